@@ -1,0 +1,14 @@
+# Version strings for `fgpu version`, /version and fgpu_build_info. The commit is read once, at configure
+# time; a tree without git says "unknown".
+find_package(Git QUIET)
+set(FGPU_GIT_COMMIT unknown)
+if(GIT_FOUND)
+    execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --short=12 HEAD
+                    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                    OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+                    RESULT_VARIABLE failed)
+    if(NOT failed)
+        set(FGPU_GIT_COMMIT ${commit})
+    endif()
+endif()
+add_compile_definitions(FGPU_VERSION="v${PROJECT_VERSION}" FGPU_GIT_COMMIT="${FGPU_GIT_COMMIT}")

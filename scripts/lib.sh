@@ -1,0 +1,42 @@
+# Shared by the scripts beside it; source it from the repository root.
+
+FGPU_CACHE=${FGPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fgpu}
+export FGPU_CACHE
+mkdir -p "$FGPU_CACHE"
+
+say() { echo "${0##*/}: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+# Puts a Go of at least 1.26 first on PATH if there is one, the machine's or ours; false otherwise.
+go_is_new_enough() {
+    local dir v
+    for dir in "" "$FGPU_CACHE/go/bin" "$FGPU_CACHE/go/go/bin"; do
+        v=$(GOTOOLCHAIN=local PATH="${dir:+$dir:}$PATH" go env GOVERSION 2>/dev/null) || continue
+        v=${v#go}
+        if [ "$(printf '%s\n' 1.26 "${v%%[!0-9.]*}" | sort -V | head -1)" = 1.26 ]; then
+            [ -z "$dir" ] || export PATH="$dir:$PATH"
+            export GOTOOLCHAIN=local
+            return 0
+        fi
+    done
+    return 1
+}
+
+# stage NAME COMMAND...: runs it, and says how long it took or that it failed. Failures are collected.
+FAILED_STAGES=()
+STAGE_N=0
+stage() {
+    local name=$1 start end
+    shift
+    STAGE_N=$((STAGE_N + 1))
+    echo "==> $name"
+    start=$(date +%s)
+    if "$@"; then
+        end=$(date +%s)
+        echo "    ok: $name, $((end - start)) s"
+    else
+        end=$(date +%s)
+        echo "    FAILED: $name, $((end - start)) s"
+        FAILED_STAGES+=("$name")
+    fi
+}
