@@ -1,0 +1,48 @@
+/* base/arena.h - memory that is released all at once.
+ *
+ * One arena per request or per watch event: allocate freely, reset in exactly one place. The arena has a
+ * hard cap, because what is allocated from it is driven by other people's input: at the cap an allocation
+ * returns NULL and `overflowed` sticks until reset, so a decoder may allocate a few times and check once.
+ *
+ * Under AddressSanitizer every object is its own malloc, so that an overrun inside a chunk is seen.
+ * Not thread-safe: an arena has one user at a time.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *chunks; /* newest first */
+    size_t used_bytes;          /* handed out since the last reset */
+    size_t max_bytes;
+    bool overflowed;
+};
+
+void arena_init(struct arena *a, size_t max_bytes);
+void arena_fini(struct arena *a);
+
+/* Forgets every object; keeps one chunk for the next use. */
+void arena_reset(struct arena *a);
+
+/* Aligned for any type, not cleared. NULL when the cap would be passed. */
+WARN_UNUSED void *arena_alloc(struct arena *a, size_t size);
+/* n objects of `size` bytes, cleared; NULL at the cap or when n * size overflows. */
+WARN_UNUSED void *arena_calloc(struct arena *a, size_t n, size_t size);
+/* Copies the text; {NULL, 0} and a == true from overflowed at the cap. */
+struct str arena_str(struct arena *a, struct str s);
+/* printf into the arena; STR_NULL at the cap. The text is also NUL-terminated. */
+struct str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A NUL-terminated copy; NULL at the cap. */
+WARN_UNUSED char *arena_cstr(struct arena *a, struct str s);
+
+#define ARENA_NEW(a, type) ((type *)arena_calloc((a), 1, sizeof(type)))
+#define ARENA_ARRAY(a, n, type) ((type *)arena_calloc((a), (n), sizeof(type)))
+
+#endif

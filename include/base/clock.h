@@ -1,0 +1,43 @@
+/* base/clock.h - time as an argument.
+ *
+ * Drivers own a `struct clock`, read it once per turn and pass the value down; nothing below them reads
+ * the clock. Intervals and deadlines are monotonic; wall time is for people and API objects only.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct clock {
+    int64_t (*mono_ns)(void *ctx);
+    int64_t (*wall_ms)(void *ctx); /* milliseconds since 1970-01-01T00:00:00Z */
+    void *ctx;
+};
+
+static inline int64_t clock_mono_ns(const struct clock *c)
+{
+    return c->mono_ns(c->ctx);
+}
+
+static inline int64_t clock_wall_ms(const struct clock *c)
+{
+    return c->wall_ms(c->ctx);
+}
+
+const struct clock *clock_system(void);
+
+/* A clock that moves only when told to, for tests and simulation. */
+struct clock_manual {
+    struct clock clock; /* pass &m.clock */
+    int64_t mono_ns;
+    int64_t wall_ms;
+};
+void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms);
+void clock_manual_advance_ms(struct clock_manual *m, int64_t ms);
+
+#define CLOCK_RFC3339_MAX 32
+/* "2026-11-20T08:00:00.123Z", UTC, years 1970 to 9999. Returns buf. */
+char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX]);
+
+#endif

@@ -1,0 +1,43 @@
+/* base/hashmap.h - open addressing from a 64-bit hash to a 32-bit value; keys stay with their owner.
+ *
+ * The table stores (hash, value) pairs only. On a hit of the whole hash the owner's `eq` decides whether
+ * the entry behind `value` really has the wanted key. Linear probing, deletion by shifting back (no
+ * tombstones), grows at 3/4. Not thread-safe; a plain copy of the struct of arrays is a valid read-only
+ * map (core/view.h relies on it).
+ */
+#ifndef BASE_HASHMAP_H
+#define BASE_HASHMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASHMAP_NONE UINT32_MAX /* never stored as a value */
+
+struct hashmap_slot {
+    uint64_t hash;
+    uint32_t value; /* HASHMAP_NONE: empty */
+};
+
+struct hashmap {
+    struct hashmap_slot *slots;
+    uint32_t slot_n; /* 0 or a power of two */
+    uint32_t used_n;
+};
+
+/* Does the entry numbered `value` have this key? */
+typedef bool hashmap_eq_fn(const void *owner, uint32_t value, const void *key);
+
+void hashmap_init(struct hashmap *m);
+void hashmap_fini(struct hashmap *m);
+void hashmap_reserve(struct hashmap *m, uint32_t n); /* room for n entries without growing again */
+
+/* HASHMAP_NONE when absent. */
+uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
+                      const void *key);
+/* The caller has made sure that the key is absent. */
+void hashmap_insert(struct hashmap *m, uint64_t hash, uint32_t value);
+/* The pair must be present (BUG otherwise). */
+void hashmap_remove(struct hashmap *m, uint64_t hash, uint32_t value);
+
+#endif

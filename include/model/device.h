@@ -1,0 +1,47 @@
+/* model/device.h - one physical GPU and the inventory of one node.
+ *
+ * Units: milli = thousandths of the compute of one GPU (0..1000), mem_mib = MiB of device memory.
+ */
+#ifndef MODEL_DEVICE_H
+#define MODEL_DEVICE_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICE_MILLI 1000
+#define DEVICES_PER_NODE_MAX 64 /* the largest machine sold has 16; a bit mask must hold them all */
+
+/* Where an inventory came from, in the order in which sources are asked (design: first that matches). */
+enum inventory_source {
+    INVENTORY_NONE,
+    INVENTORY_ANNOTATION, /* fgpu.io/gpus: UUIDs known */
+    INVENTORY_GFD,        /* GPU Feature Discovery labels: devices are indexes */
+    INVENTORY_RESOURCES,  /* extended resources in allocatable */
+    INVENTORY_TEMPLATE,   /* node template in the configuration */
+    INVENTORY_SOURCE__MAX
+};
+
+struct device {
+    struct str uuid;   /* empty: not known, the device is its index */
+    int32_t index;     /* NVML index; what NVIDIA_VISIBLE_DEVICES counts */
+    int32_t minor;     /* /dev/nvidia<minor>; -1 unknown */
+    struct str model;  /* "NVIDIA-A100-SXM4-80GB"; empty: unknown */
+    int64_t mem_mib;   /* after the configured reserve; 0: unknown */
+    int32_t slot_n;    /* containers that may use it at once */
+    int32_t numa;      /* -1 unknown */
+    bool healthy;
+};
+
+struct inventory {
+    enum inventory_source source;
+    const struct device *devices; /* ordered by index, indexes unique */
+    size_t device_n;
+    /* Whole GPUs that a plugin of its own hands out (allocatable nvidia.com/gpu); kubelet picks them. 0: the
+     * node has no such plugin. */
+    int32_t unsteered_n;
+};
+
+#endif

@@ -1,0 +1,54 @@
+/* model/pod.h - what fgpu knows of a Pod object: plain facts, as they stand in the API.
+ *
+ * No interpretation here: what a pod asks of GPUs is computed by core/dialect.h. All text is borrowed from
+ * the arena or buffer the pod was decoded from.
+ */
+#ifndef MODEL_POD_H
+#define MODEL_POD_H
+
+#include "model/kv.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pod_phase {
+    POD_PENDING,
+    POD_RUNNING,
+    POD_SUCCEEDED,
+    POD_FAILED,
+    POD_PHASE_UNKNOWN, /* "Unknown", or a word we do not know: treated as alive */
+    POD_PHASE__MAX
+};
+
+struct container {
+    struct str name;
+    bool sidecar; /* an init container with restartPolicy: Always */
+    struct kv_list limits;   /* resource name -> quantity text */
+    struct kv_list requests;
+};
+
+struct pod {
+    struct str namespace_;
+    struct str name;
+    struct str uid;
+    struct str resource_version;
+    struct str node_name;           /* empty: not bound */
+    struct str nominated_node_name; /* status.nominatedNodeName */
+    struct str scheduler_name;
+    enum pod_phase phase;
+    bool deleting; /* has a deletionTimestamp */
+    int32_t priority;
+    struct kv_list labels;
+    struct kv_list annotations;
+    const struct container *init_containers; /* in order, sidecars included */
+    size_t init_container_n;
+    const struct container *containers;
+    size_t container_n;
+};
+
+static inline bool pod_is_terminal(const struct pod *p)
+{
+    return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* model/policy.h - the part of the configuration that decides: immutable once loaded.
+ *
+ * config/load.h builds it from YAML; core reads it. Text and arrays belong to the arena of the configuration
+ * it came from. Zero is not a valid policy: policy_defaults() gives the built-in one.
+ */
+#ifndef MODEL_POLICY_H
+#define MODEL_POLICY_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A resource name counted in units of one GPU's compute: fgpu.io/gpu-milli has 1000 a GPU. */
+struct compute_resource {
+    struct str name;
+    int32_t units_per_gpu; /* 1..1000000 */
+};
+
+/* fgpu.io/size: NAME. Exactly the wishes a pod may write itself; 0 = not given. */
+struct named_size {
+    struct str name;
+    int32_t milli;
+    int64_t mem_mib;
+    int32_t count;
+};
+
+/* GPUs of nodes that publish none themselves: every node whose label `label` has `value`. */
+struct node_template {
+    struct str label;
+    struct str value;
+    int32_t gpu_n;
+    int64_t mem_mib;  /* as on the card, before the reserve */
+    struct str model; /* may be empty */
+};
+
+enum memory_only_mode {
+    MEMORY_ONLY_SHARE, /* a memory wish takes the same share of compute */
+    MEMORY_ONLY_FREE,  /* compute is shared by all */
+};
+
+struct policy {
+    /* vocabulary of the native dialect */
+    const struct compute_resource *compute_resources;
+    size_t compute_resource_n;
+    const struct str *memory_resources; /* counted in MiB */
+    size_t memory_resource_n;
+    const struct str *count_resources; /* whole GPUs handed out by fgpu, or the count of shares */
+    size_t count_resource_n;
+    const struct str *whole_resources; /* whole GPUs handed out by a plugin: nvidia.com/gpu */
+    size_t whole_resource_n;
+    const struct named_size *sizes;
+    size_t size_n;
+    const struct node_template *templates;
+    size_t template_n;
+
+    /* devices */
+    enum memory_only_mode memory_only;
+    int64_t mem_reserve_mib;     /* taken off every device */
+    int32_t max_sharers;         /* slots of a device that does not publish its own */
+    int32_t overcommit_milli;    /* compute factor in thousandths, >= 1000 */
+    int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
+
+    /* packing */
+    struct str node_strategy;   /* names from core/strategy.h */
+    struct str device_strategy;
+    int32_t candidates; /* nodes in a filter reply; 0 = all */
+    int32_t hold_ms;    /* life of an advisory hold; 0 = none */
+};
+
+/* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */
+const struct policy *policy_defaults(void);
+
+#endif
