@@ -1,0 +1,57 @@
+/* core/device_state.h - the hot numbers of one device and of one node, as views carry them.
+ *
+ * Kept small on purpose: a view of 5,000 nodes with 8 devices each is copied for every filter call.
+ * Free amounts are signed: capacity that shrank below its use shows as a negative number, never wraps, and
+ * such a device is closed to new pods.
+ */
+#ifndef CORE_DEVICE_STATE_H
+#define CORE_DEVICE_STATE_H
+
+#include "core/demand.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum device_flag {
+    DEVICE_HEALTHY = 1 << 0,
+    DEVICE_IN_USE = 1 << 1,    /* some pod holds a part of it */
+    DEVICE_EXCLUSIVE = 1 << 2, /* a pod holds it alone */
+    DEVICE_DENIED = 1 << 3,    /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
+    DEVICE_LOST = 1 << 4,      /* gone from the inventory, kept because a pod still holds it */
+    DEVICE_ISOLATED = 1 << 5,  /* holds a pod that must not share with the demand of this view */
+};
+
+struct device_state {
+    int32_t mem_free_mib;
+    int32_t mem_cap_mib;  /* x over-commit factor; 0: unknown */
+    int32_t mem_base_mib; /* before the factor: what shares are taken of */
+    int32_t milli_free;
+    int32_t milli_cap;    /* 1000 x over-commit factor */
+    int16_t slot_free;
+    int16_t slot_cap;
+    uint16_t model_id;    /* index into the view's table of models */
+    uint8_t flags;        /* enum device_flag */
+};
+
+enum node_flag {
+    NODE_DESCRIBED = 1 << 0, /* we have seen its Node object */
+};
+
+struct node_state {
+    uint32_t name_id;      /* in the view's name table */
+    uint32_t first_device; /* in the view's device array */
+    uint16_t device_n;
+    uint8_t flags;         /* enum node_flag */
+    uint32_t version;      /* counts changes of this node */
+    int32_t unsteered_cap; /* whole GPUs of a plugin */
+    int32_t unsteered_used;
+    int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
+};
+
+/* True when the device takes `c` more: healthy, not denied, not held alone, room in every dimension, and
+ * nobody on it if `c` is exclusive. */
+bool device_takes(const struct device_state *d, const struct charge *c);
+/* Takes `c` off the free amounts. Exact inverse of nothing: states are recomputed, not undone. */
+void device_take(struct device_state *d, const struct charge *c);
+
+#endif

@@ -1,0 +1,161 @@
+/* core/ledger.h - who holds which part of which GPU, and nothing else.
+ *
+ * The ledger is the fold of a sequence of struct ledger_op: facts, not deltas, applied in any number of
+ * repetitions. It performs no I/O, reads no clock, takes no lock; extender/store.h serialises callers.
+ *
+ * Rules it keeps (design.md 3.1):
+ *   - the charge of a pod comes from its demand; the assignment says only which devices. Where the demand
+ *     was written in annotations, the charge is the largest seen for this UID, the amounts recorded in the
+ *     assignment included, and never falls while the pod lives;
+ *   - identity is the pod's UID and the device's UUID (its index where no UUID is known);
+ *   - a pod is charged until it is gone or terminal; a deletion timestamp changes the display only;
+ *   - a reservation ends by confirm, release, or the pod's end; never by time, never by a watch event that
+ *     still shows the pod unbound;
+ *   - a bound pod whose devices nobody knows counts on every device of its node;
+ *   - once known, the devices of a pod do not change because somebody edited an annotation: that is a
+ *     conflict, shown and ignored.
+ *
+ * The numbers of a node are recomputed from its inventory and its pods at every change of either; so a
+ * node's state is a function of facts and cannot drift.
+ *
+ * Pods whose demand is empty are not kept. Bounds: LEDGER_NODES_MAX, LEDGER_PODS_MAX.
+ */
+#ifndef CORE_LEDGER_H
+#define CORE_LEDGER_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "core/assignment.h"
+#include "core/demand.h"
+#include "core/placement.h"
+#include "core/strategy.h"
+#include "core/verdict.h"
+#include "model/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEDGER_NODES_MAX 100000
+#define LEDGER_PODS_MAX 1000000
+#define LEDGER_NAMES_MAX 4000000 /* interned names of nodes, devices and models, ever */
+
+struct ledger;
+
+enum ledger_op_kind {
+    LEDGER_NODE_DESCRIBED, /* .node */
+    LEDGER_NODE_GONE,      /* .name */
+    LEDGER_POD_OBSERVED,   /* .pod */
+    LEDGER_POD_GONE,       /* .name = uid; deleted, or terminal */
+    LEDGER_RESERVE,        /* .reserve */
+    LEDGER_CONFIRM,        /* .name = uid: the Binding was accepted */
+    LEDGER_RELEASE,        /* .name = uid: the Binding was definitively refused */
+    LEDGER_PODS_BEGIN,     /* a list of all pods follows ...        */
+    LEDGER_PODS_END,       /* ... what was not in it is gone        */
+    LEDGER_NODES_BEGIN,
+    LEDGER_NODES_END,
+    LEDGER_OP__MAX
+};
+
+struct ledger_node_fact {
+    struct str name;
+    struct str uid;
+    bool schedulable;
+    const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
+    const char *note;                  /* of core/inventory.h; static or NULL */
+};
+
+struct ledger_pod_fact {
+    struct str uid;
+    struct str namespace_;
+    struct str name;
+    struct str node_name; /* empty: not bound */
+    bool deleting;
+    int32_t priority;
+    const struct demand *demand;
+    const struct assignment *assignment; /* as read from the pod; NULL: none, or not readable */
+    const uint64_t *label_hashes;        /* dialect_label_hashes() */
+    size_t label_n;
+};
+
+struct ledger_reserve {
+    struct str uid; /* a pod that was observed and is not bound */
+    struct str node_name;
+    struct str decision_id;
+    const struct placement *placement; /* from ledger_place() on this very state */
+};
+
+struct ledger_op {
+    enum ledger_op_kind kind;
+    int64_t at_ms; /* wall time, shown as "since"; decides nothing */
+    union {
+        struct ledger_node_fact node;
+        struct ledger_pod_fact pod;
+        struct ledger_reserve reserve;
+        struct str name;
+    };
+};
+
+struct ledger_limits {
+    struct hash_key hash_key;
+    int32_t overcommit_milli;     /* model/policy.h */
+    int32_t overcommit_mem_milli;
+};
+
+struct ledger *ledger_new(const struct ledger_limits *limits);
+void ledger_free(struct ledger *l); /* NULL is fine */
+
+/* Applies one op; everything in it is borrowed for the call. On failure the ledger is as before.
+ *   ERR_NOT_FOUND  reserve/confirm/release of an unknown pod; reserve on an unknown node
+ *   ERR_CONFLICT   reserve: the placement does not fit (any more), or the pod is bound or reserved
+ *   ERR_LIMIT      a bound above would be passed
+ * Observations never fail except by ERR_LIMIT. */
+WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
+
+/* Counts every applied change; equal generations mean equal content. */
+uint64_t ledger_generation(const struct ledger *l);
+/* Both PODS_END and NODES_END have been seen. */
+bool ledger_is_synced(const struct ledger *l);
+
+enum ledger_pod_state {
+    LEDGER_PENDING,   /* known, holds nothing */
+    LEDGER_RESERVED,  /* Binding on its way, or its outcome unknown */
+    LEDGER_CONFIRMED, /* Binding accepted, not yet seen on the watch */
+    LEDGER_BOUND,     /* seen bound, devices known */
+    LEDGER_FOREIGN,   /* seen bound, devices not known: counts everywhere it could be */
+    LEDGER_POD_STATE__MAX
+};
+const char *ledger_pod_state_name(enum ledger_pod_state s);
+
+/* What a bind needs to know of a pod. Borrowed: valid until the next op. */
+struct ledger_pod {
+    enum ledger_pod_state state;
+    struct str namespace_;
+    struct str name;
+    struct str node_name; /* of the reservation or the binding; empty when pending */
+    struct str decision_id;
+    const struct demand *demand;
+    bool deleting;
+};
+/* False when the UID is unknown. */
+bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *ret);
+
+/* Searches devices for this demand on one node of the live ledger, with isolation against its pods by
+ * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */
+enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
+                          const struct demand *d, const uint64_t *label_hashes, size_t label_n,
+                          const struct strategy *device_strategy, struct placement *ret);
+/* The same with everything taken from the pod the ledger knows by this UID. */
+enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
+                              const struct strategy *device_strategy, struct placement *ret);
+
+/* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
+ * when the pod holds no devices. */
+WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,
+                                  struct assignment *ret, struct err *reterr);
+
+/* NULL if every invariant holds, else a static sentence naming the first broken one. O(everything): tests,
+ * fuzzing, audits. */
+const char *ledger_check(const struct ledger *l);
+
+#endif

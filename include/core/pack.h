@@ -1,0 +1,50 @@
+/* core/pack.h - filter and score nodes for one demand: the decision as a pure function of a view.
+ */
+#ifndef CORE_PACK_H
+#define CORE_PACK_H
+
+#include "core/demand.h"
+#include "core/strategy.h"
+#include "core/verdict.h"
+#include "core/view.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pack_params {
+    const struct strategy *node_strategy;
+    const struct strategy *device_strategy;
+};
+
+/* A pod that was just promised a node and is not bound yet (contract.md R19). Holds only lower scores: a node
+ * that would no longer fit if the held pod landed there goes to the end of the order. */
+struct pack_hold {
+    struct str node_name;
+    const struct demand *demand;
+};
+
+struct pack_result {
+    struct str name; /* as asked */
+    enum verdict verdict;
+    bool demoted;    /* fits, but not beside the pods held there */
+    int64_t score;   /* of the node strategy, when it fits; higher is better */
+};
+
+/* One node. `placement` may be NULL. */
+enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct demand *d,
+                       const struct pack_params *p, int64_t *ret_score, struct placement *placement);
+
+/* All names, in order, into `ret` (name_n entries). Unknown names get VERDICT_NODE_UNKNOWN. */
+void pack_nodes(const struct ledger_view *v, const struct demand *d, const struct pack_params *p,
+                const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
+                struct pack_result *ret);
+
+/* Sorts what fits to the front, best first: not demoted before demoted, then higher score, then smaller
+ * name. Returns how many fit. With limit > 0 only the first `limit` are in order. */
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit);
+
+/* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in
+ * order, equal scores equal points (contract.md 2.3; design.md 4). */
+void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points);
+
+#endif

@@ -1,0 +1,17 @@
+/* core/placement.h - which devices of one node each wish gets, as bit masks over device ordinals.
+ *
+ * A device's ordinal is its place in the node's inventory at one ledger generation; placements are not kept
+ * longer than that. What is kept is the device's identity (core/assignment.h).
+ */
+#ifndef CORE_PLACEMENT_H
+#define CORE_PLACEMENT_H
+
+#include "core/demand.h"
+
+#include <stdint.h>
+
+struct placement {
+    uint64_t wish_devices[DEMAND_WISHES_MAX]; /* [i]: devices of demand.wishes[i], wish.count bits set */
+};
+
+#endif

@@ -1,0 +1,87 @@
+/* core/snapshot.h - everything the ledger knows, copied for /state, metrics, audits and people.
+ *
+ * Consistent at one generation. Text of pods is copied into the arena, names of nodes and devices are
+ * append-only in the ledger.
+ */
+#ifndef CORE_SNAPSHOT_H
+#define CORE_SNAPSHOT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/ledger.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One pod's part of one device through one container; foreign pods have one per device, container empty. */
+struct snapshot_allocation {
+    uint32_t pod; /* index into snapshot.pods */
+    struct str container;
+    bool init;
+    int32_t milli;
+    int64_t mem_mib;
+};
+
+struct snapshot_device {
+    struct str uuid;
+    int32_t index;
+    struct str model;
+    bool healthy;
+    bool lost;
+    bool exclusive;
+    int32_t milli_cap, milli_charged;
+    int64_t mem_cap_mib, mem_charged_mib;
+    int32_t slot_cap, slot_charged;
+    const struct snapshot_allocation *allocations;
+    size_t allocation_n;
+};
+
+struct snapshot_node {
+    struct str name;
+    struct str uid;
+    bool described;
+    bool schedulable;
+    enum inventory_source source;
+    const char *note;
+    int32_t unsteered_cap, unsteered_used;
+    const struct snapshot_device *devices;
+    size_t device_n;
+};
+
+struct snapshot_pod {
+    struct str namespace_, name, uid;
+    struct str node_name;
+    struct str decision_id;
+    const char *dialect;
+    enum ledger_pod_state state;
+    enum demand_defect defect;
+    bool deleting;
+    bool conflict;          /* its annotations contradict what we know */
+    const char *conflict_text; /* static, NULL without conflict */
+    int32_t unsteered_n;
+    int64_t since_ms;       /* wall time of the last change of state */
+};
+
+struct snapshot {
+    uint64_t generation;
+    bool synced;
+    const struct snapshot_node *nodes; /* by name */
+    size_t node_n;
+    const struct snapshot_pod *pods;
+    size_t pod_n;
+    /* totals over described nodes */
+    uint64_t device_n;
+    uint64_t overcommitted_n; /* devices with a negative free amount */
+    int64_t milli_cap, milli_charged;
+    int64_t mem_cap_mib, mem_charged_mib;
+    uint64_t pods_by_state[LEDGER_POD_STATE__MAX];
+};
+
+/* Totals only: nodes and pods stay NULL. O(devices + pods), no allocation. */
+void snapshot_totals(const struct ledger *l, struct snapshot *ret);
+
+/* `node_name` and `namespace_` limit what is copied; empty means all. */
+WARN_UNUSED int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name,
+                              struct str namespace_, struct snapshot *ret, struct err *reterr);
+
+#endif

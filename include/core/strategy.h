@@ -1,0 +1,37 @@
+/* core/strategy.h - preference among placements that are feasible. Pure functions, one file each.
+ *
+ * Feasibility is decided elsewhere (core/feasibility.h) and is the same for every strategy. Node level and
+ * device level are chosen apart: any strategy may serve at either. Integers only: replicas must agree.
+ */
+#ifndef CORE_STRATEGY_H
+#define CORE_STRATEGY_H
+
+#include "core/device_state.h"
+#include "core/placement.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A node with the placement under judgement: `before` and `after` are its devices without and with it. */
+struct strategy_node {
+    const struct device_state *before;
+    const struct device_state *after;
+    size_t device_n;
+};
+
+struct strategy {
+    const char *name;    /* value in the configuration; never changes */
+    const char *summary; /* one line for the documentation */
+    /* Lower is tried first. `d` is the device before, `c` what it would take. Must depend on nothing but
+     * these, so that equal devices are interchangeable in the search. */
+    int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
+    /* Higher is better; comparable between nodes. */
+    int64_t (*node_score)(const struct strategy_node *n);
+};
+
+/* Every strategy, NULL-terminated, in the order of the documentation. */
+extern const struct strategy *const strategies[];
+
+const struct strategy *strategy_find(struct str name); /* NULL when unknown */
+
+#endif

@@ -1,0 +1,212 @@
+#include "core/ledger.h"
+
+#include "base/bug.h"
+#include "core/feasibility.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ledger *ledger_new(const struct ledger_limits *limits)
+{
+    struct ledger *l = xcalloc(1, sizeof(*l));
+
+    BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
+    l->limits = *limits;
+    l->names_known = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
+    l->uuids = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
+    l->models = intern_new(limits->hash_key, UINT16_MAX);
+    hashmap_init(&l->node_index);
+    hashmap_init(&l->pod_index);
+    return l;
+}
+
+void ledger_free(struct ledger *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < l->pod_n; i++) {
+        if (l->pods[i].used) {
+            l->pods[i].node = LEDGER_NONE; /* the nodes go too: no need to recompute them */
+            ledger_pod_drop(l, i);
+        }
+    }
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        free(l->nodes[i].uid);
+        free(l->nodes[i].devices);
+        free(l->nodes[i].pods);
+    }
+    for (size_t i = 0; i < DEVICES_PER_NODE_MAX + 1; i++) {
+        free(l->free_extents[i]);
+    }
+    free(l->nodes);
+    free(l->rows);
+    free(l->names);
+    free(l->free_nodes);
+    free(l->states);
+    free(l->pods);
+    free(l->free_pods);
+    hashmap_fini(&l->node_index);
+    hashmap_fini(&l->pod_index);
+    intern_free(l->names_known);
+    intern_free(l->uuids);
+    intern_free(l->models);
+    free(l);
+}
+
+static void pods_end(struct ledger *l)
+{
+    for (uint32_t i = 0; i < l->pod_n; i++) {
+        struct pod_entry *p = &l->pods[i];
+
+        /* A reservation may be younger than the list: its Binding decides, not this sweep. */
+        if (p->used && p->epoch != l->pod_epoch && p->state != LEDGER_RESERVED) {
+            ledger_pod_drop(l, i);
+        }
+    }
+    l->pods_synced = true;
+}
+
+static void nodes_end(struct ledger *l)
+{
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        if (l->nodes[i].used && l->nodes[i].described && l->nodes[i].epoch != l->node_epoch) {
+            ledger_node_gone(l, i);
+        }
+    }
+    l->nodes_synced = true;
+}
+
+static int apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
+{
+    uint32_t i;
+
+    switch (op->kind) {
+    case LEDGER_NODE_DESCRIBED:
+        return ledger_node_described(l, &op->node, reterr);
+    case LEDGER_NODE_GONE:
+        i = ledger_node_find(l, op->name);
+        if (i != LEDGER_NONE) {
+            ledger_node_gone(l, i);
+        }
+        return 0;
+    case LEDGER_POD_OBSERVED:
+        return ledger_pod_observed(l, &op->pod, op->at_ms, reterr);
+    case LEDGER_POD_GONE:
+        i = ledger_pod_lookup(l, op->name);
+        if (i != LEDGER_NONE) {
+            ledger_pod_drop(l, i);
+        }
+        return 0;
+    case LEDGER_RESERVE:
+        return ledger_reserve_apply(l, &op->reserve, op->at_ms, reterr);
+    case LEDGER_CONFIRM:
+        return ledger_confirm_apply(l, op->name, op->at_ms, reterr);
+    case LEDGER_RELEASE:
+        return ledger_release_apply(l, op->name, op->at_ms, reterr);
+    case LEDGER_PODS_BEGIN:
+        l->pod_epoch++;
+        return 0;
+    case LEDGER_PODS_END:
+        pods_end(l);
+        return 0;
+    case LEDGER_NODES_BEGIN:
+        l->node_epoch++;
+        return 0;
+    case LEDGER_NODES_END:
+        nodes_end(l);
+        return 0;
+    case LEDGER_OP__MAX:
+        break;
+    }
+    BUG("unknown ledger op");
+}
+
+int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
+{
+    int r = apply(l, op, reterr);
+
+    if (r == 0) {
+        l->generation++;
+    }
+    return r;
+}
+
+uint64_t ledger_generation(const struct ledger *l)
+{
+    return l->generation;
+}
+
+bool ledger_is_synced(const struct ledger *l)
+{
+    return l->pods_synced && l->nodes_synced;
+}
+
+const char *ledger_pod_state_name(enum ledger_pod_state s)
+{
+    static const char *const names[LEDGER_POD_STATE__MAX] = {
+        [LEDGER_PENDING] = "pending", [LEDGER_RESERVED] = "reserved", [LEDGER_CONFIRMED] = "confirmed",
+        [LEDGER_BOUND] = "bound",     [LEDGER_FOREIGN] = "foreign",
+    };
+
+    BUG_ON(s >= LEDGER_POD_STATE__MAX);
+    return names[s];
+}
+
+bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *ret)
+{
+    uint32_t i = ledger_pod_lookup(l, uid);
+    const struct pod_entry *p;
+
+    if (i == LEDGER_NONE) {
+        return false;
+    }
+    p = &l->pods[i];
+    *ret = (struct ledger_pod){
+        .state = p->state,
+        .namespace_ = p->namespace_,
+        .name = p->name,
+        .node_name = p->node == LEDGER_NONE ? STR_NULL : l->names[p->node],
+        .decision_id = str_of(p->decision_id),
+        .demand = p->demand,
+        .deleting = p->deleting,
+    };
+    return true;
+}
+
+enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
+                          const struct demand *d, const uint64_t *label_hashes, size_t label_n,
+                          const struct strategy *device_strategy, struct placement *ret)
+{
+    struct device_state states[DEVICES_PER_NODE_MAX];
+    uint32_t node = ledger_node_find(l, node_name);
+    const struct node_state *row;
+    uint8_t *allowed;
+    enum verdict v;
+
+    if (node == LEDGER_NONE) {
+        return VERDICT_NODE_UNKNOWN;
+    }
+    row = &l->rows[node];
+    if (row->device_n > 0) {
+        memcpy(states, &l->states[row->first_device], row->device_n * sizeof(states[0]));
+    }
+    ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n);
+    allowed = xmalloc(intern_count(l->models) + 1);
+    v = feasibility_place(row, states, ledger_allowed_models(l, d, allowed), d, device_strategy, ret);
+    free(allowed);
+    return v;
+}
+
+enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
+                              const struct strategy *device_strategy, struct placement *ret)
+{
+    uint32_t i = ledger_pod_lookup(l, uid);
+    const struct pod_entry *p;
+
+    BUG_ON(i == LEDGER_NONE);
+    p = &l->pods[i];
+    return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, device_strategy,
+                        ret);
+}

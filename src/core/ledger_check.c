@@ -1,0 +1,152 @@
+/* Every invariant of the ledger, slow and complete. */
+#include "core/feasibility.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *check_pods(const struct ledger *l)
+{
+    uint32_t used = 0, isolating = 0;
+
+    for (uint32_t i = 0; i < l->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[i];
+
+        if (!p->used) {
+            continue;
+        }
+        used++;
+        isolating += p->demand->isolate_n > 0;
+        if (ledger_pod_lookup(l, p->uid) != i) {
+            return "a pod is not found by its UID";
+        }
+        if ((p->state == LEDGER_PENDING) != (p->node == LEDGER_NONE)) {
+            return "a pod is attached to a node although it is pending, or is not although it is bound";
+        }
+        if (p->node != LEDGER_NONE && (p->node >= l->node_n || !l->nodes[p->node].used ||
+                                       p->node_slot >= l->nodes[p->node].pod_n ||
+                                       l->nodes[p->node].pods[p->node_slot] != i)) {
+            return "a pod is not in the list of its node";
+        }
+        if (p->state == LEDGER_PENDING && (p->charge_n > 0 || p->ref_n > 0)) {
+            return "a pending pod holds devices";
+        }
+        if ((p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) && p->ref_n == 0 &&
+            p->demand->unsteered_n == 0) {
+            return "a reservation names no devices";
+        }
+    }
+    if (used != l->pod_used_n || l->pod_index.used_n != used) {
+        return "the number of pods is wrong";
+    }
+    if (isolating != l->isolating_n) {
+        return "the number of isolating pods is wrong";
+    }
+    return NULL;
+}
+
+static bool state_equal(const struct device_state *a, const struct device_state *b)
+{
+    return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib &&
+           a->milli_free == b->milli_free && a->milli_cap == b->milli_cap &&
+           a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags;
+}
+
+/* Sums of charges again, from the pods; and nobody whom we placed ourselves has over-committed a device. */
+static const char *check_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal,
+                                const struct device_state *s)
+{
+    struct device_state again = *s;
+    bool excused = n->shrunk || n->devices[ordinal].lost || !n->described;
+
+    again.mem_free_mib = s->mem_cap_mib;
+    again.milli_free = s->milli_cap;
+    again.slot_free = s->slot_cap;
+    again.flags &= (uint8_t) ~(DEVICE_IN_USE | DEVICE_EXCLUSIVE);
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        for (size_t j = 0; j < p->charge_n; j++) {
+            if (p->charges[j].ordinal == ordinal) {
+                device_take(&again, &p->charges[j].charge);
+                excused = excused || !p->reserved_here || p->conflict != NULL;
+            }
+        }
+    }
+    if (!state_equal(&again, s)) {
+        return "the free amounts of a device are not its capacity less its charges";
+    }
+    if (!excused && (s->mem_free_mib < 0 || s->milli_free < 0 || s->slot_free < 0)) {
+        return "a device is over-committed by pods that fgpu placed";
+    }
+    return NULL;
+}
+
+static const char *check_node(const struct ledger *l, uint32_t node)
+{
+    const struct node_entry *n = &l->nodes[node];
+    const struct node_state *row = &l->rows[node];
+    int64_t unsteered = 0;
+    int32_t shares = 0;
+
+    if (ledger_node_find(l, l->names[node]) != node) {
+        return "a node is not found by its name";
+    }
+    if (row->device_n != n->device_n || n->extent_n != n->device_n ||
+        row->first_device + row->device_n > l->state_n) {
+        return "a node does not own its device states";
+    }
+    if (!n->described && n->pod_n == 0) {
+        return "an unknown node without pods is kept";
+    }
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        if (!p->used || p->node != node) {
+            return "a node lists a pod that is elsewhere";
+        }
+        unsteered += p->demand->unsteered_n;
+        shares += p->demand->unsteered_n == 0;
+    }
+    if (unsteered != row->unsteered_used || shares != row->share_pod_n) {
+        return "a node's sums over its pods are wrong";
+    }
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        const char *why = check_device(l, n, i, &l->states[row->first_device + i]);
+
+        if (why != NULL) {
+            return why;
+        }
+    }
+    return NULL;
+}
+
+static const char *check_extents(const struct ledger *l)
+{
+    uint64_t owned = 0;
+
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        owned += l->nodes[i].used ? l->nodes[i].extent_n : 0;
+    }
+    for (uint32_t n = 0; n <= DEVICES_PER_NODE_MAX; n++) {
+        owned += (uint64_t)n * l->free_extent_n[n];
+    }
+    return owned == l->state_n ? NULL : "device states are lost or owned twice";
+}
+
+const char *ledger_check(const struct ledger *l)
+{
+    const char *why = check_pods(l);
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < l->node_n && why == NULL; i++) {
+        if (l->nodes[i].used) {
+            used++;
+            why = check_node(l, i);
+        }
+    }
+    if (why == NULL && (used != l->node_used_n || l->node_index.used_n != used)) {
+        why = "the number of nodes is wrong";
+    }
+    return why != NULL ? why : check_extents(l);
+}

@@ -1,0 +1,176 @@
+/* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c and snapshot.c only.
+ *
+ * Three tables: nodes, pods, and one contiguous array of device states in which each node owns an extent
+ * (so that a view is a few memcpy). rows[i], names[i] and nodes[i] describe the same node.
+ *
+ * Flow of every change: facts are stored, pods attached to or detached from nodes, then ledger_recompute()
+ * derives the node's numbers from its inventory and its pods.
+ */
+#ifndef CORE_LEDGER_INTERNAL_H
+#define CORE_LEDGER_INTERNAL_H
+
+#include "base/hashmap.h"
+#include "base/intern.h"
+#include "core/device_state.h"
+#include "core/ledger.h"
+
+#define LEDGER_NONE UINT32_MAX
+
+/* A device's identity: its UUID, or its index on the node where either side knows no UUID. The UUID is kept
+ * as a keyed hash, because records are read from annotations before, or without, any node that has such a
+ * device, and must not grow a table of names. */
+struct device_ref {
+    uint64_t uuid_hash; /* 0: no UUID known */
+    int32_t index;
+};
+
+struct ledger_device {
+    struct device_ref ref;
+    uint32_t uuid_id; /* text in ledger.uuids; INTERN_NONE: unknown */
+    uint16_t model_id;
+    int32_t slot_n;
+    int64_t mem_mib;
+    bool healthy;
+    bool lost; /* no longer in the inventory, kept for the pods that hold it */
+};
+
+struct node_entry {
+    bool used;
+    bool described;
+    bool schedulable;
+    bool shrunk; /* an inventory change took capacity away: negative free is excused */
+    enum inventory_source source;
+    const char *note;
+    char *uid;
+    struct ledger_device *devices;
+    uint32_t device_n;
+    uint32_t extent_n; /* device states owned at rows[].first_device */
+    uint32_t *pods;    /* indexes of the pods attached, in order of attachment */
+    uint32_t pod_n;
+    uint32_t pod_cap;
+    uint32_t epoch;
+};
+
+/* What a pod takes of one device; derived by ledger_recompute(). */
+struct pod_charge {
+    uint32_t ordinal;
+    struct charge charge;
+};
+
+/* The most ever charged on a device for a pod whose request can be edited. */
+struct pod_floor {
+    struct device_ref ref;
+    struct charge charge;
+};
+
+struct pod_entry {
+    bool used;
+    bool deleting;
+    bool reserved_here; /* this process chose its devices */
+    enum ledger_pod_state state;
+    int32_t priority;
+    uint32_t node; /* attached to; LEDGER_NONE while pending */
+    uint32_t node_slot; /* position in the node's pods */
+    uint32_t epoch;
+    char *text; /* uid, namespace and name in one block */
+    struct str uid, namespace_, name;
+    char *decision_id;
+    const char *conflict; /* static sentence, NULL: none */
+    struct demand *demand;
+    struct demand *latest; /* seen while a reservation holds `demand`; adopted on release */
+    uint64_t *labels;
+    size_t label_n;
+    struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
+    size_t ref_n;
+    struct pod_charge *charges;
+    size_t charge_n;
+    struct pod_floor *floors;
+    size_t floor_n;
+    int64_t since_ms;
+};
+
+struct ledger {
+    struct ledger_limits limits;
+    struct intern *names_known; /* node names */
+    struct intern *uuids;
+    struct intern *models;
+    uint64_t generation;
+
+    struct node_entry *nodes;
+    struct node_state *rows;
+    struct str *names;
+    uint32_t node_n; /* slots in use or free, below node_cap */
+    uint32_t node_cap;
+    uint32_t node_used_n;
+    uint32_t *free_nodes;
+    uint32_t free_node_n;
+    struct hashmap node_index;
+
+    struct device_state *states;
+    uint32_t state_n;
+    uint32_t state_cap;
+    uint32_t *free_extents[DEVICES_PER_NODE_MAX + 1]; /* by length: first states of freed extents */
+    uint32_t free_extent_n[DEVICES_PER_NODE_MAX + 1];
+    uint32_t free_extent_cap[DEVICES_PER_NODE_MAX + 1];
+
+    struct pod_entry *pods;
+    uint32_t pod_n;
+    uint32_t pod_cap;
+    uint32_t pod_used_n;
+    uint32_t *free_pods;
+    uint32_t free_pod_n;
+    struct hashmap pod_index;
+
+    uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
+
+    uint32_t pod_epoch;
+    uint32_t node_epoch;
+    bool pods_synced;
+    bool nodes_synced;
+};
+
+/* nodes (ledger_nodes.c) */
+uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
+uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
+/* Forgets the node if nothing is known of it and no pod is attached. */
+void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
+/* Drops devices that left the inventory once no pod holds them any more. */
+void ledger_node_forget_lost(struct ledger *l, uint32_t node);
+int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
+void ledger_node_gone(struct ledger *l, uint32_t node);
+/* Same device? By UUID where both have one, else by index. */
+bool device_ref_equal(struct device_ref a, struct device_ref b);
+/* The ordinal of a device on a node, or LEDGER_NONE. */
+uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
+struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
+
+/* pods (ledger_pods.c) */
+uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NONE */
+int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
+                        struct err *reterr);
+void ledger_pod_drop(struct ledger *l, uint32_t pod);
+void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
+void ledger_pod_detach(struct ledger *l, uint32_t pod);
+void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d);
+void ledger_pod_clear_refs(struct pod_entry *p);
+void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
+
+/* reservations (ledger_reserve.c) */
+int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
+                         struct err *reterr);
+int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
+int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
+
+/* derived numbers (ledger_recompute.c) */
+void ledger_recompute(struct ledger *l, uint32_t node);
+/* The devices of `p` as a placement over the node's ordinals; false when they are not all known. */
+bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
+/* Flags in `states` (the node's own copy) what isolation and UUID lists deny to this demand. */
+void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
+                        struct str namespace_, struct str uid, const struct demand *d,
+                        const uint64_t *label_hashes, size_t label_n);
+/* Bytes per model id for demand_allows_model(); NULL when every model is allowed. `ret` has room for
+ * intern_count(models) bytes. */
+const uint8_t *ledger_allowed_models(const struct ledger *l, const struct demand *d, uint8_t *ret);
+
+#endif

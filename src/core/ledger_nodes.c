@@ -1,0 +1,297 @@
+/* Nodes of the ledger: names, inventories, extents of device states. */
+#include "base/bug.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool node_has_name(const void *owner, uint32_t value, const void *key)
+{
+    const struct ledger *l = owner;
+    const struct str *name = key;
+
+    return str_eq(l->names[value], *name);
+}
+
+uint32_t ledger_node_find(const struct ledger *l, struct str name)
+{
+    return hashmap_find(&l->node_index, hash_str(l->limits.hash_key, name), node_has_name, l, &name);
+}
+
+static uint32_t node_slot(struct ledger *l)
+{
+    uint32_t cap;
+
+    if (l->free_node_n > 0) {
+        return l->free_nodes[--l->free_node_n];
+    }
+    if (l->node_n == l->node_cap) {
+        cap = l->node_cap == 0 ? 64 : l->node_cap * 2;
+        l->nodes = xreallocarray(l->nodes, cap, sizeof(*l->nodes));
+        l->rows = xreallocarray(l->rows, cap, sizeof(*l->rows));
+        l->names = xreallocarray(l->names, cap, sizeof(*l->names));
+        l->free_nodes = xreallocarray(l->free_nodes, cap, sizeof(*l->free_nodes));
+        l->node_cap = cap;
+    }
+    return l->node_n++;
+}
+
+uint32_t ledger_node_add(struct ledger *l, struct str name)
+{
+    uint32_t i = ledger_node_find(l, name);
+    uint32_t name_id;
+
+    if (i != LEDGER_NONE) {
+        return i;
+    }
+    if (l->node_used_n == LEDGER_NODES_MAX) {
+        return LEDGER_NONE;
+    }
+    name_id = intern_add(l->names_known, name);
+    if (name_id == INTERN_NONE) {
+        return LEDGER_NONE;
+    }
+    i = node_slot(l);
+    l->nodes[i] = (struct node_entry){.used = true, .schedulable = true};
+    l->rows[i] = (struct node_state){.name_id = name_id};
+    l->names[i] = intern_text(l->names_known, name_id);
+    l->node_used_n++;
+    hashmap_insert(&l->node_index, hash_str(l->limits.hash_key, name), i);
+    return i;
+}
+
+static uint32_t extent_take(struct ledger *l, uint32_t n)
+{
+    uint32_t first, cap;
+
+    BUG_ON(n == 0 || n > DEVICES_PER_NODE_MAX);
+    if (l->free_extent_n[n] > 0) {
+        return l->free_extents[n][--l->free_extent_n[n]];
+    }
+    if (l->state_n + n > l->state_cap) {
+        cap = l->state_cap == 0 ? 512 : l->state_cap * 2;
+        l->states = xreallocarray(l->states, cap, sizeof(*l->states));
+        l->state_cap = cap;
+    }
+    first = l->state_n;
+    l->state_n += n;
+    return first;
+}
+
+static void extent_give(struct ledger *l, uint32_t first, uint32_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    if (l->free_extent_n[n] == l->free_extent_cap[n]) {
+        l->free_extent_cap[n] = l->free_extent_cap[n] == 0 ? 16 : l->free_extent_cap[n] * 2;
+        l->free_extents[n] =
+            xreallocarray(l->free_extents[n], l->free_extent_cap[n], sizeof(uint32_t));
+    }
+    l->free_extents[n][l->free_extent_n[n]++] = first;
+}
+
+void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
+{
+    struct node_entry *n = &l->nodes[node];
+
+    if (n->described || n->pod_n > 0) {
+        return;
+    }
+    hashmap_remove(&l->node_index, hash_str(l->limits.hash_key, l->names[node]), node);
+    extent_give(l, l->rows[node].first_device, n->extent_n);
+    free(n->uid);
+    free(n->devices);
+    free(n->pods);
+    *n = (struct node_entry){.used = false};
+    l->rows[node] = (struct node_state){.name_id = INTERN_NONE};
+    l->names[node] = STR_NULL;
+    l->free_nodes[l->free_node_n++] = node;
+    l->node_used_n--;
+}
+
+bool device_ref_equal(struct device_ref a, struct device_ref b)
+{
+    if (a.uuid_hash != 0 && b.uuid_hash != 0) {
+        return a.uuid_hash == b.uuid_hash;
+    }
+    return a.index == b.index;
+}
+
+uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
+{
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if (device_ref_equal(n->devices[i].ref, ref)) {
+            return i;
+        }
+    }
+    return LEDGER_NONE;
+}
+
+struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index)
+{
+    /* 0 means "no UUID", so the one text in 2^64 that hashes to it becomes 1. */
+    uint64_t hash = uuid.n > 0 ? hash_str(l->limits.hash_key, uuid) : 0;
+
+    return (struct device_ref){uuid.n > 0 && hash == 0 ? 1 : hash, index};
+}
+
+/* Is the device held by a pod attached to the node? Then it stays, even if the inventory forgot it. */
+static bool device_is_held(const struct ledger *l, const struct node_entry *n, struct device_ref ref)
+{
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        for (size_t j = 0; j < p->ref_n; j++) {
+            if (device_ref_equal(p->refs[j], ref)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int device_from_fact(struct ledger *l, const struct device *d, struct ledger_device *ret,
+                            struct err *reterr)
+{
+    uint32_t model = intern_add(l->models, d->model);
+    uint32_t uuid = d->uuid.n > 0 ? intern_add(l->uuids, d->uuid) : INTERN_NONE;
+
+    if (model == INTERN_NONE || (d->uuid.n > 0 && uuid == INTERN_NONE)) {
+        return err_set(reterr, ERR_LIMIT, "too many different GPU models or UUIDs");
+    }
+    *ret = (struct ledger_device){
+        .ref = ledger_device_ref(l, d->uuid, d->index),
+        .uuid_id = uuid,
+        .model_id = (uint16_t)model,
+        .slot_n = d->slot_n,
+        .mem_mib = d->mem_mib,
+        .healthy = d->healthy,
+    };
+    return 0;
+}
+
+/* Did `now` lose anything that `before` offered? */
+static bool device_shrank(const struct ledger_device *before, const struct ledger_device *now)
+{
+    return now->mem_mib < before->mem_mib || now->slot_n < before->slot_n;
+}
+
+/* Puts the new devices in place: what the inventory says, then what it no longer says but a pod holds. */
+static void node_set_devices(struct ledger *l, uint32_t node, const struct ledger_device *fresh,
+                             uint32_t fresh_n)
+{
+    struct node_entry *n = &l->nodes[node];
+    struct ledger_device *old = n->devices;
+    uint32_t old_n = n->device_n;
+    struct ledger_device *all = xcalloc((size_t)fresh_n + old_n + 1, sizeof(*all));
+    uint32_t all_n = fresh_n;
+
+    if (fresh_n > 0) {
+        memcpy(all, fresh, fresh_n * sizeof(*all));
+    }
+    n->devices = all;
+    n->device_n = fresh_n;
+    for (uint32_t i = 0; i < old_n; i++) {
+        uint32_t now = ledger_device_find(n, old[i].ref);
+
+        if (now != LEDGER_NONE) {
+            n->shrunk = n->shrunk || device_shrank(&old[i], &all[now]);
+        } else if (device_is_held(l, n, old[i].ref) && all_n < DEVICES_PER_NODE_MAX) {
+            all[all_n] = old[i];
+            all[all_n].lost = true;
+            all[all_n].healthy = false;
+            all_n++;
+            n->shrunk = true;
+        }
+    }
+    n->device_n = all_n;
+    free(old);
+    if (n->extent_n != all_n) {
+        extent_give(l, l->rows[node].first_device, n->extent_n);
+        l->rows[node].first_device = all_n > 0 ? extent_take(l, all_n) : 0;
+        n->extent_n = all_n;
+        l->rows[node].device_n = (uint16_t)all_n;
+    }
+}
+
+void ledger_node_forget_lost(struct ledger *l, uint32_t node)
+{
+    struct node_entry *n = &l->nodes[node];
+    struct ledger_device fresh[DEVICES_PER_NODE_MAX];
+    uint32_t fresh_n = 0, lost_n = 0;
+
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if (n->devices[i].lost) {
+            lost_n++;
+        } else {
+            fresh[fresh_n++] = n->devices[i];
+        }
+    }
+    if (lost_n > 0) {
+        node_set_devices(l, node, fresh, fresh_n);
+    }
+}
+
+static void node_set_uid(struct node_entry *n, struct str uid)
+{
+    if (n->uid != NULL && str_eq(str_of(n->uid), uid)) {
+        return;
+    }
+    free(n->uid);
+    n->uid = xmalloc(uid.n + 1);
+    if (uid.n > 0) {
+        memcpy(n->uid, uid.p, uid.n);
+    }
+    n->uid[uid.n] = '\0';
+}
+
+int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
+{
+    struct ledger_device fresh[DEVICES_PER_NODE_MAX];
+    uint32_t node;
+    struct node_entry *n;
+
+    if (f->inventory->device_n > DEVICES_PER_NODE_MAX) {
+        return err_set(reterr, ERR_LIMIT, "node has more than %d GPUs", DEVICES_PER_NODE_MAX);
+    }
+    for (size_t i = 0; i < f->inventory->device_n; i++) {
+        int r = device_from_fact(l, &f->inventory->devices[i], &fresh[i], reterr);
+
+        if (r != 0) {
+            return r;
+        }
+    }
+    node = ledger_node_add(l, f->name);
+    if (node == LEDGER_NONE) {
+        return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+    }
+    n = &l->nodes[node];
+    node_set_uid(n, f->uid);
+    n->described = true;
+    n->schedulable = f->schedulable;
+    n->source = f->inventory->source;
+    n->note = f->note;
+    n->epoch = l->node_epoch;
+    l->rows[node].flags = NODE_DESCRIBED;
+    n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
+    l->rows[node].unsteered_cap = f->inventory->unsteered_n;
+    node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
+    ledger_recompute(l, node);
+    return 0;
+}
+
+void ledger_node_gone(struct ledger *l, uint32_t node)
+{
+    struct node_entry *n = &l->nodes[node];
+
+    n->described = false;
+    n->source = INVENTORY_NONE;
+    n->note = NULL;
+    l->rows[node].flags = 0;
+    l->rows[node].unsteered_cap = 0;
+    n->shrunk = true;
+    node_set_devices(l, node, NULL, 0);
+    ledger_recompute(l, node);
+    ledger_node_drop_if_empty(l, node);
+}

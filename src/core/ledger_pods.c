@@ -1,0 +1,426 @@
+/* Pods of the ledger: what observations of the API server make of them. */
+#include "base/bug.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char CONFLICT_RECORD[] = "the assignment annotation was changed after binding; ignored";
+static const char CONFLICT_REQUEST[] =
+    "the request annotations were changed after binding; the larger charge stays";
+static const char CONFLICT_NO_RECORD[] =
+    "bound without an assignment by fgpu; counted on every device of its node";
+static const char CONFLICT_DEFECT[] =
+    "bound although its request is malformed; counted as whole devices";
+
+static bool pod_has_uid(const void *owner, uint32_t value, const void *key)
+{
+    const struct ledger *l = owner;
+    const struct str *uid = key;
+
+    return str_eq(l->pods[value].uid, *uid);
+}
+
+uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid)
+{
+    return hashmap_find(&l->pod_index, hash_str(l->limits.hash_key, uid), pod_has_uid, l, &uid);
+}
+
+static struct str text_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
+static uint32_t pod_slot(struct ledger *l)
+{
+    uint32_t cap;
+
+    if (l->free_pod_n > 0) {
+        return l->free_pods[--l->free_pod_n];
+    }
+    if (l->pod_n == l->pod_cap) {
+        cap = l->pod_cap == 0 ? 256 : l->pod_cap * 2;
+        l->pods = xreallocarray(l->pods, cap, sizeof(*l->pods));
+        l->free_pods = xreallocarray(l->free_pods, cap, sizeof(*l->free_pods));
+        l->pod_cap = cap;
+    }
+    return l->pod_n++;
+}
+
+static uint32_t pod_add(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms)
+{
+    uint32_t i;
+    struct pod_entry *p;
+    char *at;
+
+    if (l->pod_used_n == LEDGER_PODS_MAX) {
+        return LEDGER_NONE;
+    }
+    i = pod_slot(l);
+    p = &l->pods[i];
+    *p = (struct pod_entry){.used = true, .node = LEDGER_NONE, .since_ms = at_ms};
+    p->text = xmalloc(f->uid.n + f->namespace_.n + f->name.n);
+    at = p->text;
+    p->uid = text_put(&at, f->uid);
+    p->namespace_ = text_put(&at, f->namespace_);
+    p->name = text_put(&at, f->name);
+    p->demand = demand_copy(f->demand);
+    l->isolating_n += p->demand->isolate_n > 0;
+    l->pod_used_n++;
+    hashmap_insert(&l->pod_index, hash_str(l->limits.hash_key, f->uid), i);
+    return i;
+}
+
+void ledger_pod_clear_refs(struct pod_entry *p)
+{
+    free(p->refs);
+    free(p->floors);
+    p->refs = NULL;
+    p->ref_n = 0;
+    p->floors = NULL;
+    p->floor_n = 0;
+}
+
+void ledger_pod_drop(struct ledger *l, uint32_t pod)
+{
+    struct pod_entry *p = &l->pods[pod];
+
+    ledger_pod_detach(l, pod);
+    hashmap_remove(&l->pod_index, hash_str(l->limits.hash_key, p->uid), pod);
+    l->isolating_n -= p->demand->isolate_n > 0;
+    ledger_pod_clear_refs(p);
+    free(p->text);
+    free(p->decision_id);
+    free(p->demand);
+    free(p->latest);
+    free(p->labels);
+    free(p->charges);
+    *p = (struct pod_entry){.used = false};
+    l->free_pods[l->free_pod_n++] = pod;
+    l->pod_used_n--;
+}
+
+void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
+{
+    struct pod_entry *p = &l->pods[pod];
+    struct node_entry *n = &l->nodes[node];
+
+    BUG_ON(p->node != LEDGER_NONE);
+    if (n->pod_n == n->pod_cap) {
+        n->pod_cap = n->pod_cap == 0 ? 8 : n->pod_cap * 2;
+        n->pods = xreallocarray(n->pods, n->pod_cap, sizeof(*n->pods));
+    }
+    p->node = node;
+    p->node_slot = n->pod_n;
+    n->pods[n->pod_n++] = pod;
+    ledger_recompute(l, node);
+}
+
+void ledger_pod_detach(struct ledger *l, uint32_t pod)
+{
+    struct pod_entry *p = &l->pods[pod];
+    uint32_t node = p->node;
+    struct node_entry *n;
+
+    if (node == LEDGER_NONE) {
+        return;
+    }
+    n = &l->nodes[node];
+    n->pods[p->node_slot] = n->pods[--n->pod_n];
+    l->pods[n->pods[p->node_slot]].node_slot = p->node_slot;
+    p->node = LEDGER_NONE;
+    p->charge_n = 0;
+    ledger_node_forget_lost(l, node);
+    ledger_recompute(l, node);
+    ledger_node_drop_if_empty(l, node);
+}
+
+void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms)
+{
+    if (p->state != state) {
+        p->state = state;
+        p->since_ms = at_ms;
+    }
+}
+
+void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d)
+{
+    if (demand_equal(p->demand, d)) {
+        return;
+    }
+    l->isolating_n -= p->demand->isolate_n > 0;
+    free(p->demand);
+    p->demand = demand_copy(d);
+    l->isolating_n += p->demand->isolate_n > 0;
+}
+
+static void pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n)
+{
+    if (n == p->label_n && (n == 0 || memcmp(labels, p->labels, n * sizeof(*labels)) == 0)) {
+        return;
+    }
+    free(p->labels);
+    p->labels = xmalloc(n * sizeof(*labels));
+    p->label_n = n;
+    if (n > 0) {
+        memcpy(p->labels, labels, n * sizeof(*labels));
+    }
+}
+
+/* ---- reading a record ---- */
+
+static const struct assigned_container *assigned_to(const struct assignment *as, const struct wish *w)
+{
+    for (size_t i = 0; i < as->container_n; i++) {
+        if (as->containers[i].init == w->init && str_eq(as->containers[i].name, w->container)) {
+            return &as->containers[i];
+        }
+    }
+    return NULL;
+}
+
+/* The devices of every wish, or NULL when record and demand do not match one to one. */
+static struct device_ref *refs_of_record(const struct ledger *l, const struct demand *d,
+                                         const struct assignment *as, size_t *ret_n)
+{
+    struct device_ref *refs;
+    size_t n = 0;
+
+    if (as == NULL || d->defect != DEMAND_OK || as->container_n != d->wish_n) {
+        return NULL;
+    }
+    for (size_t w = 0; w < d->wish_n; w++) {
+        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+
+        if (c == NULL || c->device_n != d->wishes[w].count) {
+            return NULL;
+        }
+        n += c->device_n;
+    }
+    refs = xmalloc(n * sizeof(*refs));
+    *ret_n = 0;
+    for (size_t w = 0; w < d->wish_n; w++) {
+        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+
+        for (size_t i = 0; i < c->device_n; i++) {
+            refs[(*ret_n)++] = ledger_device_ref(l, c->devices[i].uuid, c->devices[i].index);
+        }
+    }
+    return refs;
+}
+
+/* What the record says was taken, per device and in total over its containers: a lower bound of the charge
+ * of a pod whose request is in annotations (rule 1). */
+static void floors_of_record(const struct ledger *l, struct pod_entry *p, const struct assignment *as)
+{
+    for (size_t i = 0; i < as->container_n; i++) {
+        for (size_t j = 0; j < as->containers[i].device_n; j++) {
+            const struct assigned_device *d = &as->containers[i].devices[j];
+
+            p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
+            p->floors[p->floor_n++] = (struct pod_floor){
+                .ref = ledger_device_ref(l, d->uuid, d->index),
+                .charge = {.milli = d->milli, .mem_mib = d->mem_mib, .slots = 1},
+            };
+        }
+    }
+}
+
+/* The demand that a record alone implies, for a bound pod whose request annotations are gone or spoilt.
+ * Wishes go to `wishes` (DEMAND_WISHES_MAX). */
+static struct demand demand_of_record(const struct assignment *as, struct wish *wishes)
+{
+    struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .wishes = wishes};
+
+    for (size_t i = 0; i < as->container_n && d.wish_n < DEMAND_WISHES_MAX; i++) {
+        const struct assigned_container *c = &as->containers[i];
+        struct wish *w = &wishes[d.wish_n];
+
+        if (c->device_n == 0) {
+            continue;
+        }
+        *w = (struct wish){.container = c->name,
+                           .init = c->init,
+                           .count = (uint16_t)c->device_n,
+                           .kind = WISH_BOTH,
+                           .phases = 1};
+        for (size_t j = 0; j < c->device_n; j++) {
+            w->milli = c->devices[j].milli > w->milli ? c->devices[j].milli : w->milli;
+            w->mem_mib = c->devices[j].mem_mib > w->mem_mib ? c->devices[j].mem_mib : w->mem_mib;
+        }
+        d.wish_n++;
+    }
+    return d;
+}
+
+/* ---- observations ---- */
+
+/* Does the annotation still say what we know: same decision, same devices? */
+static bool record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
+{
+    struct device_ref *refs;
+    size_t n = 0;
+    bool same;
+
+    if (as == NULL || p->decision_id == NULL || !str_eq(as->id, str_of(p->decision_id))) {
+        return false;
+    }
+    refs = refs_of_record(l, p->demand, as, &n);
+    same = refs != NULL && n == p->ref_n;
+    for (size_t i = 0; same && i < n; i++) {
+        same = device_ref_equal(refs[i], p->refs[i]);
+    }
+    free(refs);
+    return same;
+}
+
+static void pod_keep_decision(struct pod_entry *p, struct str id)
+{
+    free(p->decision_id);
+    p->decision_id = xmalloc(id.n + 1);
+    if (id.n > 0) {
+        memcpy(p->decision_id, id.p, id.n);
+    }
+    p->decision_id[id.n] = '\0';
+}
+
+/* First sight of the pod as bound, or bound by somebody else: take devices from the record if it matches. */
+static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, uint32_t node,
+                      int64_t at_ms)
+{
+    struct pod_entry *p = &l->pods[pod];
+    struct wish wishes[DEMAND_WISHES_MAX];
+    struct demand recorded = {0};
+    const struct demand *d = f->demand;
+    bool editable = d->source == DEMAND_FROM_ANNOTATIONS || demand_is_empty(d);
+
+    ledger_pod_detach(l, pod);
+    ledger_pod_clear_refs(p);
+    p->reserved_here = false;
+    p->conflict = NULL;
+    p->refs = refs_of_record(l, d, f->assignment, &p->ref_n);
+    if (p->refs == NULL && f->assignment != NULL && editable) {
+        recorded = demand_of_record(f->assignment, wishes);
+        if (recorded.wish_n > 0) {
+            d = &recorded;
+            p->refs = refs_of_record(l, d, f->assignment, &p->ref_n);
+            p->conflict = CONFLICT_REQUEST;
+        }
+    }
+    ledger_pod_set_demand(l, p, d);
+    if (p->refs != NULL && editable) {
+        floors_of_record(l, p, f->assignment);
+    }
+    if (f->assignment != NULL) {
+        pod_keep_decision(p, f->assignment->id);
+    }
+    if (p->refs == NULL && d->unsteered_n == 0) {
+        p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : CONFLICT_NO_RECORD;
+        ledger_pod_set_state(p, LEDGER_FOREIGN, at_ms);
+    } else {
+        ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
+    }
+    ledger_pod_attach(l, pod, node);
+}
+
+/* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
+static bool same_shape(const struct demand *a, const struct demand *b)
+{
+    bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->wish_n == b->wish_n &&
+                a->unsteered_n == b->unsteered_n && a->source == b->source;
+
+    for (size_t w = 0; same && w < a->wish_n; w++) {
+        same = a->wishes[w].init == b->wishes[w].init && a->wishes[w].count == b->wishes[w].count &&
+               str_eq(a->wishes[w].container, b->wishes[w].container);
+    }
+    return same;
+}
+
+/* The pod is where we know it to be. What may still change: amounts and constraints, and contradictions. */
+static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f)
+{
+    struct pod_entry *p = &l->pods[pod];
+
+    if (p->ref_n > 0 && !record_is_ours(l, p, f->assignment)) {
+        p->conflict = CONFLICT_RECORD;
+    }
+    if (demand_equal(p->demand, f->demand)) {
+        return;
+    }
+    if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !same_shape(p->demand, f->demand)) {
+        p->conflict = CONFLICT_REQUEST;
+    }
+    if (same_shape(p->demand, f->demand)) {
+        ledger_pod_set_demand(l, p, f->demand); /* floors keep the larger charge */
+        ledger_recompute(l, p->node);
+    }
+}
+
+static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms,
+                          struct err *reterr)
+{
+    uint32_t node = ledger_node_add(l, f->node_name);
+    struct pod_entry *p = &l->pods[pod];
+
+    if (node == LEDGER_NONE) {
+        return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+    }
+    if (p->node == node && (p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) &&
+        (record_is_ours(l, p, f->assignment) || p->demand->unsteered_n > 0)) {
+        ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
+    }
+    if (p->node == node && p->state == LEDGER_BOUND) {
+        pod_reobserve(l, pod, f);
+    } else {
+        pod_adopt(l, pod, f, node, at_ms);
+    }
+    return 0;
+}
+
+static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f)
+{
+    struct pod_entry *p = &l->pods[pod];
+
+    if (p->state != LEDGER_PENDING) {
+        /* An event from before our Binding. The reservation stands; remember the request for a release. */
+        free(p->latest);
+        p->latest = demand_copy(f->demand);
+    } else if (demand_is_empty(f->demand)) {
+        ledger_pod_drop(l, pod);
+    } else {
+        ledger_pod_set_demand(l, p, f->demand);
+    }
+}
+
+int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
+                        struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, f->uid);
+    bool bound = f->node_name.n > 0;
+
+    if (pod == LEDGER_NONE) {
+        if (demand_is_empty(f->demand) &&
+            !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
+            return 0;
+        }
+        pod = pod_add(l, f, at_ms);
+        if (pod == LEDGER_NONE) {
+            return err_set(reterr, ERR_LIMIT, "more than %d pods that use GPUs", LEDGER_PODS_MAX);
+        }
+    }
+    l->pods[pod].epoch = l->pod_epoch;
+    l->pods[pod].deleting = f->deleting;
+    l->pods[pod].priority = f->priority;
+    pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
+    if (bound) {
+        return pod_seen_bound(l, pod, f, at_ms, reterr);
+    }
+    pod_seen_pending(l, pod, f);
+    return 0;
+}

@@ -1,0 +1,218 @@
+/* A node's numbers, derived from its inventory and the pods attached to it. */
+#include "base/bug.h"
+#include "core/feasibility.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t times_factor(int64_t v, int32_t factor_milli, int32_t max)
+{
+    int64_t scaled;
+
+    if (__builtin_mul_overflow(v, (int64_t)factor_milli, &scaled) || scaled / 1000 > max) {
+        return max;
+    }
+    return (int32_t)(scaled / 1000);
+}
+
+static struct device_state empty_state(const struct ledger *l, const struct ledger_device *d)
+{
+    struct device_state s = {
+        .mem_base_mib = times_factor(d->mem_mib, 1000, INT32_MAX),
+        .mem_cap_mib = times_factor(d->mem_mib, l->limits.overcommit_mem_milli, INT32_MAX),
+        .milli_cap = times_factor(DEVICE_MILLI, l->limits.overcommit_milli, INT32_MAX),
+        .slot_cap = (int16_t)times_factor(d->slot_n, 1000, INT16_MAX),
+        .model_id = d->model_id,
+        .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0)),
+    };
+
+    s.mem_free_mib = s.mem_cap_mib;
+    s.milli_free = s.milli_cap;
+    s.slot_free = s.slot_cap;
+    return s;
+}
+
+bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret)
+{
+    size_t at = 0;
+
+    if (p->refs == NULL) {
+        return false;
+    }
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        uint64_t mask = 0;
+
+        for (uint16_t i = 0; i < p->demand->wishes[w].count; i++) {
+            uint32_t ordinal = ledger_device_find(n, p->refs[at++]);
+
+            if (ordinal == LEDGER_NONE || (mask & (UINT64_C(1) << ordinal)) != 0) {
+                return false;
+            }
+            mask |= UINT64_C(1) << ordinal;
+        }
+        ret->wish_devices[w] = mask;
+    }
+    return true;
+}
+
+static void charge_add(struct pod_entry *p, uint32_t ordinal, struct charge c)
+{
+    p->charges[p->charge_n++] = (struct pod_charge){ordinal, c};
+}
+
+static void charges_known(const struct node_entry *n, const struct device_state *states,
+                          struct pod_entry *p, const struct placement *at)
+{
+    uint64_t used = 0;
+
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        used |= at->wish_devices[w];
+    }
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if ((used & (UINT64_C(1) << i)) != 0) {
+            charge_add(p, i, placement_charge(p->demand, at, states, i));
+        }
+    }
+}
+
+/* On every device, constraints notwithstanding: they are annotations, and say nothing about where a pod
+ * that came past us really is. */
+static void charges_pessimistic(const struct node_entry *n, const struct device_state *states,
+                                struct pod_entry *p)
+{
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        charge_add(p, i, demand_pessimistic_charge(p->demand, &states[i]));
+    }
+}
+
+static void charge_max(struct charge *c, const struct charge *floor)
+{
+    c->milli = c->milli > floor->milli ? c->milli : floor->milli;
+    c->mem_mib = c->mem_mib > floor->mem_mib ? c->mem_mib : floor->mem_mib;
+    c->slots = c->slots > floor->slots ? c->slots : floor->slots;
+    c->exclusive = c->exclusive || floor->exclusive;
+}
+
+/* Rule 1: a charge whose request can be edited never falls while the pod lives. */
+static void apply_floors(const struct node_entry *n, struct pod_entry *p)
+{
+    for (size_t i = 0; i < p->charge_n; i++) {
+        struct device_ref ref = n->devices[p->charges[i].ordinal].ref;
+        struct pod_floor *floor = NULL;
+
+        for (size_t j = 0; j < p->floor_n && floor == NULL; j++) {
+            floor = device_ref_equal(p->floors[j].ref, ref) ? &p->floors[j] : NULL;
+        }
+        if (floor == NULL) {
+            p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
+            p->floors[p->floor_n++] = (struct pod_floor){ref, p->charges[i].charge};
+        } else {
+            charge_max(&p->charges[i].charge, &floor->charge);
+            floor->charge = p->charges[i].charge;
+        }
+    }
+}
+
+static void pod_charges(const struct node_entry *n, const struct device_state *states,
+                        struct pod_entry *p)
+{
+    struct placement at;
+
+    p->charge_n = 0;
+    if (p->demand->unsteered_n > 0 || n->device_n == 0) {
+        return;
+    }
+    p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
+    if (ledger_pod_placement(n, p, &at)) {
+        charges_known(n, states, p, &at);
+    } else {
+        charges_pessimistic(n, states, p);
+    }
+    if (p->demand->source == DEMAND_FROM_ANNOTATIONS) {
+        apply_floors(n, p);
+    }
+}
+
+void ledger_recompute(struct ledger *l, uint32_t node)
+{
+    struct node_entry *n = &l->nodes[node];
+    struct node_state *row = &l->rows[node];
+    struct device_state *states = l->states == NULL ? NULL : &l->states[row->first_device];
+    int64_t unsteered = 0;
+
+    BUG_ON(n->extent_n != n->device_n || (n->device_n > 0 && states == NULL));
+    row->share_pod_n = 0;
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        states[i] = empty_state(l, &n->devices[i]);
+    }
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        struct pod_entry *p = &l->pods[n->pods[i]];
+
+        unsteered += p->demand->unsteered_n;
+        row->share_pod_n += p->demand->unsteered_n == 0;
+        pod_charges(n, states, p);
+    }
+    /* Charges are computed from capacities alone, so taking them afterwards makes the order of pods not
+     * matter. */
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        for (size_t j = 0; j < p->charge_n; j++) {
+            device_take(&states[p->charges[j].ordinal], &p->charges[j].charge);
+        }
+    }
+    row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+    row->version++;
+}
+
+/* ---- what a view adds for one demand ---- */
+
+static void mark_pod(const struct pod_entry *q, struct device_state *states)
+{
+    for (size_t i = 0; i < q->charge_n; i++) {
+        states[q->charges[i].ordinal].flags |= DEVICE_ISOLATED;
+    }
+}
+
+void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
+                        struct str namespace_, struct str uid, const struct demand *d,
+                        const uint64_t *label_hashes, size_t label_n)
+{
+    const struct node_entry *n = &l->nodes[node];
+
+    for (uint32_t i = 0; d->uuid_n > 0 && i < n->device_n; i++) {
+        uint32_t id = n->devices[i].uuid_id;
+
+        if (!demand_allows_uuid(d, id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, id))) {
+            states[i].flags |= DEVICE_DENIED;
+        }
+    }
+    if (d->isolate_n == 0 && l->isolating_n == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *q = &l->pods[n->pods[i]];
+
+        if (!str_eq(q->namespace_, namespace_) || str_eq(q->uid, uid)) {
+            continue;
+        }
+        if (label_hashes_match(d->isolate, d->isolate_n, q->labels, q->label_n) ||
+            label_hashes_match(q->demand->isolate, q->demand->isolate_n, label_hashes, label_n)) {
+            mark_pod(q, states);
+        }
+    }
+}
+
+const uint8_t *ledger_allowed_models(const struct ledger *l, const struct demand *d, uint8_t *ret)
+{
+    uint32_t n = intern_count(l->models);
+
+    if (d->model_n == 0) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ret[i] = demand_allows_model(d, intern_text(l->models, i));
+    }
+    return ret;
+}

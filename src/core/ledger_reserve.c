@@ -1,0 +1,206 @@
+/* Reservations: the authority over who gets which device. */
+#include "base/bug.h"
+#include "core/feasibility.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The search is trusted to find, not to be believed: the placement is checked against the live numbers. */
+static bool placement_fits(const struct ledger *l, uint32_t node, const struct demand *d,
+                           const struct placement *at)
+{
+    const struct node_state *row = &l->rows[node];
+    const struct device_state *states = &l->states[row->first_device];
+    uint64_t used = 0;
+
+    for (size_t w = 0; w < d->wish_n; w++) {
+        uint64_t mask = at->wish_devices[w];
+
+        if (__builtin_popcountll(mask) != d->wishes[w].count ||
+            (row->device_n < 64 && mask >> row->device_n != 0)) {
+            return false;
+        }
+        used |= mask;
+    }
+    for (uint32_t i = 0; i < row->device_n; i++) {
+        if ((used & (UINT64_C(1) << i)) != 0) {
+            struct charge c = placement_charge(d, at, states, i);
+
+            if (!device_takes(&states[i], &c)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool unsteered_fits(const struct node_state *row, const struct demand *d)
+{
+    return row->share_pod_n == 0 && d->unsteered_n <= row->unsteered_cap - row->unsteered_used;
+}
+
+static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node,
+                      const struct placement *at)
+{
+    const struct node_entry *n = &l->nodes[node];
+
+    p->refs = xcalloc(n->device_n * p->demand->wish_n + 1, sizeof(*p->refs));
+    p->ref_n = 0;
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        for (uint32_t i = 0; i < n->device_n; i++) {
+            if ((at->wish_devices[w] & (UINT64_C(1) << i)) != 0) {
+                p->refs[p->ref_n++] = n->devices[i].ref;
+            }
+        }
+    }
+}
+
+int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
+                         struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, r->uid);
+    uint32_t node = ledger_node_find(l, r->node_name);
+    struct pod_entry *p;
+    bool fits;
+
+    if (pod == LEDGER_NONE) {
+        return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
+    }
+    if (node == LEDGER_NONE || !l->nodes[node].described) {
+        return err_set(reterr, ERR_NOT_FOUND, "node is not known");
+    }
+    p = &l->pods[pod];
+    if (p->state != LEDGER_PENDING) {
+        return err_set(reterr, ERR_CONFLICT, "pod already holds GPUs");
+    }
+    if (p->demand->defect != DEMAND_OK) {
+        return err_set(reterr, ERR_INVALID, "%s", demand_defect_text(p->demand->defect));
+    }
+    if (p->demand->unsteered_n > 0) {
+        fits = unsteered_fits(&l->rows[node], p->demand);
+    } else {
+        fits = l->rows[node].unsteered_used == 0 && placement_fits(l, node, p->demand, r->placement);
+    }
+    if (!fits) {
+        return err_set(reterr, ERR_CONFLICT, "the devices are no longer free");
+    }
+    if (p->demand->unsteered_n == 0) {
+        keep_refs(l, p, node, r->placement);
+    }
+    free(p->decision_id);
+    p->decision_id = xmalloc(r->decision_id.n + 1);
+    memcpy(p->decision_id, r->decision_id.p, r->decision_id.n);
+    p->decision_id[r->decision_id.n] = '\0';
+    p->reserved_here = true;
+    p->conflict = NULL;
+    p->epoch = l->pod_epoch;
+    ledger_pod_set_state(p, LEDGER_RESERVED, at_ms);
+    ledger_pod_attach(l, pod, node);
+    return 0;
+}
+
+int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+    struct pod_entry *p;
+
+    if (pod == LEDGER_NONE) {
+        return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
+    }
+    p = &l->pods[pod];
+    p->epoch = l->pod_epoch;
+    if (p->state == LEDGER_RESERVED) {
+        ledger_pod_set_state(p, LEDGER_CONFIRMED, at_ms);
+    }
+    return 0; /* the watch may have been faster: then there is nothing left to confirm */
+}
+
+int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+    struct pod_entry *p;
+
+    if (pod == LEDGER_NONE) {
+        return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
+    }
+    p = &l->pods[pod];
+    if (p->state != LEDGER_RESERVED) {
+        return 0; /* seen bound meanwhile: facts win over a refusal */
+    }
+    ledger_pod_detach(l, pod);
+    ledger_pod_clear_refs(p);
+    p->reserved_here = false;
+    ledger_pod_set_state(p, LEDGER_PENDING, at_ms);
+    if (p->latest != NULL) {
+        ledger_pod_set_demand(l, p, p->latest);
+        free(p->latest);
+        p->latest = NULL;
+        if (demand_is_empty(p->demand)) {
+            ledger_pod_drop(l, pod);
+        }
+    }
+    return 0;
+}
+
+int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, struct assignment *ret,
+                      struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+    const struct pod_entry *p;
+    const struct node_entry *n;
+    const struct device_state *states;
+    struct placement at;
+    struct assigned_container *containers;
+    size_t n_out = 0;
+
+    if (pod == LEDGER_NONE || l->pods[pod].node == LEDGER_NONE || l->pods[pod].ref_n == 0) {
+        return err_set(reterr, ERR_NOT_FOUND, "pod holds no devices");
+    }
+    p = &l->pods[pod];
+    n = &l->nodes[p->node];
+    states = &l->states[l->rows[p->node].first_device];
+    if (!ledger_pod_placement(n, p, &at)) {
+        return err_set(reterr, ERR_NOT_FOUND, "the pod's devices left the node");
+    }
+    containers = ARENA_ARRAY(a, p->demand->wish_n, struct assigned_container);
+    for (int init = 1; containers != NULL && init >= 0; init--) {
+        for (size_t w = 0; w < p->demand->wish_n; w++) {
+            const struct wish *wish = &p->demand->wishes[w];
+            struct assigned_device *devices;
+            size_t device_n = 0;
+
+            if (wish->init != (init == 1)) {
+                continue;
+            }
+            devices = ARENA_ARRAY(a, wish->count, struct assigned_device);
+            for (uint32_t i = 0; devices != NULL && i < n->device_n; i++) {
+                struct charge c;
+
+                if ((at.wish_devices[w] & (UINT64_C(1) << i)) == 0) {
+                    continue;
+                }
+                c = wish_charge(wish, states[i].milli_cap, states[i].mem_cap_mib, states[i].mem_base_mib);
+                devices[device_n++] = (struct assigned_device){
+                    .uuid = n->devices[i].uuid_id == INTERN_NONE
+                                ? STR_NULL
+                                : intern_text(l->uuids, n->devices[i].uuid_id),
+                    .index = n->devices[i].ref.index,
+                    .milli = c.milli,
+                    .mem_mib = c.mem_mib,
+                };
+            }
+            containers[n_out++] = (struct assigned_container){
+                .name = arena_str(a, wish->container),
+                .init = wish->init,
+                .position = wish->position,
+                .devices = devices,
+                .device_n = device_n,
+            };
+        }
+    }
+    ret->id = arena_str(a, str_of(p->decision_id));
+    ret->containers = containers;
+    ret->container_n = n_out;
+    return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;
+}

@@ -1,0 +1,196 @@
+#include "core/support/ledger_fixture.h"
+
+#include "base/bug.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+void fixture_init(struct ledger_fixture *f)
+{
+    struct ledger_limits limits = {
+        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+
+    f->l = ledger_new(&limits);
+    arena_init(&f->arena, 64 << 20);
+    fixture_bracket(f, LEDGER_NODES_BEGIN);
+    fixture_bracket(f, LEDGER_NODES_END);
+    fixture_bracket(f, LEDGER_PODS_BEGIN);
+    fixture_bracket(f, LEDGER_PODS_END);
+    assert_true(ledger_is_synced(f->l));
+}
+
+void fixture_fini(struct ledger_fixture *f)
+{
+    const char *why = ledger_check(f->l);
+
+    if (why != NULL) {
+        fail_msg("%s", why);
+    }
+    ledger_free(f->l);
+    arena_fini(&f->arena);
+}
+
+static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
+                     int32_t unsteered_n, bool uuids)
+{
+    struct device devices[DEVICES_PER_NODE_MAX];
+    char texts[DEVICES_PER_NODE_MAX][64];
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION,
+                                  .devices = devices,
+                                  .device_n = (size_t)gpu_n,
+                                  .unsteered_n = unsteered_n};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = str_of(name),
+                                    .uid = str_of(name),
+                                    .schedulable = true,
+                                    .inventory = &inventory}};
+
+    for (int i = 0; i < gpu_n; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "GPU-%s-%d", name, i);
+        devices[i] = (struct device){.uuid = uuids ? str_of(texts[i]) : STR_NULL,
+                                     .index = i,
+                                     .minor = i,
+                                     .model = STR("A100"),
+                                     .mem_mib = mem_mib,
+                                     .slot_n = 16,
+                                     .numa = -1,
+                                     .healthy = true};
+    }
+    assert_int_equal(ledger_apply(f->l, &op, NULL), 0);
+}
+
+void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib)
+{
+    describe(f, name, gpu_n, mem_mib, 0, true);
+}
+
+void fixture_node_unsteered(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
+                            int32_t unsteered_n)
+{
+    describe(f, name, gpu_n, mem_mib, unsteered_n, true);
+}
+
+void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib)
+{
+    describe(f, name, gpu_n, mem_mib, 0, false);
+}
+
+static struct demand demand_of(struct wish *w, struct wish value)
+{
+    value.container = STR("main");
+    value.phases = 1;
+    *w = value;
+    return (struct demand){.dialect = "native", .wishes = w, .wish_n = 1};
+}
+
+struct demand fixture_share(struct wish *w, int32_t milli)
+{
+    return demand_of(w, (struct wish){.count = 1, .kind = WISH_MILLI, .milli = milli});
+}
+
+struct demand fixture_both(struct wish *w, int32_t milli, int64_t mem_mib)
+{
+    return demand_of(w, (struct wish){.count = 1, .kind = WISH_BOTH, .milli = milli, .mem_mib = mem_mib});
+}
+
+struct demand fixture_whole(struct wish *w, uint16_t count)
+{
+    return demand_of(w, (struct wish){.count = count, .kind = WISH_WHOLE, .milli = 1000});
+}
+
+struct demand fixture_annotated(struct wish *w, int32_t milli)
+{
+    struct demand d = fixture_share(w, milli);
+
+    d.source = DEMAND_FROM_ANNOTATIONS;
+    return d;
+}
+
+int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,
+                const struct assignment *record)
+{
+    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
+                           .at_ms = 1000,
+                           .pod = {.uid = str_of(uid),
+                                   .namespace_ = STR("default"),
+                                   .name = str_of(uid),
+                                   .node_name = str_of(node),
+                                   .demand = d,
+                                   .assignment = record}};
+
+    return ledger_apply(f->l, &op, NULL);
+}
+
+int fixture_reserve(struct ledger_fixture *f, const char *uid, const char *node)
+{
+    struct placement at;
+    struct ledger_op op = {.kind = LEDGER_RESERVE,
+                           .at_ms = 2000,
+                           .reserve = {.uid = str_of(uid),
+                                       .node_name = str_of(node),
+                                       .decision_id = str_of(uid),
+                                       .placement = &at}};
+    enum verdict v =
+        ledger_place_pod(f->l, str_of(node), str_of(uid), strategy_find(STR("best-fit")), &at);
+
+    return v != VERDICT_FITS ? (int)v : ledger_apply(f->l, &op, NULL);
+}
+
+int fixture_name_op(struct ledger_fixture *f, enum ledger_op_kind kind, const char *name)
+{
+    struct ledger_op op = {.kind = kind, .at_ms = 3000, .name = str_of(name)};
+
+    return ledger_apply(f->l, &op, NULL);
+}
+
+int fixture_bracket(struct ledger_fixture *f, enum ledger_op_kind kind)
+{
+    struct ledger_op op = {.kind = kind};
+
+    return ledger_apply(f->l, &op, NULL);
+}
+
+struct assignment fixture_record(struct assigned_container *c, struct assigned_device *d, const char *id,
+                                 const char *uuid, int32_t index, int32_t milli, int64_t mem_mib)
+{
+    *d = (struct assigned_device){str_of(uuid), index, milli, mem_mib};
+    *c = (struct assigned_container){.name = STR("main"), .devices = d, .device_n = 1};
+    return (struct assignment){str_of(id), c, 1};
+}
+
+const struct snapshot_node *fixture_state(struct ledger_fixture *f, const char *node)
+{
+    arena_reset(&f->arena);
+    assert_int_equal(snapshot_take(f->l, &f->arena, str_of(node), STR_NULL, &f->snapshot, NULL), 0);
+    assert_int_equal(f->snapshot.node_n, 1);
+    return &f->snapshot.nodes[0];
+}
+
+int32_t fixture_milli_free(struct ledger_fixture *f, const char *node, size_t device)
+{
+    const struct snapshot_node *n = fixture_state(f, node);
+
+    assert_true(device < n->device_n);
+    return n->devices[device].milli_cap - n->devices[device].milli_charged;
+}
+
+int64_t fixture_mem_free(struct ledger_fixture *f, const char *node, size_t device)
+{
+    const struct snapshot_node *n = fixture_state(f, node);
+
+    assert_true(device < n->device_n);
+    return n->devices[device].mem_cap_mib - n->devices[device].mem_charged_mib;
+}
+
+enum ledger_pod_state fixture_pod_state(struct ledger_fixture *f, const char *uid)
+{
+    struct ledger_pod pod;
+
+    assert_true(ledger_find_pod(f->l, str_of(uid), &pod));
+    return pod.state;
+}
