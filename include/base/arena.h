@@ -35,7 +35,7 @@ void arena_reset(struct arena *a);
 WARN_UNUSED void *arena_alloc(struct arena *a, size_t size);
 /* n objects of `size` bytes, cleared; NULL at the cap or when n * size overflows. */
 WARN_UNUSED void *arena_calloc(struct arena *a, size_t n, size_t size);
-/* Copies the text; {NULL, 0} and a == true from overflowed at the cap. */
+/* Copies the text and adds a NUL; STR_NULL at the cap (never for an empty text: that has a pointer). */
 struct str arena_str(struct arena *a, struct str s);
 /* printf into the arena; STR_NULL at the cap. The text is also NUL-terminated. */
 struct str arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -2,8 +2,10 @@
  *
  * Grammar (apimachinery pkg/api/resource): <sign?><digits with at most one point><suffix>, suffix one of
  * n u m "" k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent e/E with a signed integer. No blanks, ASCII only.
- * Upstream rounds what is finer than a nano up (away from zero) and silently caps at 2^63-1; we keep the
- * rounding and refuse the cap: a wish that nobody can mean is an error, not the largest number.
+ * As upstream, the digits may be missing where its fast path reads the number: "+", ".", "Ki" and "m" are
+ * 0, but "Pi" and "e-10" are malformed. Upstream rounds what is finer than a nano up (away from zero);
+ * above 2^63-1 it silently caps (binary suffixes) or wraps (the others). We keep the rounding and refuse the
+ * rest: a wish that nobody can mean is an error, not the largest number.
  * Checked against a table generated with the upstream package (test/data/quantity).
  *
  * The value is kept in nano units as a signed 128-bit integer; |value| <= (2^63-1) * 10^9.

@@ -1,0 +1,399 @@
+/* base/json_read.c - the pull reader: structure, values, errors. */
+#include "base/json_read.h"
+
+#include "json_read_internal.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+void json_reader_init(struct json_reader *r, struct str text, struct arena *arena)
+{
+    r->text = text.p ? text.p : "";
+    r->len = text.n;
+    r->at = 0;
+    r->value_at = 0;
+    r->arena = arena;
+    r->depth = 0;
+    r->fold_keys = false;
+    r->want_value = true;
+    r->index_clear = false;
+    r->code = ERR_OK;
+    r->why = NULL;
+    r->why_at = 0;
+    r->key_n = 0;
+    r->levels[0] = (struct json_level){.first = true};
+}
+
+bool json_fail_at(struct json_reader *r, size_t at, enum err_code code, const char *why)
+{
+    if (r->why == NULL) {
+        r->code = code;
+        r->why = why;
+        r->why_at = at;
+    }
+    return false;
+}
+
+void json_fail(struct json_reader *r, enum err_code code, const char *why)
+{
+    json_fail_at(r, r->value_at, code, why);
+}
+
+static inline void skip_blanks(struct json_reader *r)
+{
+    while (r->at < r->len) {
+        char c = r->text[r->at];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
+            return;
+        }
+        r->at++;
+    }
+}
+
+/* By the first byte of a value; a table, because this is asked for every value that is skipped. */
+static inline enum json_type type_of(char c)
+{
+    static const unsigned char TYPES[256] = {
+        ['n'] = JSON_NULL,   ['t'] = JSON_BOOL,   ['f'] = JSON_BOOL,   ['"'] = JSON_STRING,
+        ['['] = JSON_ARRAY,  ['{'] = JSON_OBJECT, ['-'] = JSON_NUMBER, ['0'] = JSON_NUMBER,
+        ['1'] = JSON_NUMBER, ['2'] = JSON_NUMBER, ['3'] = JSON_NUMBER, ['4'] = JSON_NUMBER,
+        ['5'] = JSON_NUMBER, ['6'] = JSON_NUMBER, ['7'] = JSON_NUMBER, ['8'] = JSON_NUMBER,
+        ['9'] = JSON_NUMBER,
+    };
+    _Static_assert(JSON_NONE == 0, "what is not in the table");
+    return (enum json_type)TYPES[(unsigned char)c];
+}
+
+/* Moves to the first byte of the value to be read; false at the end of the input or after an error. */
+static inline bool value_ahead(struct json_reader *r)
+{
+    if (r->why != NULL) {
+        return false;
+    }
+    BUG_ON(!r->want_value);
+    skip_blanks(r);
+    r->value_at = r->at;
+    if (r->at == r->len) {
+        return json_fail_at(r, r->at, ERR_PARSE, "input ends where a value is expected");
+    }
+    return true;
+}
+
+static bool wrong_type(struct json_reader *r, const char *why)
+{
+    if (type_of(r->text[r->at]) == JSON_NONE) {
+        return json_fail_at(r, r->at, ERR_PARSE, "not a JSON value");
+    }
+    return json_fail_at(r, r->at, ERR_INVALID, why);
+}
+
+enum json_type json_peek(struct json_reader *r)
+{
+    if (!value_ahead(r)) {
+        return JSON_NONE;
+    }
+    enum json_type type = type_of(r->text[r->at]);
+    if (type == JSON_NONE) {
+        wrong_type(r, NULL);
+    }
+    return type;
+}
+
+static bool open_level(struct json_reader *r, bool is_object)
+{
+    if (r->depth == JSON_DEPTH_MAX) {
+        return json_fail_at(r, r->at, ERR_LIMIT, "nested too deeply");
+    }
+    r->at++;
+    r->depth++;
+    r->levels[r->depth] = (struct json_level){
+        .is_object = is_object,
+        .first = true,
+        .key_base = r->key_n,
+    };
+    r->want_value = false;
+    return true;
+}
+
+bool json_object_begin(struct json_reader *r)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    return r->text[r->at] == '{' ? open_level(r, true) : wrong_type(r, "expected an object");
+}
+
+bool json_array_begin(struct json_reader *r)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    return r->text[r->at] == '[' ? open_level(r, false) : wrong_type(r, "expected an array");
+}
+
+/* What both kinds of container do between two elements. Returns true with r->at at the next element,
+ * false at the end (`closed`: the bracket is consumed) or on an error. */
+static bool next_element(struct json_reader *r, char bracket, const char *no_comma)
+{
+    struct json_level *level = &r->levels[r->depth];
+    skip_blanks(r);
+    char c = r->at < r->len ? r->text[r->at] : '\0';
+    if (c == bracket) {
+        if (level->is_object) {
+            json_keys_close(r);
+        }
+        r->at++;
+        r->depth--;
+        return false;
+    }
+    if (!level->first) {
+        if (c != ',') {
+            return json_fail_at(r, r->at, ERR_PARSE,
+                                r->at < r->len ? no_comma : "input ends inside a container");
+        }
+        r->at++;
+        skip_blanks(r);
+        if (r->at < r->len && r->text[r->at] == bracket) {
+            return json_fail_at(r, r->at, ERR_PARSE, "trailing comma");
+        }
+    }
+    if (r->at == r->len) {
+        return json_fail_at(r, r->at, ERR_PARSE, "input ends inside a container");
+    }
+    level->first = false;
+    return true;
+}
+
+static bool next_key(struct json_reader *r, struct json_raw_string *ret)
+{
+    if (r->why != NULL) {
+        return false;
+    }
+    BUG_ON(r->want_value || !r->levels[r->depth].is_object);
+    if (!next_element(r, '}', "expected ',' or '}'")) {
+        return false;
+    }
+    size_t key_at = r->at;
+    if (r->text[r->at] != '"') {
+        return json_fail_at(r, r->at, ERR_PARSE, "expected a key in quotes");
+    }
+    struct json_raw_string key;
+    if (!json_take_string(r, &key) || !json_keys_add(r, &key, key_at)) {
+        return false;
+    }
+    skip_blanks(r);
+    if (r->at == r->len || r->text[r->at] != ':') {
+        return json_fail_at(r, r->at, ERR_PARSE, "expected ':' after a key");
+    }
+    r->at++;
+    r->value_at = key_at;
+    r->want_value = true;
+    *ret = key;
+    return true;
+}
+
+/* The text behind the escapes; `at` is where the string begins, for the error. */
+static bool decode(struct json_reader *r, const struct json_raw_string *s, size_t at,
+                   struct str *ret)
+{
+    if (!s->escaped) {
+        *ret = s->raw;
+        return true;
+    }
+    if (r->arena == NULL) {
+        return json_fail_at(r, at, ERR_INVALID, "escape in a string that must be plain");
+    }
+    char *text = arena_alloc(r->arena, s->raw.n);
+    if (text == NULL) {
+        return json_fail_at(r, at, ERR_LIMIT, "too much escaped text");
+    }
+    *ret = (struct str){text, json_unescape(s->raw, text)};
+    return true;
+}
+
+bool json_object_next(struct json_reader *r, struct str *ret_key)
+{
+    struct json_raw_string key;
+    return next_key(r, &key) && decode(r, &key, r->value_at, ret_key);
+}
+
+bool json_array_next(struct json_reader *r)
+{
+    if (r->why != NULL) {
+        return false;
+    }
+    BUG_ON(r->want_value || r->depth == 0 || r->levels[r->depth].is_object);
+    if (!next_element(r, ']', "expected ',' or ']'")) {
+        return false;
+    }
+    r->want_value = true;
+    return true;
+}
+
+bool json_string(struct json_reader *r, struct str *ret)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    if (r->text[r->at] != '"') {
+        return wrong_type(r, "expected a string");
+    }
+    struct json_raw_string s;
+    if (!json_take_string(r, &s) || !decode(r, &s, r->value_at, ret)) {
+        return false;
+    }
+    r->want_value = false;
+    return true;
+}
+
+/* `text` is an integer as RFC 8259 writes it. */
+static bool to_i64(struct str text, int64_t *ret)
+{
+    bool negative = text.p[0] == '-';
+    uint64_t magnitude;
+    if (!str_to_u64(str_drop(text, negative), (uint64_t)INT64_MAX + negative, &magnitude)) {
+        return false;
+    }
+    *ret = (int64_t)(negative ? 0 - magnitude : magnitude);
+    return true;
+}
+
+bool json_i64(struct json_reader *r, int64_t *ret)
+{
+    static const char EXPECTED[] = "expected an integer of 64 bits";
+    if (!value_ahead(r)) {
+        return false;
+    }
+    if (type_of(r->text[r->at]) != JSON_NUMBER) {
+        return wrong_type(r, EXPECTED);
+    }
+    bool is_integer;
+    if (!json_scan_number(r, &is_integer)) {
+        return false;
+    }
+    struct str text = {r->text + r->value_at, r->at - r->value_at};
+    if (!is_integer || !to_i64(text, ret)) {
+        return json_fail_at(r, r->value_at, ERR_INVALID, EXPECTED);
+    }
+    r->want_value = false;
+    return true;
+}
+
+static bool literal(struct json_reader *r, struct str word)
+{
+    if (!str_starts((struct str){r->text + r->at, r->len - r->at}, word)) {
+        return json_fail_at(r, r->at, ERR_PARSE, "not a JSON value");
+    }
+    r->at += word.n;
+    r->want_value = false;
+    return true;
+}
+
+bool json_bool(struct json_reader *r, bool *ret)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    char c = r->text[r->at];
+    if (c != 't' && c != 'f') {
+        return wrong_type(r, "expected true or false");
+    }
+    if (!literal(r, c == 't' ? STR("true") : STR("false"))) {
+        return false;
+    }
+    *ret = c == 't';
+    return true;
+}
+
+bool json_null(struct json_reader *r)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    return r->text[r->at] == 'n' ? literal(r, STR("null")) : wrong_type(r, "expected null");
+}
+
+bool json_accept_null(struct json_reader *r)
+{
+    return json_peek(r) == JSON_NULL && json_null(r);
+}
+
+/* Consumes a value, of a container only its opening bracket. */
+static bool skip_head(struct json_reader *r)
+{
+    if (!value_ahead(r)) {
+        return false;
+    }
+    bool ignored;
+    struct json_raw_string string;
+    switch (type_of(r->text[r->at])) {
+    case JSON_NONE:
+        return wrong_type(r, NULL);
+    case JSON_NULL:
+        return literal(r, STR("null"));
+    case JSON_BOOL:
+        return json_bool(r, &ignored);
+    case JSON_NUMBER:
+        r->want_value = false;
+        return json_scan_number(r, &ignored);
+    case JSON_STRING:
+        r->want_value = false;
+        return json_take_string(r, &string);
+    case JSON_ARRAY:
+        return open_level(r, false);
+    case JSON_OBJECT:
+        return open_level(r, true);
+    }
+    BUG("not a JSON type");
+}
+
+bool json_skip(struct json_reader *r)
+{
+    uint32_t depth = r->depth;
+    size_t value_at;
+    bool ok = value_ahead(r);
+    value_at = r->value_at;
+    while (ok) {
+        ok = skip_head(r);
+        /* to the next element, out of every container that ends here */
+        while (ok && r->depth > depth) {
+            struct json_raw_string key;
+            if (r->levels[r->depth].is_object ? next_key(r, &key) : json_array_next(r)) {
+                break;
+            }
+            ok = r->why == NULL;
+        }
+        if (ok && r->depth == depth) {
+            r->value_at = value_at;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool json_raw(struct json_reader *r, struct str *ret)
+{
+    if (!json_skip(r)) {
+        return false;
+    }
+    *ret = (struct str){r->text + r->value_at, r->at - r->value_at};
+    return true;
+}
+
+int json_read_end(struct json_reader *r, struct err *reterr)
+{
+    if (r->why == NULL) {
+        BUG_ON(r->depth > 0);
+        skip_blanks(r);
+        if (r->want_value) {
+            json_fail_at(r, r->at, ERR_PARSE, "no value");
+        } else if (r->at < r->len) {
+            json_fail_at(r, r->at, ERR_PARSE, "more text after the value");
+        }
+    }
+    if (r->why == NULL) {
+        return 0;
+    }
+    return err_set(reterr, r->code, "JSON at byte %zu: %s", r->why_at, r->why);
+}

@@ -1,0 +1,166 @@
+/* base/strbuf.c - the growing buffer. */
+#include "base/strbuf.h"
+
+#include "base/bug.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an empty buffer points at. Never written: the first addition allocates. */
+static char empty[1];
+
+enum { FIRST_BYTES = 256 };
+
+void strbuf_init(struct strbuf *b, size_t max_bytes)
+{
+    *b = (struct strbuf){.p = empty, .max_bytes = max_bytes};
+}
+
+void strbuf_fini(struct strbuf *b)
+{
+    if (b->cap > 0) {
+        free(b->p);
+    }
+    strbuf_init(b, b->max_bytes);
+}
+
+void strbuf_reset(struct strbuf *b)
+{
+    b->n = 0;
+    b->overflowed = false;
+    if (b->cap > 0) {
+        b->p[0] = '\0';
+    }
+}
+
+/* `cap` counts the byte of the NUL. */
+static void grow(struct strbuf *b, size_t need)
+{
+    size_t cap = b->cap > 0 ? b->cap : FIRST_BYTES;
+    while (cap < need && cap <= SIZE_MAX / 2) {
+        cap *= 2;
+    }
+    if (cap < need) {
+        cap = need;
+    }
+    b->p = xreallocarray(b->cap > 0 ? b->p : NULL, cap, 1);
+    b->cap = cap;
+}
+
+char *strbuf_reserve(struct strbuf *b, size_t n)
+{
+    if (b->overflowed || n > b->max_bytes - b->n) {
+        b->overflowed = true;
+        return NULL;
+    }
+    size_t need;
+    BUG_ON(__builtin_add_overflow(b->n + n, (size_t)1, &need));
+    if (need > b->cap) {
+        grow(b, need);
+    }
+    return b->p + b->n;
+}
+
+void strbuf_commit(struct strbuf *b, size_t n)
+{
+    BUG_ON(b->cap == 0 || n >= b->cap - b->n);
+    b->n += n;
+    b->p[b->n] = '\0';
+}
+
+void strbuf_add(struct strbuf *b, const void *p, size_t n)
+{
+    char *to = strbuf_reserve(b, n);
+    if (to == NULL) {
+        return;
+    }
+    if (n > 0) {
+        memcpy(to, p, n);
+    }
+    strbuf_commit(b, n);
+}
+
+void strbuf_add_str(struct strbuf *b, struct str s)
+{
+    strbuf_add(b, s.p, s.n);
+}
+
+void strbuf_add_cstr(struct strbuf *b, const char *s)
+{
+    strbuf_add(b, s, strlen(s));
+}
+
+void strbuf_add_char(struct strbuf *b, char c)
+{
+    strbuf_add(b, &c, 1);
+}
+
+enum { U64_DIGITS = 20 };
+
+void strbuf_add_u64(struct strbuf *b, uint64_t v)
+{
+    char digits[U64_DIGITS];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + (int)(v % 10));
+        v /= 10;
+    } while (v > 0);
+    strbuf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void strbuf_add_i64(struct strbuf *b, int64_t v)
+{
+    char text[U64_DIGITS + 1];
+    size_t at = sizeof(text);
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v; /* also right for INT64_MIN */
+    do {
+        text[--at] = (char)('0' + (int)(u % 10));
+        u /= 10;
+    } while (u > 0);
+    if (v < 0) {
+        text[--at] = '-';
+    }
+    strbuf_add(b, text + at, sizeof(text) - at); /* one addition: all of it or nothing */
+}
+
+void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    BUG_ON(n < 0);
+    char *to = strbuf_reserve(b, (size_t)n);
+    if (to == NULL) {
+        return;
+    }
+    vsnprintf(to, (size_t)n + 1, fmt, ap);
+    strbuf_commit(b, (size_t)n);
+}
+
+void strbuf_addf(struct strbuf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(b, fmt, ap);
+    va_end(ap);
+}
+
+struct str strbuf_view(const struct strbuf *b)
+{
+    return (struct str){b->p, b->n};
+}
+
+char *strbuf_take(struct strbuf *b, size_t *ret_n)
+{
+    char *text = b->p;
+    if (b->cap == 0) {
+        text = xcalloc(1, 1);
+    }
+    if (ret_n != NULL) {
+        *ret_n = b->n;
+    }
+    strbuf_init(b, b->max_bytes);
+    return text;
+}
