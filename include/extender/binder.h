@@ -1,0 +1,74 @@
+/* extender/binder.h - the bind verb: reserve under the lock, one write, resolve without it.
+ *
+ * binder_bind() reserves at once and returns; the answer comes later by callback, from the binder's thread
+ * or before binder_bind() returns. The work goes on when the caller hangs up, and after its deadline when
+ * the outcome is unknown. Idempotent by UID: a second bind of the same pod to the same node waits for the
+ * first one's outcome, to another node it is refused while the first is not resolved.
+ *
+ * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first.
+ *
+ * Bindings are sent through kube/transport.h, up to max_in_flight at once; replies are worked off on its
+ * thread, waits and deadlines on one thread of the binder. The binder's own lock is never held while a
+ * caller is answered; under it only the store's lock is taken.
+ */
+#ifndef EXTENDER_BINDER_H
+#define EXTENDER_BINDER_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "extender/ingest.h"
+#include "extender/placement.h"
+#include "extender/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kube_client;
+struct binder;
+
+struct bind_request {
+    struct str pod_name;
+    struct str pod_namespace;
+    struct str pod_uid;
+    struct str node_name;
+};
+
+/* How it ended, for metrics. */
+enum bind_outcome {
+    BIND_OUTCOME_BOUND,
+    BIND_OUTCOME_NO_FIT,     /* lost the race for the devices, or the request is malformed */
+    BIND_OUTCOME_CONFLICT,   /* bound elsewhere, or another bind of the pod is not resolved */
+    BIND_OUTCOME_REFUSED,    /* the API server did not bind it */
+    BIND_OUTCOME_UNKNOWN,    /* no answer in time: stays charged */
+    BIND_OUTCOME_OVERLOADED, /* max_in_flight */
+    BIND_OUTCOME_NOT_READY,
+    BIND_OUTCOME__MAX
+};
+const char *bind_outcome_name(enum bind_outcome o);
+
+/* `error` is a static text, NULL on success. Called exactly once. */
+typedef void bind_done_fn(void *ctx, enum bind_outcome outcome, const char *error);
+
+struct binder_options {
+    int64_t deadline_ms;   /* our answer, retries included */
+    uint32_t max_in_flight;
+};
+
+/* Borrows everything for its life. */
+WARN_UNUSED int binder_new(const struct placement_context *placement, const struct ingest *ingest,
+                           struct kube_client *client, const struct clock *clock,
+                           const struct binder_options *options, struct binder **ret,
+                           struct err *reterr);
+/* Starts nothing any more and joins the thread; replies still on their way change nothing. Once only. */
+void binder_stop(struct binder *b);
+/* After binder_stop and kube_client_stop, in this order: answers every waiting caller with an error.
+ * Unresolved Bindings stay as they are: the next process learns them from its first LIST. NULL is fine. */
+void binder_free(struct binder *b);
+
+void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx);
+
+/* Bindings whose outcome is not known now (gauge). */
+uint32_t binder_in_flight(struct binder *b);
+
+#endif

@@ -1,0 +1,32 @@
+/* extender/ingest.h - from objects of the API server to facts of the ledger.
+ *
+ * Interprets outside the lock (dialects, inventory), then applies one op. A pod or node that cannot be
+ * interpreted is never dropped silently: nonsense in a request is a defect of that pod, nonsense in an
+ * inventory a note on that node.
+ */
+#ifndef EXTENDER_INGEST_H
+#define EXTENDER_INGEST_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "extender/store.h"
+#include "model/node.h"
+#include "model/pod.h"
+#include "model/policy.h"
+
+struct ingest {
+    struct store *store;
+    const struct policy *policy;
+    const struct log *log;
+};
+
+/* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */
+WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
+                           struct err *reterr);
+WARN_UNUSED int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr);
+WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node,
+                            struct err *reterr);
+WARN_UNUSED int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr);
+
+#endif

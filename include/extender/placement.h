@@ -1,0 +1,55 @@
+/* extender/placement.h - the verbs filter and prioritize as use cases, without their wire form.
+ *
+ * Pure reads over a copied view (design.md 3.1, rule 5), but for the advisory hold that prioritize leaves.
+ */
+#ifndef EXTENDER_PLACEMENT_H
+#define EXTENDER_PLACEMENT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/pack.h"
+#include "extender/store.h"
+#include "model/pod.h"
+#include "model/policy.h"
+
+struct placement_context {
+    struct store *store;
+    const struct policy *policy;
+    const struct strategy *node_strategy;
+    const struct strategy *device_strategy;
+};
+
+/* Strategies by the names in the policy. ERR_INVALID names the unknown one. */
+WARN_UNUSED int placement_context_init(struct placement_context *c, struct store *store,
+                                       const struct policy *policy, struct err *reterr);
+
+enum filter_outcome {
+    FILTER_NOT_OURS,  /* the pod asks for no GPU: every node is as good as before */
+    FILTER_DEFECT,    /* the request is malformed: no node, one constant reason */
+    FILTER_SOME_FIT,  /* results[0..fit_n) in order of merit, at most `candidates` */
+    FILTER_NONE_FITS, /* every result carries its verdict */
+};
+
+struct filter_result {
+    enum filter_outcome outcome;
+    enum demand_defect defect;
+    const struct pack_result *results; /* name_n of them */
+    size_t fit_n;
+};
+
+/* ERR_UNAVAILABLE until the ledger is synced; ERR_LIMIT when the request is too large for its arena. */
+WARN_UNUSED int placement_filter(const struct placement_context *c, struct arena *a,
+                                 const struct pod *pod, const struct str *names, size_t name_n,
+                                 struct filter_result *ret, struct err *reterr);
+
+struct prioritize_result {
+    const struct pack_result *ranked; /* name_n of them, best first */
+    const int32_t *points;            /* 0..10 each */
+};
+
+/* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */
+WARN_UNUSED int placement_prioritize(const struct placement_context *c, struct arena *a,
+                                     const struct pod *pod, const struct str *names, size_t name_n,
+                                     struct prioritize_result *ret, struct err *reterr);
+
+#endif

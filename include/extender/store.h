@@ -1,0 +1,96 @@
+/* extender/store.h - the ledger behind the one lock of this program.
+ *
+ * Sections under the lock are of two kinds and short: apply an op, copy a view. Nothing that can block
+ * happens inside: no API call, no logging, no allocation but from a caller's arena and the ledger's own
+ * tables. Everything here may be called from any thread.
+ */
+#ifndef EXTENDER_STORE_H
+#define EXTENDER_STORE_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/ledger.h"
+#include "core/snapshot.h"
+#include "core/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store;
+
+struct store *store_new(const struct ledger_limits *limits, const struct clock *clock);
+void store_free(struct store *s); /* NULL is fine */
+
+/* Stamps op->at_ms and applies it. */
+WARN_UNUSED int store_apply(struct store *s, struct ledger_op *op, struct err *reterr);
+
+bool store_is_synced(struct store *s);
+/* Bindings of a predecessor may still be on their way to etcd: nothing is promised before `until_ns`
+ * (monotonic, design.md 8). */
+void store_hold_off(struct store *s, int64_t until_ns);
+/* Synced, and the hold-off is over: verbs may answer. */
+bool store_is_ready(struct store *s);
+bool store_has_node(struct store *s, struct str node_name);
+
+/* A view for one demand (core/view.h), and whether the pod is already reserved or bound. */
+struct store_pod_key {
+    struct str uid;
+    struct str namespace_;
+    const struct demand *demand;
+    const uint64_t *label_hashes;
+    size_t label_n;
+};
+WARN_UNUSED int store_view(struct store *s, struct arena *a, const struct store_pod_key *pod,
+                           struct ledger_view *ret, struct err *reterr);
+
+enum store_reserve_result {
+    STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
+    STORE_UNKNOWN_POD,   /* not seen on the watch: GET it, observe it, try again */
+    STORE_ALREADY_BOUND, /* to this very node: nothing to do */
+    STORE_BOUND_ELSEWHERE,
+    STORE_IN_FLIGHT,     /* a reservation of this pod waits for its outcome */
+    STORE_NO_FIT,        /* *ret_verdict says why */
+    STORE_DEFECT,        /* *ret_defect says why */
+    STORE_FAILED,        /* reterr */
+};
+
+struct store_reservation {
+    size_t annotation_bytes; /* of the pod as last seen */
+    enum verdict verdict;
+    enum demand_defect defect;
+    enum demand_qos qos;
+    struct assignment assignment; /* container_n 0: devices are a plugin's affair */
+};
+
+/* Searches devices for a pending pod on one node and reserves them, in one section. `namespace_` and `name`
+ * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
+enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
+                                        struct str namespace_, struct str name, struct str node_name,
+                                        struct str decision_id, const struct strategy *device_strategy,
+                                        struct store_reservation *ret, struct err *reterr);
+
+/* State of a pod by UID; false when the ledger does not know it. `ret_node` (in `a`) may be NULL. */
+bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledger_pod_state *ret_state,
+                     struct str *ret_node);
+
+WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
+                               struct str namespace_, struct snapshot *ret, struct err *reterr);
+void store_totals(struct store *s, struct snapshot *ret);
+uint64_t store_generation(struct store *s);
+
+/* ledger_check() under the lock: NULL, or the first broken invariant. */
+const char *store_check(struct store *s);
+
+/* Advisory holds (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
+ * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_HOLDS_MAX are kept, the
+ * oldest goes first. */
+#define STORE_HOLDS_MAX 256
+struct pack_hold;
+void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+                int64_t hold_ms);
+void store_unhold(struct store *s, struct str uid);
+WARN_UNUSED int store_holds(struct store *s, struct arena *a, struct str except_uid,
+                            const struct pack_hold **ret, size_t *ret_n, struct err *reterr);
+
+#endif

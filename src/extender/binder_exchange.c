@@ -1,0 +1,185 @@
+/* The two exchanges of a bind, POST and GET, and what their replies mean for it. Runs on the API client's
+ * thread. */
+#include "extender/binder_internal.h"
+
+#include "base/bug.h"
+#include "base/json_read.h"
+#include "core/assignment.h"
+#include "kube/binding.h"
+#include "kube/objects.h"
+
+#include <stdlib.h>
+
+/* A POST waits for the server's own bound on its work, but not past our deadline. */
+#define EXCHANGE_MS_MIN 50
+#define GET_MS_MAX 2000
+#define REPLY_ARENA_BYTES (16U * 1024 * 1024)
+
+static const char TEXT_GONE[] = "the pod no longer exists";
+static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
+
+static uint32_t ms_left(const struct bind *b, int64_t max_ms)
+{
+    int64_t ms = (b->machine.deadline_ns - clock_mono_ns(b->binder->clock)) / 1000000;
+
+    if (ms > max_ms || b->waiters == NULL) {
+        ms = max_ms;
+    }
+    return (uint32_t)(ms < EXCHANGE_MS_MIN ? EXCHANGE_MS_MIN : ms);
+}
+
+static void lock(struct binder *b)
+{
+    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+}
+
+static void unlock(struct binder *b)
+{
+    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+}
+
+/* ---- POST ---- */
+
+static void posted(void *ctx, const struct kube_response *response)
+{
+    struct bind *b = ctx;
+    struct binder *binder = b->binder;
+    struct bind_answer answer = bind_classify(&response->outcome);
+    struct bind_answer_due due = {0};
+
+    lock(binder);
+    b->busy = false;
+    if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
+        bind_machine_posted(&b->machine, &answer, clock_mono_ns(binder->clock));
+        bind_advance(b, &due);
+    }
+    unlock(binder);
+    bind_deliver(&due);
+}
+
+bool bind_send_post(struct bind *b)
+{
+    struct kube_request request = {
+        .method = "POST",
+        .path = b->path.p,
+        .body = strbuf_view(&b->body),
+        .deadline_ms = ms_left(b, (BINDING_TIMEOUT_S + 1) * 1000),
+        .verb = "create",
+        .resource = "pods/binding",
+    };
+
+    b->busy = kube_client_submit(b->binder->client, &request, posted, b, NULL) == 0;
+    return b->busy;
+}
+
+/* ---- GET ---- */
+
+struct got_pod {
+    enum bind_get_outcome outcome;
+    bool parsed;
+    struct pod pod;
+};
+
+static bool record_is_ours(const struct bind *b, const struct pod *pod, struct arena *a)
+{
+    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    struct assignment record;
+
+    if (!b->reserved) {
+        return true; /* no record was sent: the node is all there is */
+    }
+    return text != NULL && assignment_parse(*text, a, &record, NULL) == 0 &&
+           str_eq(record.id, str_of(b->decision_id));
+}
+
+static void read_reply(const struct bind *b, const struct kube_response *response, struct arena *a,
+                       struct got_pod *ret)
+{
+    struct json_reader *r;
+
+    *ret = (struct got_pod){.outcome = BIND_GET_FAILED};
+    if (response->outcome.kind != KUBE_ANSWERED) {
+        return;
+    }
+    if (response->outcome.http_status == 404) {
+        ret->outcome = BIND_GET_GONE;
+        return;
+    }
+    r = arena_alloc(a, sizeof(*r));
+    if (response->outcome.http_status != 200 || r == NULL ||
+        kube_parse_pod(r, response->body, a, &ret->pod, NULL) != 0) {
+        return;
+    }
+    ret->parsed = true;
+    if (!str_eq(ret->pod.uid, b->request.pod_uid)) {
+        ret->outcome = BIND_GET_GONE;
+    } else if (ret->pod.node_name.n == 0) {
+        ret->outcome = BIND_GET_UNBOUND;
+    } else if (str_eq(ret->pod.node_name, b->request.node_name) && record_is_ours(b, &ret->pod, a)) {
+        ret->outcome = BIND_GET_OURS;
+    } else {
+        ret->outcome = BIND_GET_ELSEWHERE;
+    }
+}
+
+/* The pod that the ledger did not know: tell it, then begin again. */
+static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
+                    struct bind_answer_due *due)
+{
+    struct err why = {0};
+
+    if (got->outcome == BIND_GET_GONE) {
+        bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_GONE, due);
+    } else if (got->outcome == BIND_GET_FAILED) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
+    } else if (ingest_pod(b->binder->ingest, a, &got->pod, &why) != 0) {
+        LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("pod", got->pod.name),
+                    LOG_CSTR("err", why.msg));
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
+    } else {
+        bind_begin(b, due);
+    }
+}
+
+static void got(void *ctx, const struct kube_response *response)
+{
+    struct bind *b = ctx;
+    struct binder *binder = b->binder;
+    struct bind_answer_due due = {0};
+    struct got_pod reply;
+    struct arena a;
+
+    arena_init(&a, REPLY_ARENA_BYTES);
+    read_reply(b, response, &a, &reply);
+    lock(binder);
+    b->busy = false;
+    if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
+        if (b->fetching) {
+            fetched(b, &a, &reply, &due);
+        } else {
+            bind_machine_got(&b->machine, reply.outcome, clock_mono_ns(binder->clock));
+            bind_advance(b, &due);
+        }
+    }
+    unlock(binder);
+    bind_deliver(&due);
+    arena_fini(&a);
+}
+
+bool bind_send_get(struct bind *b)
+{
+    struct kube_request request = {
+        .method = "GET",
+        .deadline_ms = ms_left(b, GET_MS_MAX),
+        .verb = "get",
+        .resource = "pods",
+    };
+
+    if (b->get_path.n == 0 &&
+        kube_pod_path(b->request.pod_namespace, b->request.pod_name, &b->get_path, NULL) != 0) {
+        return false;
+    }
+    request.path = b->get_path.p;
+    b->busy = kube_client_submit(b->binder->client, &request, got, b, NULL) == 0;
+    return b->busy;
+}

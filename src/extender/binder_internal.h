@@ -1,0 +1,74 @@
+/* extender/binder_internal.h - one Binding on its way, shared by binder.c and binder_exchange.c. */
+#ifndef EXTENDER_BINDER_INTERNAL_H
+#define EXTENDER_BINDER_INTERNAL_H
+
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "extender/bind_machine.h"
+#include "extender/binder.h"
+#include "kube/transport.h"
+
+#include <pthread.h>
+
+struct bind_waiter {
+    bind_done_fn *done;
+    void *ctx;
+    struct bind_waiter *next;
+};
+
+struct bind {
+    struct binder *binder;
+    struct bind *next, *prev;
+    char *text; /* the four names in one block */
+    struct bind_request request;
+    char decision_id[17];
+    bool fetching; /* the pod is not known yet: its GET comes before everything */
+    bool reserved; /* the ledger holds devices for it */
+    bool busy;     /* an exchange is in flight */
+    struct bind_machine machine;
+    struct strbuf path, body, get_path;
+    struct bind_waiter *waiters;
+};
+
+struct binder {
+    const struct placement_context *placement;
+    const struct ingest *ingest;
+    struct kube_client *client;
+    const struct clock *clock;
+    const struct log *log;
+    struct binder_options options;
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool stopping;
+    struct bind *binds;
+    uint32_t bind_n;
+    int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */
+    struct rng rng;
+};
+
+/* An answer that is due; delivered without the lock. */
+struct bind_answer_due {
+    struct bind_waiter *waiters;
+    enum bind_outcome outcome;
+    const char *error;
+};
+
+/* Everything below is called with the lock held and may end (free) the bind; answers go to `due`. */
+
+/* Chooses devices and prepares the Binding; or settles the bind with an answer. */
+void bind_begin(struct bind *b, struct bind_answer_due *due);
+/* Does what the machine says until it waits, is busy, or has ended. */
+void bind_advance(struct bind *b, struct bind_answer_due *due);
+/* Ends the bind with an answer, without touching the ledger. */
+void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
+                 struct bind_answer_due *due);
+
+/* Sends what is due (binder_exchange.c). False: could not be submitted. */
+bool bind_send_post(struct bind *b);
+bool bind_send_get(struct bind *b);
+
+void bind_deliver(struct bind_answer_due *due); /* without the lock */
+
+#endif

@@ -1,0 +1,351 @@
+#include "extender/store.h"
+
+#include "base/bug.h"
+#include "core/pack.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hold {
+    char *text; /* uid and node name in one block; NULL: free */
+    struct str uid, node_name;
+    struct demand *demand;
+    int64_t until_ns;
+};
+
+struct store {
+    pthread_mutex_t lock;
+    const struct clock *clock;
+    struct ledger *ledger;
+    struct hold holds[STORE_HOLDS_MAX];
+    uint32_t hold_next; /* the oldest, overwritten next */
+    int64_t not_before_ns;
+};
+
+struct store *store_new(const struct ledger_limits *limits, const struct clock *clock)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+
+    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    s->clock = clock;
+    s->not_before_ns = INT64_MIN;
+    s->ledger = ledger_new(limits);
+    return s;
+}
+
+static void hold_clear(struct hold *h)
+{
+    free(h->text);
+    free(h->demand);
+    *h = (struct hold){0};
+}
+
+void store_free(struct store *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+        hold_clear(&s->holds[i]);
+    }
+    ledger_free(s->ledger);
+    BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
+    free(s);
+}
+
+static void lock(struct store *s)
+{
+    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+}
+
+static void unlock(struct store *s)
+{
+    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+}
+
+/* ---- the ledger ---- */
+
+int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
+{
+    int r;
+
+    op->at_ms = clock_wall_ms(s->clock);
+    lock(s);
+    r = ledger_apply(s->ledger, op, reterr);
+    unlock(s);
+    return r;
+}
+
+bool store_is_synced(struct store *s)
+{
+    bool synced;
+
+    lock(s);
+    synced = ledger_is_synced(s->ledger);
+    unlock(s);
+    return synced;
+}
+
+void store_hold_off(struct store *s, int64_t until_ns)
+{
+    lock(s);
+    s->not_before_ns = until_ns;
+    unlock(s);
+}
+
+bool store_is_ready(struct store *s)
+{
+    int64_t now = clock_mono_ns(s->clock);
+    bool ready;
+
+    lock(s);
+    ready = ledger_is_synced(s->ledger) && now >= s->not_before_ns;
+    unlock(s);
+    return ready;
+}
+
+bool store_has_node(struct store *s, struct str node_name)
+{
+    bool known;
+
+    lock(s);
+    known = ledger_has_node(s->ledger, node_name);
+    unlock(s);
+    return known;
+}
+
+int store_view(struct store *s, struct arena *a, const struct store_pod_key *pod, struct ledger_view *ret,
+               struct err *reterr)
+{
+    int r;
+
+    lock(s);
+    r = ledger_view(s->ledger, a, pod->namespace_, pod->uid, pod->demand, pod->label_hashes, pod->label_n,
+                    ret, reterr);
+    unlock(s);
+    return r;
+}
+
+static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
+{
+    switch (pod->state) {
+    case LEDGER_PENDING:
+        return pod->demand->defect != DEMAND_OK ? STORE_DEFECT : STORE_RESERVED;
+    case LEDGER_RESERVED:
+        return STORE_IN_FLIGHT;
+    case LEDGER_FOREIGN:
+        return STORE_BOUND_ELSEWHERE;
+    case LEDGER_CONFIRMED:
+    case LEDGER_BOUND:
+        return str_eq(pod->node_name, node_name) ? STORE_ALREADY_BOUND : STORE_BOUND_ELSEWHERE;
+    case LEDGER_POD_STATE__MAX:
+        break;
+    }
+    BUG("unknown pod state");
+}
+
+static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
+                                         struct ledger_op *op, const struct strategy *device_strategy,
+                                         struct store_reservation *ret, struct err *reterr)
+{
+    struct placement at;
+
+    ret->verdict = ledger_place_pod(s->ledger, op->reserve.node_name, op->reserve.uid, device_strategy, &at);
+    if (ret->verdict != VERDICT_FITS) {
+        return STORE_NO_FIT;
+    }
+    ret->qos = pod->demand->qos;
+    ret->assignment = (struct assignment){.id = op->reserve.decision_id};
+    op->reserve.placement = &at;
+    if (ledger_apply(s->ledger, op, reterr) != 0) {
+        return STORE_FAILED;
+    }
+    if (pod->demand->unsteered_n == 0 &&
+        ledger_assignment(s->ledger, op->reserve.uid, a, &ret->assignment, reterr) != 0) {
+        struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op->at_ms, .name = op->reserve.uid};
+
+        BUG_ON(ledger_apply(s->ledger, &undo, NULL) != 0);
+        return STORE_FAILED;
+    }
+    return STORE_RESERVED;
+}
+
+enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
+                                        struct str namespace_, struct str name, struct str node_name,
+                                        struct str decision_id, const struct strategy *device_strategy,
+                                        struct store_reservation *ret, struct err *reterr)
+{
+    struct ledger_op op = {
+        .kind = LEDGER_RESERVE,
+        .at_ms = clock_wall_ms(s->clock),
+        .reserve = {.uid = uid, .node_name = node_name, .decision_id = decision_id},
+    };
+    struct ledger_pod pod;
+    enum store_reserve_result r = STORE_UNKNOWN_POD;
+
+    lock(s);
+    if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
+        str_eq(pod.name, name)) {
+        r = result_of_state(&pod, node_name);
+        ret->defect = pod.demand->defect;
+        ret->annotation_bytes = pod.annotation_bytes;
+        if (r == STORE_RESERVED) {
+            r = reserve(s, a, &pod, &op, device_strategy, ret, reterr);
+        }
+    }
+    unlock(s);
+    return r;
+}
+
+bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledger_pod_state *ret_state,
+                     struct str *ret_node)
+{
+    struct ledger_pod pod;
+    bool known;
+
+    lock(s);
+    known = ledger_find_pod(s->ledger, uid, &pod);
+    if (known) {
+        *ret_state = pod.state;
+        if (ret_node != NULL) {
+            *ret_node = arena_str(a, pod.node_name);
+        }
+    }
+    unlock(s);
+    return known;
+}
+
+int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
+                   struct snapshot *ret, struct err *reterr)
+{
+    int r;
+
+    lock(s);
+    r = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
+    unlock(s);
+    return r;
+}
+
+void store_totals(struct store *s, struct snapshot *ret)
+{
+    lock(s);
+    snapshot_totals(s->ledger, ret);
+    unlock(s);
+}
+
+uint64_t store_generation(struct store *s)
+{
+    uint64_t generation;
+
+    lock(s);
+    generation = ledger_generation(s->ledger);
+    unlock(s);
+    return generation;
+}
+
+const char *store_check(struct store *s)
+{
+    const char *why;
+
+    lock(s);
+    why = ledger_check(s->ledger);
+    unlock(s);
+    return why;
+}
+
+/* ---- advisory holds ---- */
+
+static struct hold *hold_find(struct store *s, struct str uid)
+{
+    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+        if (s->holds[i].text != NULL && str_eq(s->holds[i].uid, uid)) {
+            return &s->holds[i];
+        }
+    }
+    return NULL;
+}
+
+void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+                int64_t hold_ms)
+{
+    struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
+                         .demand = demand_copy(d),
+                         .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
+    struct hold *h;
+
+    memcpy(fresh.text, uid.p, uid.n);
+    memcpy(fresh.text + uid.n, node_name.p, node_name.n);
+    fresh.uid = (struct str){fresh.text, uid.n};
+    fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
+    lock(s);
+    h = hold_find(s, uid);
+    if (h == NULL) {
+        h = &s->holds[s->hold_next];
+        s->hold_next = (s->hold_next + 1) % STORE_HOLDS_MAX;
+    }
+    hold_clear(h);
+    *h = fresh;
+    unlock(s);
+}
+
+void store_unhold(struct store *s, struct str uid)
+{
+    struct hold *h;
+
+    lock(s);
+    h = hold_find(s, uid);
+    if (h != NULL) {
+        hold_clear(h);
+    }
+    unlock(s);
+}
+
+static bool demand_into(struct arena *a, const struct demand *d, const struct demand **ret)
+{
+    struct demand *copy = ARENA_NEW(a, struct demand);
+    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
+
+    if (copy == NULL || wishes == NULL) {
+        return false;
+    }
+    /* Amounts are all that counts for a hold: names and constraints stay behind. */
+    *copy = (struct demand){.unsteered_n = d->unsteered_n, .wish_n = d->wish_n, .wishes = wishes,
+                            .dialect = d->dialect};
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i] = d->wishes[i];
+        wishes[i].container = STR_NULL;
+    }
+    *ret = copy;
+    return true;
+}
+
+int store_holds(struct store *s, struct arena *a, struct str except_uid, const struct pack_hold **ret,
+                size_t *ret_n, struct err *reterr)
+{
+    struct pack_hold *holds = ARENA_ARRAY(a, STORE_HOLDS_MAX, struct pack_hold);
+    int64_t now = clock_mono_ns(s->clock);
+    size_t n = 0;
+    bool ok = holds != NULL;
+
+    lock(s);
+    for (size_t i = 0; ok && i < STORE_HOLDS_MAX; i++) {
+        struct hold *h = &s->holds[i];
+
+        if (h->text != NULL && h->until_ns <= now) {
+            hold_clear(h);
+        }
+        if (h->text == NULL || str_eq(h->uid, except_uid)) {
+            continue;
+        }
+        ok = demand_into(a, h->demand, &holds[n].demand);
+        holds[n++].node_name = arena_str(a, h->node_name);
+    }
+    unlock(s);
+    if (!ok || a->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+    }
+    *ret = holds;
+    *ret_n = n;
+    return 0;
+}
