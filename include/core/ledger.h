@@ -76,6 +76,7 @@ struct ledger_pod_fact {
     const struct assignment *assignment; /* as read from the pod; NULL: none, or not readable */
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
     size_t label_n;
+    size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
 };
 
 struct ledger_reserve {
@@ -135,10 +136,14 @@ struct ledger_pod {
     struct str node_name; /* of the reservation or the binding; empty when pending */
     struct str decision_id;
     const struct demand *demand;
+    size_t annotation_bytes;
     bool deleting;
 };
 /* False when the UID is unknown. */
 bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *ret);
+
+/* Has the node's object been seen? */
+bool ledger_has_node(const struct ledger *l, struct str node_name);
 
 /* Searches devices for this demand on one node of the live ledger, with isolation against its pods by
  * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */

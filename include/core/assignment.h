@@ -1,0 +1,82 @@
+/* core/assignment.h - the record of a decision, written with the Binding and read back after a
+ * restart.
+ *
+ * Annotation fgpu.io/assignment (design.md section 5):
+ *   {"v":1,"id":"<decision>","containers":[{"name":"main","init":false,
+ *     "devices":[{"uuid":"GPU-a","index":0,"milli":300,"memMib":4096}]}]}
+ * and, per container by position (`.c0` app, `.i0` init), keys for the downward API:
+ *   fgpu.io/visible-devices.c0                 UUIDs, or indexes where no UUID is known
+ *   fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+ *   fgpu.io/mps-pinned-device-mem-limit.c0     for CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=4096M"
+ *
+ * The MPS keys follow the quality of service: with fixed-share the percentage is the smallest share
+ * among the container's devices (at least 1; 100 where no compute was asked, because then all of it
+ * is shared), with the other two it is 100. Devices in the memory limit are numbered as CUDA
+ * numbers them inside the container, by their place in the list; a device without a memory amount
+ * has no limit.
+ *
+ * Reading back what was written gives the same record (property test). The record only says *which*
+ * devices; how much is charged comes from the request (design.md 3.1, rule 1). An index that the
+ * node does not have is a number like any other here: whoever knows the node decides.
+ */
+#ifndef CORE_ASSIGNMENT_H
+#define CORE_ASSIGNMENT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/demand.h"
+#include "model/kv.h"
+#include "model/pod.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ASSIGNMENT_KEY "fgpu.io/assignment"
+#define ASSIGNMENT_VISIBLE_KEY "fgpu.io/visible-devices"
+#define ASSIGNMENT_PERCENTAGE_KEY "fgpu.io/mps-active-thread-percentage"
+#define ASSIGNMENT_MEM_LIMIT_KEY "fgpu.io/mps-pinned-device-mem-limit"
+
+/* Ranges of what is read back; the lower end is 0 (1 byte for a name and an id). */
+#define ASSIGNMENT_BYTES_MAX 262144 /* of the whole record: what all annotations may have */
+#define ASSIGNMENT_ID_BYTES_MAX 128
+#define ASSIGNMENT_NAME_BYTES_MAX 63 /* a container name is a DNS label */
+#define ASSIGNMENT_UUID_BYTES_MAX 128
+#define ASSIGNMENT_INDEX_MAX INT32_MAX
+#define ASSIGNMENT_MILLI_MAX 1000000 /* a whole device with its over-commit factor */
+#define ASSIGNMENT_MEM_MIB_MAX INT32_MAX
+
+struct assigned_device {
+    struct str uuid; /* empty: unknown */
+    int32_t index;
+    int32_t milli;
+    int64_t mem_mib;
+};
+
+struct assigned_container {
+    struct str name;
+    bool init;
+    uint16_t position; /* in its list; not part of the record, the names are */
+    const struct assigned_device *devices; /* ascending by index */
+    size_t device_n;
+};
+
+struct assignment {
+    struct str id;
+    const struct assigned_container *containers; /* init first, then app, each by position */
+    size_t container_n;
+};
+
+/* Every annotation of the decision, in `a`, the record first. ERR_LIMIT when the arena is full or
+ * the record is longer than ASSIGNMENT_BYTES_MAX. */
+WARN_UNUSED int assignment_format(const struct assignment *as, enum demand_qos qos, struct arena *a,
+                                  struct kv_list *ret, struct err *reterr);
+/* Reads the value of ASSIGNMENT_KEY strictly. Whoever wrote it may be hostile: amounts, indexes and
+ * counts are range-checked, names unique, devices of a container distinct and in ascending order.
+ * Unknown keys are skipped (later versions may add some); every key named above must be there.
+ * `position` is left 0; text is borrowed from `text`. ERR_PARSE, ERR_INVALID or ERR_LIMIT, the text
+ * naming the annotation. */
+WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assignment *ret,
+                                 struct err *reterr);
+
+#endif

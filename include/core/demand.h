@@ -1,0 +1,150 @@
+/* core/demand.h - what a pod asks of GPUs, normalised: the common form of every vocabulary.
+ *
+ * A demand is a list of wishes, one per container that uses GPUs. A wish says how many distinct
+ * devices the container wants and what it takes of each; amounts may depend on the device ("a third
+ * of it"), so they are resolved by wish_charge() against one device.
+ *
+ * Phases. Containers of a pod do not all run at once: each ordinary init container runs alone with
+ * the sidecars started before it; then all app containers run with all sidecars. Bit 0 of
+ * wish.phases is the app phase, bit k the k-th ordinary init container that uses GPUs. What a pod
+ * takes of a device is the peak over the phases, per dimension, and the peak stays charged to the
+ * end of the pod (design.md 3.2).
+ *
+ * A pod whose wish contradicts itself or is absurd has a defect: it is refused on every node with
+ * one constant text, and nobody else is affected.
+ */
+#ifndef CORE_DEMAND_H
+#define CORE_DEMAND_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "model/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEMAND_WISHES_MAX 64 /* containers of one pod that use GPUs */
+#define DEMAND_PHASES_MAX 64
+#define DEMAND_MEM_MIB_MAX (INT64_C(1) << 24) /* per device: 16 TiB, above what any GPU has */
+#define DEMAND_UNSTEERED_MAX 65536            /* whole GPUs of a plugin, of one pod or one node */
+#define DEMAND_PATTERNS_MAX 64                /* entries of fgpu.io/gpu-model or fgpu.io/gpu-uuid */
+#define DEMAND_ISOLATE_MAX 16                 /* pairs of fgpu.io/isolate-from */
+
+enum demand_defect {
+    DEMAND_OK,
+    DEMAND_QUANTITY,          /* not a quantity, negative, or with a fraction where none can be */
+    DEMAND_TOO_LARGE,         /* above what any machine has */
+    DEMAND_FRACTION,          /* above 1000 milli and no multiple of it; 0; finer than a milli */
+    DEMAND_COUNT,             /* zero or too many devices */
+    DEMAND_TWICE,             /* resource and annotation both, or a size beside single wishes */
+    DEMAND_CONTRADICTION,     /* milli above one device together with a count or memory */
+    DEMAND_UNKNOWN_SIZE,      /* fgpu.io/size names no size of the configuration */
+    DEMAND_UNKNOWN_CONTAINER, /* fgpu.io/container names no app container of the pod */
+    DEMAND_MIXED_KINDS,       /* whole GPUs of a plugin beside shares of fgpu in one pod */
+    DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */
+    DEMAND_TOO_MANY,          /* more containers than DEMAND_WISHES_MAX use GPUs */
+    DEMAND_DEFECT__MAX
+};
+
+/* One constant sentence for the pod's event (as verdict_text), and a short label for metrics. */
+const char *demand_defect_text(enum demand_defect d);
+const char *demand_defect_name(enum demand_defect d);
+
+enum wish_kind {
+    WISH_BOTH,   /* milli and mem_mib as given */
+    WISH_MILLI,  /* milli given; memory is the same share of the device */
+    WISH_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli */
+    WISH_WHOLE,  /* the whole device, nobody else on it */
+    WISH_KIND__MAX
+};
+
+struct wish {
+    struct str container;
+    bool init;         /* stands in spec.initContainers */
+    uint16_t position; /* in spec.containers or spec.initContainers */
+    uint16_t count;    /* distinct devices, >= 1 */
+    enum wish_kind kind;
+    int32_t milli;   /* per device, 0..1000 */
+    int64_t mem_mib; /* per device */
+    uint64_t phases;
+};
+
+/* What is taken of one device. Sums of charges are charges; free capacity is signed and may be
+ * negative. */
+struct charge {
+    int32_t milli;
+    int32_t slots;
+    int64_t mem_mib;
+    bool exclusive;
+};
+
+/* Where the amounts come from. Constraints (gpu-model, gpu-uuid, isolate-from, qos) are always
+ * annotations and change no amount, so they do not change the source. */
+enum demand_source {
+    DEMAND_FROM_RESOURCES,   /* immutable: the charge follows it */
+    DEMAND_FROM_ANNOTATIONS, /* its author can edit it: the charge never falls (design.md 3.1) */
+};
+
+enum demand_qos {
+    QOS_FIXED_SHARE, /* default: the container may use its milli and no more */
+    QOS_BEST_EFFORT, /* may use idle compute */
+    QOS_EQUAL_SHARE, /* sharers divide the device evenly */
+    QOS__MAX
+};
+
+/* "a,!b*" of fgpu.io/gpu-model or fgpu.io/gpu-uuid. */
+struct device_pattern {
+    struct str text;
+    bool exclude;
+};
+
+/* With a defect, only `defect`, `source` and `dialect` mean anything: no wishes, no constraints. */
+struct demand {
+    enum demand_defect defect;
+    enum demand_source source;
+    enum demand_qos qos;
+    const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
+    int32_t unsteered_n; /* whole GPUs of a plugin that kubelet picks; then wish_n == 0 */
+    size_t wish_n;
+    const struct wish *wishes;
+    size_t model_n;
+    const struct device_pattern *models;
+    size_t uuid_n;
+    const struct device_pattern *uuids;
+    /* Hashes (label_pair_hash) of the pairs in fgpu.io/isolate-from; all must match. */
+    size_t isolate_n;
+    const uint64_t *isolate;
+};
+
+/* Does the pod use GPUs at all (a defective one does)? */
+static inline bool demand_is_empty(const struct demand *d)
+{
+    return d->defect == DEMAND_OK && d->wish_n == 0 && d->unsteered_n == 0;
+}
+
+/* What `w` takes of a device with these capacities (after reserve and over-commit factors;
+ * mem_base_mib is the memory before the factor, which shares are taken of). Design.md section 5,
+ * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory wish
+ * then takes all compute of one device, because nobody can say which part of the device it is. */
+struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
+                          int64_t mem_base_mib);
+
+/* May the pod use a device of this model and UUID? Models match case-insensitively with '*'; a list
+ * with inclusions admits only those; exclusions always win. UUIDs match whole and exactly; an
+ * unknown (empty) one meets no inclusion. */
+bool demand_allows_model(const struct demand *d, struct str model);
+bool demand_allows_uuid(const struct demand *d, struct str uuid);
+
+/* Two halves of label matching for isolation: the pair "key=value" as one number (64-bit FNV-1a
+ * over both with a separator; a collision can only keep two pods apart that might have shared). */
+uint64_t label_pair_hash(struct str key, struct str value);
+/* Is every hash of `wanted` among `labels`? An empty `wanted` matches nothing. */
+bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
+                        size_t label_n);
+
+/* A deep copy in one malloc'ed block (free() it). */
+struct demand *demand_copy(const struct demand *d);
+bool demand_equal(const struct demand *a, const struct demand *b);
+
+#endif

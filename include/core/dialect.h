@@ -1,0 +1,50 @@
+/* core/dialect.h - the vocabularies in which pods ask for GPUs and nodes offer them.
+ *
+ * A dialect is a const struct of pure functions in one explicit table. `native` is fgpu's own, with
+ * its resource names and units as settings (model/policy.h), which also serves nvidia.com/vgpu and
+ * cnvrg.io/metagpu. Further vocabularies are additions to the table.
+ */
+#ifndef CORE_DIALECT_H
+#define CORE_DIALECT_H
+
+#include "base/arena.h"
+#include "core/demand.h"
+#include "model/device.h"
+#include "model/node.h"
+#include "model/pod.h"
+#include "model/policy.h"
+
+struct dialect {
+    const char *name;
+    bool steers; /* the devices it places on obey fgpu's choice */
+    /* Does the pod speak this vocabulary at all? Cheap: keys only. */
+    bool (*claims_pod)(const struct policy *p, const struct pod *pod);
+    /* The demand; text borrowed from `pod`, arrays in `a`. False when the arena is full (nothing
+     * else can fail: nonsense becomes a defect). */
+    bool (*parse_request)(const struct policy *p, const struct pod *pod, struct arena *a,
+                          struct demand *ret);
+};
+
+extern const struct dialect *const dialects[]; /* NULL-terminated */
+
+/* Resource names and units are settings; design.md section 5 has the table of combinations.
+ * Decisions where it leaves room: a resource of 0 asks for nothing, but a count of 0 beside another
+ * wish is a defect, and so is a 0 in an annotation. fgpu.io/container without an annotated amount
+ * beside a resource is DEMAND_TWICE. Constraints alone ask for nothing and are then not even read.
+ * Whole GPUs of a plugin are counted by Kubernetes' rule for effective requests. */
+extern const struct dialect dialect_native;
+
+/* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
+ * when two vocabularies that cannot be joined do. False when the arena is full. */
+WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
+                                struct demand *ret);
+
+/* Hashes of the pod's labels for isolation (core/demand.h). False when the arena is full. */
+WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
+                                      size_t *ret_n);
+
+/* True for annotation keys under "fgpu.io/" that make up a request, constraints included: those a
+ * pod's author should not edit once the pod is bound. */
+bool dialect_is_request_key(struct str key);
+
+#endif

@@ -1,0 +1,34 @@
+/* core/inventory.h - which GPUs a node has, from the first source that says so.
+ *
+ * Order (design.md section 5): annotation fgpu.io/gpus; GPU Feature Discovery labels
+ * (nvidia.com/gpu.count, .memory, .product); extended resources in allocatable (fgpu.io/gpu-milli
+ * and the other configured names); node templates of the configuration. A source that is present
+ * and malformed is not skipped in favour of the next: the node gets no devices and a note, because
+ * guessing capacity over-commits. A node whose GPUs are time-sliced, shared through MPS or
+ * partitioned (MIG) by NVIDIA's plugin says numbers that mean something else, so it has no devices
+ * either, unless the annotation describes them.
+ *
+ * Memory that the source does not tell is taken from the next one that does (GFD label, memory
+ * resources divided by the number of GPUs, template). Whole GPUs in allocatable are reported beside
+ * the devices, whatever the source; a number that differs gives a note.
+ */
+#ifndef CORE_INVENTORY_H
+#define CORE_INVENTORY_H
+
+#include "base/arena.h"
+#include "model/device.h"
+#include "model/node.h"
+#include "model/policy.h"
+
+#define INVENTORY_KEY "fgpu.io/gpus"
+#define INVENTORY_INDEX_MAX 1023 /* of index, minor and numa */
+#define INVENTORY_SLOTS_MAX 32767
+#define INVENTORY_TEXT_BYTES_MAX 128 /* of a UUID and a model */
+
+/* Fills `ret` (text borrowed from `node` and `p`, arrays in `a`); memory is after the configured
+ * reserve. `*ret_note` becomes a static sentence when a source is malformed or had to be corrected,
+ * else NULL. False when the arena is full; then neither is written. */
+WARN_UNUSED bool inventory_of_node(const struct policy *p, const struct node *node, struct arena *a,
+                                   struct inventory *ret, const char **ret_note);
+
+#endif

@@ -1,0 +1,276 @@
+#include "core/demand.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+struct defect_words {
+    const char *name;
+    const char *text;
+};
+
+static const struct defect_words words[DEMAND_DEFECT__MAX] = {
+    [DEMAND_OK] = {"ok", "ok"},
+    [DEMAND_QUANTITY] = {"quantity",
+                         "GPU request is not a valid amount: use a whole number as resource "
+                         "or a quantity like 0.3 or 4Gi as annotation"},
+    [DEMAND_TOO_LARGE] = {"too_large",
+                          "GPU request is larger than any machine: check its unit (memory "
+                          "resources count MiB)"},
+    [DEMAND_FRACTION] = {"fraction",
+                         "GPU share is not possible: use 0.001 to 1 of a GPU in steps of "
+                         "0.001 or a whole number of GPUs"},
+    [DEMAND_COUNT] = {"count", "number of GPUs is not possible: use 1 to 64"},
+    [DEMAND_TWICE] = {"twice",
+                      "GPUs are requested twice: use container resources or annotations or a "
+                      "named size but only one of them"},
+    [DEMAND_CONTRADICTION] = {"contradiction",
+                              "GPU request contradicts itself: with a count or memory give "
+                              "the compute of one GPU"},
+    [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "annotation fgpu.io/size names no size of the fgpu "
+                                             "configuration"},
+    [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container",
+                                  "annotation fgpu.io/container names no container "
+                                  "in spec.containers"},
+    [DEMAND_MIXED_KINDS] = {"mixed_kinds",
+                            "whole GPUs of a device plugin and shares of fgpu in one pod: "
+                            "use one kind"},
+    [DEMAND_CONSTRAINT] = {"constraint",
+                           "annotation fgpu.io/gpu-model or gpu-uuid or isolate-from or qos "
+                           "is malformed"},
+    [DEMAND_TOO_MANY] = {"too_many", "more than 64 containers of the pod use GPUs"},
+};
+
+static const struct defect_words *defect_words_of(enum demand_defect d)
+{
+    BUG_ON((unsigned)d >= DEMAND_DEFECT__MAX);
+    return &words[d];
+}
+
+const char *demand_defect_text(enum demand_defect d)
+{
+    return defect_words_of(d)->text;
+}
+
+const char *demand_defect_name(enum demand_defect d)
+{
+    return defect_words_of(d)->name;
+}
+
+static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* floor(a * b / c) for a, b >= 0 and c > 0; the product may pass 64 bits, the quotient is cut at
+ * `max`. */
+static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
+{
+    __int128 v = (__int128)a * b / c;
+    return v > max ? max : (int64_t)v;
+}
+
+struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
+                          int64_t mem_base_mib)
+{
+    struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .exclusive = false};
+
+    switch (w->kind) {
+    case WISH_BOTH:
+        break;
+    case WISH_MILLI:
+        c.mem_mib = 0;
+        if (mem_base_mib > 0 && cap_mem_mib > 0) {
+            c.mem_mib = mul_div(mem_base_mib, w->milli, DEVICE_MILLI, cap_mem_mib);
+        }
+        break;
+    case WISH_MEMORY:
+        c.milli = DEVICE_MILLI;
+        if (mem_base_mib > 0) {
+            int64_t share = mul_div(w->mem_mib, DEVICE_MILLI, mem_base_mib, DEVICE_MILLI);
+            c.milli = (int32_t)clamp_i64(share, 1, DEVICE_MILLI);
+        }
+        break;
+    case WISH_WHOLE:
+        c.milli = cap_milli > 0 ? cap_milli : 0;
+        c.mem_mib = cap_mem_mib > 0 ? cap_mem_mib : 0;
+        c.exclusive = true;
+        break;
+    case WISH_KIND__MAX:
+        BUG("no such kind of wish");
+    }
+    return c;
+}
+
+static bool pattern_matches_model(struct str pattern, struct str text)
+{
+    return str_match_glob(pattern, text);
+}
+
+static bool pattern_matches_uuid(struct str pattern, struct str text)
+{
+    return text.n > 0 && str_eq(pattern, text);
+}
+
+static bool patterns_allow(const struct device_pattern *patterns, size_t n, struct str text,
+                           bool (*matches)(struct str pattern, struct str text))
+{
+    bool has_inclusion = false;
+    bool included = false;
+
+    for (size_t i = 0; i < n; i++) {
+        bool hit = matches(patterns[i].text, text);
+        if (patterns[i].exclude && hit) {
+            return false;
+        }
+        if (!patterns[i].exclude) {
+            has_inclusion = true;
+            included = included || hit;
+        }
+    }
+    return included || !has_inclusion;
+}
+
+bool demand_allows_model(const struct demand *d, struct str model)
+{
+    return patterns_allow(d->models, d->model_n, model, pattern_matches_model);
+}
+
+bool demand_allows_uuid(const struct demand *d, struct str uuid)
+{
+    return patterns_allow(d->uuids, d->uuid_n, uuid, pattern_matches_uuid);
+}
+
+static uint64_t fnv1a(uint64_t h, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        h = (h ^ (uint8_t)s.p[i]) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+uint64_t label_pair_hash(struct str key, struct str value)
+{
+    uint64_t h = fnv1a(UINT64_C(0xcbf29ce484222325), key);
+    h = fnv1a(h, STR("=")); /* stands in no label key, so ("ab", "c") and ("a", "bc") differ */
+    return fnv1a(h, value);
+}
+
+bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
+                        size_t label_n)
+{
+    for (size_t i = 0; i < wanted_n; i++) {
+        size_t j = 0;
+        while (j < label_n && labels[j] != wanted[i]) {
+            j++;
+        }
+        if (j == label_n) {
+            return false;
+        }
+    }
+    return wanted_n > 0;
+}
+
+static size_t patterns_text_bytes(const struct device_pattern *patterns, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += patterns[i].text.n;
+    }
+    return bytes;
+}
+
+/* Moves *at behind what was copied; NULL for an empty array. */
+static void *take_array(char **at, const void *src, size_t n, size_t size)
+{
+    if (n == 0) {
+        return NULL;
+    }
+    void *copy = memcpy(*at, src, n * size);
+    *at += n * size;
+    return copy;
+}
+
+static struct str take_text(char **at, struct str s)
+{
+    return (struct str){.p = take_array(at, s.p, s.n, 1), .n = s.n};
+}
+
+static const struct device_pattern *take_patterns(char **arrays, char **text,
+                                                  const struct device_pattern *src, size_t n)
+{
+    struct device_pattern *copy = take_array(arrays, src, n, sizeof(*src));
+    for (size_t i = 0; i < n; i++) {
+        copy[i].text = take_text(text, src[i].text);
+    }
+    return copy;
+}
+
+struct demand *demand_copy(const struct demand *d)
+{
+    /* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
+    _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
+    _Static_assert(sizeof(struct wish) % 8 == 0, "arrays follow the wishes");
+    _Static_assert(sizeof(struct device_pattern) % 8 == 0, "arrays follow the patterns");
+    size_t array_bytes = d->wish_n * sizeof(*d->wishes) + d->model_n * sizeof(*d->models) +
+                         d->uuid_n * sizeof(*d->uuids) + d->isolate_n * sizeof(*d->isolate);
+    size_t text_bytes =
+        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
+    for (size_t i = 0; i < d->wish_n; i++) {
+        text_bytes += d->wishes[i].container.n;
+    }
+
+    struct demand *copy = xmalloc(sizeof(*copy) + array_bytes + text_bytes);
+    *copy = *d;
+    char *arrays = (char *)(copy + 1);
+    char *text = arrays + array_bytes;
+
+    struct wish *wishes = take_array(&arrays, d->wishes, d->wish_n, sizeof(*wishes));
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i].container = take_text(&text, d->wishes[i].container);
+    }
+    copy->wishes = wishes;
+    copy->models = take_patterns(&arrays, &text, d->models, d->model_n);
+    copy->uuids = take_patterns(&arrays, &text, d->uuids, d->uuid_n);
+    copy->isolate = take_array(&arrays, d->isolate, d->isolate_n, sizeof(*d->isolate));
+    return copy;
+}
+
+static bool wish_equal(const struct wish *a, const struct wish *b)
+{
+    return str_eq(a->container, b->container) && a->init == b->init && a->position == b->position &&
+           a->count == b->count && a->kind == b->kind && a->milli == b->milli &&
+           a->mem_mib == b->mem_mib && a->phases == b->phases;
+}
+
+static bool patterns_equal(const struct device_pattern *a, const struct device_pattern *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].exclude != b[i].exclude || !str_eq(a[i].text, b[i].text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool demand_equal(const struct demand *a, const struct demand *b)
+{
+    if (a->defect != b->defect || a->source != b->source || a->qos != b->qos ||
+        strcmp(a->dialect, b->dialect) != 0 || a->unsteered_n != b->unsteered_n ||
+        a->wish_n != b->wish_n || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||
+        a->isolate_n != b->isolate_n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->wish_n; i++) {
+        if (!wish_equal(&a->wishes[i], &b->wishes[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < a->isolate_n; i++) {
+        if (a->isolate[i] != b->isolate[i]) {
+            return false;
+        }
+    }
+    return patterns_equal(a->models, b->models, a->model_n) &&
+           patterns_equal(a->uuids, b->uuids, a->uuid_n);
+}

@@ -1,0 +1,275 @@
+/* fgpu's own vocabulary: the pod as a whole. */
+#include "core/dialect.h"
+#include "core/dialects/native_internal.h"
+
+#include <string.h>
+
+/* A demand in the making. Wishes stay on the stack until it is known how many there are. */
+struct reading {
+    const struct policy *policy;
+    const struct pod *pod;
+    size_t wish_n;
+    struct wish wishes[DEMAND_WISHES_MAX];
+};
+
+static bool has_amount_annotation(struct kv_list annotations)
+{
+    return kv_find(annotations, STR(NATIVE_KEY_FRACTION)) != NULL ||
+           kv_find(annotations, STR(NATIVE_KEY_MEMORY)) != NULL ||
+           kv_find(annotations, STR(NATIVE_KEY_COUNT)) != NULL ||
+           kv_find(annotations, STR(NATIVE_KEY_SIZE)) != NULL;
+}
+
+static bool container_uses_any(const struct container *c, const struct str *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (native_amount(c, names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool container_is_claimed(const struct policy *p, const struct container *c)
+{
+    for (size_t i = 0; i < p->compute_resource_n; i++) {
+        if (native_amount(c, p->compute_resources[i].name) != NULL) {
+            return true;
+        }
+    }
+    return container_uses_any(c, p->memory_resources, p->memory_resource_n) ||
+           container_uses_any(c, p->count_resources, p->count_resource_n) ||
+           container_uses_any(c, p->whole_resources, p->whole_resource_n);
+}
+
+static bool native_claims_pod(const struct policy *p, const struct pod *pod)
+{
+    for (size_t i = 0; i < pod->init_container_n; i++) {
+        if (container_is_claimed(p, &pod->init_containers[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < pod->container_n; i++) {
+        if (container_is_claimed(p, &pod->containers[i])) {
+            return true;
+        }
+    }
+    return has_amount_annotation(pod->annotations);
+}
+
+static enum demand_defect add_wish(struct reading *r, const struct native_ask *ask, bool init,
+                                   size_t position)
+{
+    const struct container *list = init ? r->pod->init_containers : r->pod->containers;
+    struct wish w = {.container = list[position].name, .init = init};
+
+    if (r->wish_n == DEMAND_WISHES_MAX || position > UINT16_MAX) {
+        return DEMAND_TOO_MANY;
+    }
+    w.position = (uint16_t)position;
+    enum demand_defect defect = native_wish_of(r->policy, ask, &w);
+    if (defect == DEMAND_OK) {
+        r->wishes[r->wish_n++] = w;
+    }
+    return defect;
+}
+
+static enum demand_defect read_containers(struct reading *r, bool init)
+{
+    const struct container *list = init ? r->pod->init_containers : r->pod->containers;
+    size_t n = init ? r->pod->init_container_n : r->pod->container_n;
+
+    for (size_t i = 0; i < n; i++) {
+        struct native_ask ask;
+        enum demand_defect defect = native_ask_of_container(r->policy, &list[i], &ask);
+        if (defect == DEMAND_OK && !native_ask_is_empty(&ask)) {
+            defect = add_wish(r, &ask, init, i);
+        }
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+    }
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_annotations(struct reading *r)
+{
+    const struct str *name = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER));
+    size_t position = 0;
+
+    while (name != NULL && position < r->pod->container_n &&
+           !str_eq(r->pod->containers[position].name, *name)) {
+        position++;
+    }
+    if (position == r->pod->container_n) {
+        return DEMAND_UNKNOWN_CONTAINER;
+    }
+    struct native_ask ask;
+    enum demand_defect defect = native_ask_of_annotations(r->policy, r->pod->annotations, &ask);
+    return defect != DEMAND_OK ? defect : add_wish(r, &ask, false, position);
+}
+
+static enum demand_defect whole_amount(const struct container *c, struct str resource, int64_t *ret)
+{
+    const struct str *text = native_amount(c, resource);
+    enum demand_defect defect = DEMAND_OK;
+
+    *ret = 0;
+    if (text != NULL) {
+        defect = native_read_integer(*text, ret);
+    }
+    return defect == DEMAND_OK && *ret > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
+}
+
+/* What the pod's effective request for `resource` is: the larger of (app containers + sidecars) and
+ * of each ordinary init container with the sidecars started before it. Source: Kubernetes, "Sidecar
+ * Containers", resource sharing within containers. */
+static enum demand_defect effective_request(const struct pod *pod, struct str resource,
+                                            int64_t *ret)
+{
+    int64_t sidecars =
+        0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
+    int64_t init_peak = 0;
+    int64_t apps = 0;
+    int64_t amount;
+
+    for (size_t i = 0; i < pod->init_container_n; i++) {
+        const struct container *c = &pod->init_containers[i];
+        enum demand_defect defect = whole_amount(c, resource, &amount);
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+        if (c->sidecar) {
+            sidecars += amount;
+        } else if (amount + sidecars > init_peak) {
+            init_peak = amount + sidecars;
+        }
+    }
+    for (size_t i = 0; i < pod->container_n; i++) {
+        enum demand_defect defect = whole_amount(&pod->containers[i], resource, &amount);
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+        apps += amount;
+    }
+    *ret = apps + sidecars > init_peak ? apps + sidecars : init_peak;
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_whole(const struct reading *r, int32_t *ret)
+{
+    int64_t total = 0;
+
+    for (size_t i = 0; i < r->policy->whole_resource_n; i++) {
+        int64_t amount = 0;
+        enum demand_defect defect =
+            effective_request(r->pod, r->policy->whole_resources[i], &amount);
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+        total += amount;
+        if (total > DEMAND_UNSTEERED_MAX) {
+            return DEMAND_COUNT;
+        }
+    }
+    *ret = (int32_t)total;
+    return DEMAND_OK;
+}
+
+/* Phases as core/demand.h has them: a sidecar runs during the init containers that start after it.
+ */
+static enum demand_defect set_phases(struct reading *r)
+{
+    unsigned phase_n = 1; /* the app phase is bit 0 */
+
+    for (size_t i = 0; i < r->wish_n; i++) {
+        struct wish *w = &r->wishes[i];
+        if (!w->init || r->pod->init_containers[w->position].sidecar) {
+            w->phases = 1;
+            continue;
+        }
+        if (phase_n == DEMAND_PHASES_MAX) {
+            return DEMAND_TOO_MANY;
+        }
+        w->phases = UINT64_C(1) << phase_n++;
+        for (size_t j = 0; j < i; j++) {
+            struct wish *earlier = &r->wishes[j];
+            if (r->pod->init_containers[earlier->position].sidecar) {
+                earlier->phases |= w->phases;
+            }
+        }
+    }
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_pod(struct reading *r, bool annotated, int32_t *ret_unsteered_n)
+{
+    enum demand_defect defect =
+        read_containers(r, true); /* init containers come first in a demand */
+
+    if (defect == DEMAND_OK) {
+        defect = read_containers(r, false);
+    }
+    if (defect == DEMAND_OK) {
+        defect = read_whole(r, ret_unsteered_n);
+    }
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+
+    bool by_resource = r->wish_n > 0 || *ret_unsteered_n > 0;
+    bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
+    if (*ret_unsteered_n > 0 && (r->wish_n > 0 || annotated)) {
+        return DEMAND_MIXED_KINDS;
+    }
+    if (by_resource && (annotated || names_container)) {
+        return DEMAND_TWICE;
+    }
+    if (annotated) {
+        defect = read_annotations(r);
+    }
+    return defect != DEMAND_OK ? defect : set_phases(r);
+}
+
+static bool native_parse_request(const struct policy *p, const struct pod *pod, struct arena *a,
+                                 struct demand *ret)
+{
+    bool annotated = has_amount_annotation(pod->annotations);
+    enum demand_source source = annotated ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
+    struct reading r; /* the wishes need no clearing */
+    struct demand d = {.source = source, .dialect = dialect_native.name};
+
+    r.policy = p;
+    r.pod = pod;
+    r.wish_n = 0;
+    enum demand_defect defect = read_pod(&r, annotated, &d.unsteered_n);
+    if (defect == DEMAND_OK && r.wish_n == 0 && d.unsteered_n == 0) {
+        *ret = (struct demand){.dialect = ""};
+        return true;
+    }
+    if (defect == DEMAND_OK && !native_constraints(pod->annotations, a, &d, &defect)) {
+        return false;
+    }
+    if (defect != DEMAND_OK) {
+        *ret = (struct demand){.defect = defect, .source = source, .dialect = dialect_native.name};
+        return true;
+    }
+    if (r.wish_n > 0) {
+        struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
+        if (wishes == NULL) {
+            return false;
+        }
+        memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
+        d.wishes = wishes;
+        d.wish_n = r.wish_n;
+    }
+    *ret = d;
+    return true;
+}
+
+const struct dialect dialect_native = {
+    .name = "native",
+    .steers = true,
+    .claims_pod = native_claims_pod,
+    .parse_request = native_parse_request,
+};

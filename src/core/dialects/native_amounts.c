@@ -1,0 +1,249 @@
+/* Amounts of the native dialect: text to numbers, numbers to one wish. Nothing is rounded in the
+ * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
+#include "base/quantity.h"
+#include "core/dialects/native_internal.h"
+
+#define NANO_PER_MILLI 1000000
+#define BYTES_PER_MIB (INT64_C(1) << 20)
+
+static enum demand_defect read_quantity(struct str text, struct quantity *ret)
+{
+    switch (quantity_parse(text, ret)) {
+    case QUANTITY_OK:
+        return ret->nano < 0 ? DEMAND_QUANTITY : DEMAND_OK;
+    case QUANTITY_TOO_LARGE:
+        return DEMAND_TOO_LARGE;
+    case QUANTITY_MALFORMED:
+        return DEMAND_QUANTITY;
+    }
+    return DEMAND_QUANTITY;
+}
+
+enum demand_defect native_read_integer(struct str text, int64_t *ret)
+{
+    struct quantity q;
+    enum demand_defect defect = read_quantity(text, &q);
+
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+    if (!quantity_is_integer(q)) {
+        return DEMAND_QUANTITY;
+    }
+    *ret = quantity_value(q);
+    return DEMAND_OK;
+}
+
+const struct str *native_amount(const struct container *c, struct str resource)
+{
+    const struct str *limit = kv_find(c->limits, resource);
+    return limit != NULL ? limit : kv_find(c->requests, resource);
+}
+
+/* 1..1000, or a multiple of 1000 for that many whole devices. */
+static enum demand_defect check_milli(int64_t milli)
+{
+    return milli > DEVICE_MILLI && milli % DEVICE_MILLI != 0 ? DEMAND_FRACTION : DEMAND_OK;
+}
+
+static enum demand_defect milli_of_units(int64_t units, int32_t units_per_gpu, int64_t *ret)
+{
+    __int128 scaled = (__int128)units * DEVICE_MILLI;
+
+    if (scaled % units_per_gpu != 0) {
+        return DEMAND_FRACTION;
+    }
+    __int128 milli = scaled / units_per_gpu;
+    if (milli > INT64_MAX) {
+        return DEMAND_TOO_LARGE;
+    }
+    *ret = (int64_t)milli;
+    return check_milli(*ret);
+}
+
+/* Adds what the container asks of the resource to `*total`, which no other resource of its sort may
+ * have filled before: two names for the same thing are a request written twice. */
+static enum demand_defect read_resource(const struct container *c, struct str resource,
+                                        int64_t *total)
+{
+    const struct str *text = native_amount(c, resource);
+    int64_t amount = 0;
+
+    if (text == NULL) {
+        return DEMAND_OK;
+    }
+    enum demand_defect defect = native_read_integer(*text, &amount);
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+    if (amount > 0 && *total > 0) {
+        return DEMAND_TWICE;
+    }
+    *total += amount;
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_compute(const struct policy *p, const struct container *c,
+                                       int64_t *ret_milli)
+{
+    int64_t units = 0;
+
+    for (size_t i = 0; i < p->compute_resource_n; i++) {
+        int64_t before = units;
+        enum demand_defect defect = read_resource(c, p->compute_resources[i].name, &units);
+        if (defect == DEMAND_OK && units != before) {
+            defect = milli_of_units(units, p->compute_resources[i].units_per_gpu, ret_milli);
+        }
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+    }
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_names(const struct container *c, const struct str *names, size_t n,
+                                     int64_t *ret, bool *ret_present)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum demand_defect defect = read_resource(c, names[i], ret);
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+        *ret_present = *ret_present || native_amount(c, names[i]) != NULL;
+    }
+    return DEMAND_OK;
+}
+
+enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
+                                           struct native_ask *ret)
+{
+    struct native_ask ask = {0};
+    bool memory_given = false;
+    enum demand_defect defect = read_compute(p, c, &ask.milli);
+
+    if (defect == DEMAND_OK) {
+        defect =
+            read_names(c, p->memory_resources, p->memory_resource_n, &ask.mem_mib, &memory_given);
+    }
+    if (defect == DEMAND_OK) {
+        defect =
+            read_names(c, p->count_resources, p->count_resource_n, &ask.count, &ask.count_given);
+    }
+    if (defect == DEMAND_OK) {
+        *ret = ask;
+    }
+    return defect;
+}
+
+static enum demand_defect read_fraction(struct str text, int64_t *ret_milli)
+{
+    struct quantity q;
+    enum demand_defect defect = read_quantity(text, &q);
+
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+    if (q.nano == 0 || q.nano % NANO_PER_MILLI != 0) {
+        return DEMAND_FRACTION;
+    }
+    __int128 milli = q.nano / NANO_PER_MILLI;
+    if (milli > INT64_MAX) {
+        return DEMAND_TOO_LARGE;
+    }
+    *ret_milli = (int64_t)milli;
+    return check_milli(*ret_milli);
+}
+
+static enum demand_defect read_bytes(struct str text, int64_t *ret_mib)
+{
+    int64_t bytes;
+    enum demand_defect defect = native_read_integer(text, &bytes);
+
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+    if (bytes == 0) {
+        return DEMAND_QUANTITY;
+    }
+    *ret_mib = bytes / BYTES_PER_MIB + (bytes % BYTES_PER_MIB != 0);
+    return DEMAND_OK;
+}
+
+static enum demand_defect read_size(const struct policy *p, struct str name, struct native_ask *ret)
+{
+    for (size_t i = 0; i < p->size_n; i++) {
+        const struct named_size *size = &p->sizes[i];
+        bool given = size->milli > 0 || size->mem_mib > 0 || size->count > 0;
+        bool sane = size->milli >= 0 && size->mem_mib >= 0 && size->count >= 0;
+        if (given && sane && str_eq(size->name, name)) {
+            *ret = (struct native_ask){
+                .milli = size->milli,
+                .mem_mib = size->mem_mib,
+                .count = size->count,
+                .count_given = size->count != 0,
+            };
+            return check_milli(size->milli);
+        }
+    }
+    return DEMAND_UNKNOWN_SIZE;
+}
+
+enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_list annotations,
+                                             struct native_ask *ret)
+{
+    const struct str *fraction = kv_find(annotations, STR(NATIVE_KEY_FRACTION));
+    const struct str *memory = kv_find(annotations, STR(NATIVE_KEY_MEMORY));
+    const struct str *count = kv_find(annotations, STR(NATIVE_KEY_COUNT));
+    const struct str *size = kv_find(annotations, STR(NATIVE_KEY_SIZE));
+    struct native_ask ask = {.count_given = count != NULL};
+    enum demand_defect defect = DEMAND_OK;
+
+    if (size != NULL) {
+        return fraction != NULL || memory != NULL || count != NULL ? DEMAND_TWICE
+                                                                   : read_size(p, *size, ret);
+    }
+    if (fraction != NULL) {
+        defect = read_fraction(*fraction, &ask.milli);
+    }
+    if (defect == DEMAND_OK && memory != NULL) {
+        defect = read_bytes(*memory, &ask.mem_mib);
+    }
+    if (defect == DEMAND_OK && count != NULL) {
+        defect = native_read_integer(*count, &ask.count);
+    }
+    if (defect == DEMAND_OK) {
+        *ret = ask;
+    }
+    return defect;
+}
+
+enum demand_defect native_wish_of(const struct policy *p, const struct native_ask *ask,
+                                  struct wish *w)
+{
+    bool several = ask->milli > DEVICE_MILLI;
+    int64_t count = ask->count_given ? ask->count : several ? ask->milli / DEVICE_MILLI : 1;
+
+    if (several && (ask->count_given || ask->mem_mib > 0)) {
+        return DEMAND_CONTRADICTION;
+    }
+    if (count < 1 || count > DEVICES_PER_NODE_MAX) {
+        return DEMAND_COUNT;
+    }
+    if (ask->mem_mib > DEMAND_MEM_MIB_MAX) {
+        return DEMAND_TOO_LARGE;
+    }
+
+    w->count = (uint16_t)count;
+    w->milli = (int32_t)(several ? DEVICE_MILLI : ask->milli);
+    w->mem_mib = ask->mem_mib;
+    if (ask->mem_mib > 0) {
+        bool share = ask->milli == 0 && p->memory_only == MEMORY_ONLY_SHARE;
+        w->kind = share ? WISH_MEMORY : WISH_BOTH;
+    } else if (ask->milli == 0 || ask->milli >= DEVICE_MILLI) {
+        w->kind = WISH_WHOLE;
+        w->milli = DEVICE_MILLI;
+    } else {
+        w->kind = WISH_MILLI;
+    }
+    return DEMAND_OK;
+}

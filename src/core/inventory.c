@@ -1,0 +1,350 @@
+#include "core/inventory.h"
+
+#include "base/quantity.h"
+#include "core/demand.h"
+#include "core/inventory_internal.h"
+
+#include <string.h>
+
+#define GFD_COUNT "nvidia.com/gpu.count"
+#define GFD_MEMORY "nvidia.com/gpu.memory"
+#define GFD_PRODUCT "nvidia.com/gpu.product"
+#define GFD_REPLICAS "nvidia.com/gpu.replicas"
+#define GFD_STRATEGY "nvidia.com/gpu.sharing-strategy"
+
+static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
+static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole number";
+static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
+static const char NOTE_SHARED[] = "the device plugin shares these GPUs itself (time-slicing, MPS "
+                                  "or MIG): fgpu does not share them again";
+
+/* A quantity that is a whole number of 0..max. */
+static bool read_amount(struct str text, int64_t max, int64_t *ret)
+{
+    struct quantity q;
+
+    if (quantity_parse(text, &q) != QUANTITY_OK || q.nano < 0 || !quantity_is_integer(q) ||
+        quantity_value(q) > max) {
+        return false;
+    }
+    *ret = quantity_value(q);
+    return true;
+}
+
+/* The sum of the named resources in allocatable; absent ones count 0. */
+static bool sum_allocatable(const struct node *node, const struct str *names, size_t n, int64_t max,
+                            int64_t *ret)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct str *text = kv_find(node->allocatable, names[i]);
+        int64_t amount;
+        if (text != NULL) {
+            if (!read_amount(*text, max, &amount) || amount > max - sum) {
+                return false;
+            }
+            sum += amount;
+        }
+    }
+    *ret = sum;
+    return true;
+}
+
+static const struct node_template *find_template(const struct inventory_draft *d)
+{
+    for (size_t i = 0; i < d->policy->template_n; i++) {
+        const struct node_template *t = &d->policy->templates[i];
+        const struct str *value = kv_find(d->node->labels, t->label);
+        if (value != NULL && str_eq(*value, t->value)) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* The GFD label for memory; 0 when there is none. */
+static bool label_memory(const struct inventory_draft *d, int64_t *ret)
+{
+    const struct str *text = kv_find(d->node->labels, STR(GFD_MEMORY));
+    uint64_t v = 0;
+
+    if (text != NULL && !str_to_u64(*text, DEMAND_MEM_MIB_MAX, &v)) {
+        return false;
+    }
+    *ret = (int64_t)v;
+    return true;
+}
+
+/* Memory resources in allocatable, for each of n GPUs; 0 when there are none. */
+static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
+{
+    const struct policy *p = d->policy;
+    int64_t total;
+
+    if (!sum_allocatable(d->node, p->memory_resources, p->memory_resource_n,
+                         DEMAND_MEM_MIB_MAX * (int64_t)n, &total)) {
+        return false;
+    }
+    if (total % (int64_t)n != 0) {
+        inventory_add_note(
+            d, "GPU memory in allocatable is no multiple of the number of GPUs: rounded down");
+    }
+    *ret = total / (int64_t)n;
+    return true;
+}
+
+/* n GPUs of one kind, known by their index only. Asks the sources for what the caller does not
+ * know: memory 0, model empty. */
+static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib,
+                                    struct str model)
+{
+    const struct node_template *t = find_template(d);
+    const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
+
+    if (n > DEVICES_PER_NODE_MAX) {
+        return inventory_malformed(d, NOTE_TOO_MANY);
+    }
+    if (mem_mib == 0 && !label_memory(d, &mem_mib)) {
+        return inventory_malformed(d, NOTE_GFD);
+    }
+    if (mem_mib == 0 && n > 0 && !resource_memory(d, (size_t)n, &mem_mib)) {
+        return inventory_malformed(d, NOTE_RESOURCE);
+    }
+    if (mem_mib == 0 && t != NULL) {
+        mem_mib = t->mem_mib;
+    }
+    if (model.n == 0) {
+        model = product != NULL ? *product : t != NULL ? t->model : STR_NULL;
+    }
+    for (size_t i = 0; i < (size_t)n; i++) {
+        d->devices[i] = (struct device){
+            .index = (int32_t)i,
+            .minor = -1,
+            .model = model,
+            .mem_mib = mem_mib,
+            .slot_n = d->policy->max_sharers,
+            .numa = -1,
+            .healthy = true,
+        };
+    }
+    d->device_n = (size_t)n;
+    return SOURCE_READ;
+}
+
+static bool has_mig_resources(const struct node *node)
+{
+    for (size_t i = 0; i < node->labels.n; i++) {
+        struct kv label = node->labels.items[i];
+        if (str_starts(label.key, STR("nvidia.com/mig-")) && str_ends(label.key, STR(".count")) &&
+            !str_eq(label.value, STR("0"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NVIDIA's plugin hands out something else than whole GPUs here, as far as its labels tell.
+ * Replicas are 0 for the parent of MIG instances. Source: GFD internal/lm, resource labels. */
+static bool is_shared_by_plugin(const struct node *node)
+{
+    const struct str *replicas = kv_find(node->labels, STR(GFD_REPLICAS));
+    const struct str *strategy = kv_find(node->labels, STR(GFD_STRATEGY));
+    const struct str *product = kv_find(node->labels, STR(GFD_PRODUCT));
+
+    return (replicas != NULL && !str_eq(*replicas, STR("1"))) ||
+           (strategy != NULL && !str_eq(*strategy, STR("none"))) ||
+           (product != NULL &&
+            (str_ends(*product, STR("-SHARED")) || str_match_glob(STR("*-MIG-*"), *product))) ||
+           has_mig_resources(node);
+}
+
+static enum source_result from_gfd(struct inventory_draft *d)
+{
+    const struct str *text = kv_find(d->node->labels, STR(GFD_COUNT));
+    uint64_t n;
+
+    if (text == NULL) {
+        return SOURCE_ABSENT;
+    }
+    if (is_shared_by_plugin(d->node)) {
+        return inventory_malformed(d, NOTE_SHARED);
+    }
+    if (!str_to_u64(*text, INT32_MAX, &n)) {
+        return inventory_malformed(d, NOTE_GFD);
+    }
+    return add_alike(d, (int64_t)n, 0, STR_NULL);
+}
+
+/* Number of GPUs behind fgpu's own resources (compute in its unit, counts), which must agree; 0:
+ * none are advertised. NULL, or what is wrong. */
+static const char *count_own_resources(const struct inventory_draft *d, int64_t *ret)
+{
+    const struct policy *p = d->policy;
+    int64_t n = 0;
+
+    for (size_t i = 0; i < p->compute_resource_n + p->count_resource_n; i++) {
+        bool compute = i < p->compute_resource_n;
+        struct str name =
+            compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
+        int64_t units_per_gpu = compute ? p->compute_resources[i].units_per_gpu : 1;
+        int64_t units;
+        if (!sum_allocatable(d->node, &name, 1, INT64_MAX, &units)) {
+            return NOTE_RESOURCE;
+        }
+        if (units % units_per_gpu != 0) {
+            return "compute resource in allocatable is no multiple of the configured units of one "
+                   "GPU";
+        }
+        if (units > 0 && n > 0 && units / units_per_gpu != n) {
+            return "GPU resources in allocatable disagree about the number of GPUs";
+        }
+        n = units > 0 ? units / units_per_gpu : n;
+    }
+    *ret = n;
+    return NULL;
+}
+
+static enum source_result from_resources(struct inventory_draft *d)
+{
+    const struct policy *p = d->policy;
+    int64_t n;
+    int64_t mem_total;
+    int64_t mem_mib = 0;
+    const char *wrong = count_own_resources(d, &n);
+
+    if (wrong != NULL) {
+        return inventory_malformed(d, wrong);
+    }
+    if (!sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, INT64_MAX,
+                         &mem_total)) {
+        return inventory_malformed(d, NOTE_RESOURCE);
+    }
+    if (n == 0) {
+        if (d->unsteered_bad) {
+            return inventory_malformed(d, NOTE_RESOURCE);
+        }
+        n = d->unsteered_n;
+        if (n > 0 && is_shared_by_plugin(d->node)) {
+            return inventory_malformed(d, NOTE_SHARED);
+        }
+    }
+    if (n == 0) {
+        return mem_total == 0
+                   ? SOURCE_ABSENT
+                   : inventory_malformed(d, "GPU memory in allocatable without a number of GPUs");
+    }
+    if (n > DEVICES_PER_NODE_MAX) {
+        return inventory_malformed(d, NOTE_TOO_MANY);
+    }
+    if (!resource_memory(d, (size_t)n, &mem_mib)) {
+        return inventory_malformed(d, NOTE_RESOURCE);
+    }
+    return add_alike(d, n, mem_mib, STR_NULL);
+}
+
+static enum source_result from_template(struct inventory_draft *d)
+{
+    const struct node_template *t = find_template(d);
+
+    return t == NULL ? SOURCE_ABSENT
+                     : add_alike(d, t->gpu_n > 0 ? t->gpu_n : 0, t->mem_mib, t->model);
+}
+
+static enum inventory_source read_sources(struct inventory_draft *d)
+{
+    static const struct {
+        enum inventory_source source;
+        enum source_result (*read)(struct inventory_draft *d);
+    } sources[] = {
+        {INVENTORY_ANNOTATION, inventory_from_annotation},
+        {INVENTORY_GFD, from_gfd},
+        {INVENTORY_RESOURCES, from_resources},
+        {INVENTORY_TEMPLATE, from_template},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        switch (sources[i].read(d)) {
+        case SOURCE_ABSENT:
+            break;
+        case SOURCE_READ:
+            return sources[i].source;
+        case SOURCE_MALFORMED:
+            d->device_n = 0;
+            return sources[i].source;
+        }
+    }
+    return INVENTORY_NONE;
+}
+
+static void note_disagreement(struct inventory_draft *d)
+{
+    const struct str *label = kv_find(d->node->labels, STR(GFD_COUNT));
+    uint64_t n;
+
+    if (d->unsteered_bad) {
+        inventory_add_note(d, NOTE_RESOURCE);
+    }
+    size_t healthy_n = 0;
+    for (size_t i = 0; i < d->device_n; i++) {
+        healthy_n += d->devices[i].healthy;
+    }
+    /* A plugin takes unhealthy devices off its number, so both numbers agree with ours. */
+    if (d->unsteered_n > 0 && d->unsteered_n != (int64_t)d->device_n &&
+        d->unsteered_n != (int64_t)healthy_n) {
+        inventory_add_note(
+            d, "allocatable has another number of whole GPUs than the inventory of the node");
+    }
+    if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != d->device_n) {
+        inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
+    }
+}
+
+static void apply_reserve(struct inventory_draft *d)
+{
+    for (size_t i = 0; i < d->device_n; i++) {
+        int64_t *mem_mib = &d->devices[i].mem_mib;
+        if (*mem_mib > 0) {
+            *mem_mib =
+                *mem_mib > d->policy->mem_reserve_mib ? *mem_mib - d->policy->mem_reserve_mib : 0;
+            if (*mem_mib == 0) {
+                inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
+            }
+        }
+    }
+}
+
+bool inventory_of_node(const struct policy *p, const struct node *node, struct arena *a,
+                       struct inventory *ret, const char **ret_note)
+{
+    struct inventory_draft d; /* the devices need no clearing */
+    struct inventory found = {.source = INVENTORY_NONE};
+
+    d.policy = p;
+    d.node = node;
+    d.arena = a;
+    d.note = NULL;
+    d.device_n = 0;
+    d.unsteered_n = 0;
+    d.unsteered_bad = !sum_allocatable(node, p->whole_resources, p->whole_resource_n,
+                                       DEMAND_UNSTEERED_MAX, &d.unsteered_n);
+    found.source = read_sources(&d);
+    found.unsteered_n = (int32_t)d.unsteered_n;
+    if (a->overflowed) {
+        return false;
+    }
+    note_disagreement(&d);
+    apply_reserve(&d);
+    if (d.device_n > 0) {
+        struct device *devices = ARENA_ARRAY(a, d.device_n, struct device);
+        if (devices == NULL) {
+            return false;
+        }
+        memcpy(devices, d.devices, d.device_n * sizeof(*devices));
+        found.devices = devices;
+        found.device_n = d.device_n;
+    }
+    *ret = found;
+    *ret_note = d.note;
+    return true;
+}

@@ -1,0 +1,546 @@
+/* Writing decisions, reading them back, and reading what others forged. */
+#include "base/compiler.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "core/assignment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ARENA_BYTES (1 << 22)
+
+static const struct str *find(struct kv_list list, const char *key)
+{
+    return kv_find(list, str_of(key));
+}
+
+static void expect(struct kv_list list, const char *key, const char *want)
+{
+    const struct str *got = find(list, key);
+    if (want == NULL ? got != NULL : got == NULL || !str_eq_cstr(*got, want)) {
+        fail_msg("%s: got \"%.*s\", want \"%s\"", key, got ? (int)got->n : 6,
+                 got ? got->p : "(none)", want ? want : "(none)");
+    }
+}
+
+static void assignment_format__two_containers__record_and_keys(void **state)
+{
+    static const struct assigned_device of_init[] = {{STR("GPU-b"), 1, 1000, 81920}};
+    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096},
+                                                     {STR("GPU-b"), 1, 250, 0}};
+    static const struct assigned_container containers[] = {
+        {.name = STR("setup"), .init = true, .position = 2, .devices = of_init, .device_n = 1},
+        {.name = STR("main"), .init = false, .position = 1, .devices = of_main, .device_n = 2},
+    };
+    static const struct assignment as = {
+        .id = STR("d-1"), .containers = containers, .container_n = 2};
+    struct arena a;
+    struct kv_list list;
+    struct err err;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    assert_int_equal(assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err), 0);
+    assert_true(str_eq(list.items[0].key, STR(ASSIGNMENT_KEY)));
+    expect(list, "fgpu.io/assignment",
+           "{\"v\":1,\"id\":\"d-1\",\"containers\":["
+           "{\"name\":\"setup\",\"init\":true,\"devices\":["
+           "{\"uuid\":\"GPU-b\",\"index\":1,\"milli\":1000,\"memMib\":81920}]},"
+           "{\"name\":\"main\",\"init\":false,\"devices\":["
+           "{\"uuid\":\"GPU-a\",\"index\":0,\"milli\":300,\"memMib\":4096},"
+           "{\"uuid\":\"GPU-b\",\"index\":1,\"milli\":250,\"memMib\":0}]}]}");
+    expect(list, "fgpu.io/visible-devices.i2", "GPU-b");
+    expect(list, "fgpu.io/visible-devices.c1", "GPU-a,GPU-b");
+    expect(list, "fgpu.io/mps-active-thread-percentage.i2", "100");
+    expect(list, "fgpu.io/mps-active-thread-percentage.c1", "25");
+    expect(list, "fgpu.io/mps-pinned-device-mem-limit.i2", "0=81920M");
+    expect(list, "fgpu.io/mps-pinned-device-mem-limit.c1", "0=4096M");
+    assert_int_equal(list.n, 7);
+    arena_fini(&a);
+}
+
+/* One container with up to three devices, and what the container should see. */
+static void assignment_format__downward_keys__table(void **state)
+{
+    static const struct {
+        const char *name;
+        enum demand_qos qos;
+        struct assigned_device devices[3];
+        size_t n;
+        const char *visible, *percentage, *mem_limit;
+    } rows[] = {
+        {"share", QOS_FIXED_SHARE, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
+        {"rounded down", QOS_FIXED_SHARE, {{STR("A"), 0, 309, 1}}, 1, "A", "30", "0=1M"},
+        {"at least one", QOS_FIXED_SHARE, {{STR("A"), 0, 9, 1}}, 1, "A", "1", "0=1M"},
+        {"one milli", QOS_FIXED_SHARE, {{STR("A"), 0, 1, 1}}, 1, "A", "1", "0=1M"},
+        {"whole", QOS_FIXED_SHARE, {{STR("A"), 0, 1000, 81920}}, 1, "A", "100", "0=81920M"},
+        {"whole with over-commit",
+         QOS_FIXED_SHARE,
+         {{STR("A"), 0, 1500, 9}},
+         1,
+         "A",
+         "100",
+         "0=9M"},
+        {"compute not asked", QOS_FIXED_SHARE, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
+        {"best effort", QOS_BEST_EFFORT, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
+        {"equal share", QOS_EQUAL_SHARE, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
+        {"memory unknown", QOS_FIXED_SHARE, {{STR("A"), 0, 300, 0}}, 1, "A", "30", NULL},
+        {"smallest of several",
+         QOS_FIXED_SHARE,
+         {{STR("A"), 0, 500, 7}, {STR("B"), 3, 200, 8}},
+         2,
+         "A,B",
+         "20",
+         "0=7M,1=8M"},
+        {"numbered inside",
+         QOS_FIXED_SHARE,
+         {{STR("A"), 4, 500, 0}, {STR("B"), 7, 500, 8}},
+         2,
+         "A,B",
+         "50",
+         "1=8M"},
+        {"indexes",
+         QOS_FIXED_SHARE,
+         {{STR(""), 0, 500, 0}, {STR(""), 7, 500, 0}},
+         2,
+         "0,7",
+         "50",
+         NULL},
+        {"some UUIDs unknown",
+         QOS_FIXED_SHARE,
+         {{STR("A"), 2, 500, 0}, {STR(""), 7, 500, 0}},
+         2,
+         "2,7",
+         "50",
+         NULL},
+        {"none", QOS_FIXED_SHARE, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct assigned_container c = {
+            .name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
+        struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
+        struct arena a;
+        struct kv_list list;
+        arena_init(&a, ARENA_BYTES);
+        assert_int_equal(assignment_format(&as, rows[i].qos, &a, &list, NULL), 0);
+        expect(list, "fgpu.io/visible-devices.c0", rows[i].visible);
+        expect(list, "fgpu.io/mps-active-thread-percentage.c0", rows[i].percentage);
+        expect(list, "fgpu.io/mps-pinned-device-mem-limit.c0", rows[i].mem_limit);
+        arena_fini(&a);
+    }
+}
+
+static void assignment_format__arena_full__error_and_result_untouched(void **state)
+{
+    struct assigned_device device = {STR("GPU-a"), 0, 300, 4096};
+    struct assigned_container c = {.name = STR("c"), .devices = &device, .device_n = 1};
+    struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
+    int fits = 0;
+
+    (void)state;
+    for (size_t bytes = 1; bytes < 4096; bytes += 16) {
+        struct arena a;
+        struct kv_list list = {NULL, 12345};
+        struct err err = {.code = ERR_OK};
+        arena_init(&a, bytes);
+        int r = assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err);
+        if (r == 0) {
+            fits++;
+        } else {
+            assert_int_equal(r, -ERR_LIMIT);
+            assert_int_equal(err.code, ERR_LIMIT);
+            assert_int_equal(list.n, 12345);
+            assert_int_equal(fits, 0);
+        }
+        arena_fini(&a);
+    }
+    assert_true(fits > 0);
+}
+
+static void assert_same(const struct assignment *want, const struct assignment *got)
+{
+    assert_true(str_eq(want->id, got->id));
+    assert_int_equal(want->container_n, got->container_n);
+    for (size_t i = 0; i < want->container_n; i++) {
+        const struct assigned_container *w = &want->containers[i];
+        const struct assigned_container *g = &got->containers[i];
+        assert_true(str_eq(w->name, g->name));
+        assert_int_equal(w->init, g->init);
+        assert_int_equal(w->device_n, g->device_n);
+        assert_int_equal(g->position, 0);
+        for (size_t j = 0; j < w->device_n; j++) {
+            assert_true(str_eq(w->devices[j].uuid, g->devices[j].uuid));
+            assert_int_equal(w->devices[j].index, g->devices[j].index);
+            assert_int_equal(w->devices[j].milli, g->devices[j].milli);
+            assert_true(w->devices[j].mem_mib == g->devices[j].mem_mib);
+        }
+    }
+}
+
+/* Names and UUIDs with text that JSON must escape. */
+static struct str random_text(struct rng *rng, struct arena *a, const char *prefix, size_t i)
+{
+    static const char *const tails[] = {"",         "-x",           "\"",     "\\", "<&>",
+                                        "\xc3\xa9", "\xe2\x80\xa8", "\x01\n", "/"};
+    return arena_printf(a, "%s%zu%s", prefix, i, tails[rng_below(rng, ARRAY_LEN(tails))]);
+}
+
+static int64_t random_up_to(struct rng *rng, int64_t max)
+{
+    return rng_below(rng, 8) == 0
+               ? max
+               : (int64_t)rng_below(rng, (uint64_t)(max >> rng_below(rng, 20)) + 1);
+}
+
+static void make_random(struct rng *rng, struct arena *a, struct assignment *ret)
+{
+    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEMAND_WISHES_MAX + 1 : 4);
+    struct assigned_container *containers = ARENA_ARRAY(a, n + 1, struct assigned_container);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t device_n =
+            (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEVICES_PER_NODE_MAX + 1 : 4);
+        struct assigned_device *devices = ARENA_ARRAY(a, device_n + 1, struct assigned_device);
+        bool last = rng_below(rng, 8) == 0;
+        for (size_t j = 0; j < device_n; j++) {
+            devices[j] = (struct assigned_device){
+                .uuid = rng_below(rng, 4) == 0 ? STR("") : random_text(rng, a, "GPU-", j),
+                .index = (int32_t)j + (last ? INT32_MAX - (int32_t)device_n + 1 : 0),
+                .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
+                .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
+            };
+        }
+        containers[i] = (struct assigned_container){
+            .name = random_text(rng, a, "c", i),
+            .init = rng_below(rng, 2) == 0,
+            .position = (uint16_t)i,
+            .devices = devices,
+            .device_n = device_n,
+        };
+    }
+    *ret = (struct assignment){
+        .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n};
+}
+
+static void assignment_parse__what_was_written__gives_the_same_record(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 1);
+    for (int round = 0; round < 1500; round++) {
+        struct assignment as, back;
+        struct arena a;
+        struct kv_list list;
+        struct err err;
+        arena_init(&a, ARENA_BYTES);
+        make_random(&rng, &a, &as);
+        int r = assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err);
+        if (r == 0) {
+            r = assignment_parse(list.items[0].value, &a, &back, &err);
+        }
+        if (r != 0) {
+            fail_msg("round %d: %s", round, err.msg);
+        }
+        assert_same(&as, &back);
+        arena_fini(&a);
+    }
+}
+
+#define DEV "{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":1}"
+#define BOX(devices) "{\"name\":\"c\",\"init\":false,\"devices\":[" devices "]}"
+#define DOC(containers) "{\"v\":1,\"id\":\"x\",\"containers\":[" containers "]}"
+
+/* What an earlier process of ours, in any version, may have written: texts that must stay readable.
+ */
+static void assignment_parse__restart__records_of_earlier_processes(void **state)
+{
+    static const char text[] =
+        "{\"v\":1,\"id\":\"d-7\",\"containers\":["
+        "{\"name\":\"fetch\",\"init\":true,\"devices\":["
+        "{\"uuid\":\"\",\"index\":3,\"milli\":1000,\"memMib\":0}]},"
+        "{\"name\":\"main\",\"init\":false,\"devices\":["
+        "{\"uuid\":\"GPU-a\",\"index\":0,\"milli\":300,\"memMib\":4096},"
+        "{\"uuid\":\"GPU-b\",\"index\":2,\"milli\":300,\"memMib\":4096,\"later\":{\"x\":[1]}}]}]}";
+    static const struct assigned_device of_fetch[] = {{STR(""), 3, 1000, 0}};
+    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096},
+                                                     {STR("GPU-b"), 2, 300, 4096}};
+    static const struct assigned_container containers[] = {
+        {.name = STR("fetch"), .init = true, .devices = of_fetch, .device_n = 1},
+        {.name = STR("main"), .devices = of_main, .device_n = 2},
+    };
+    static const struct assignment want = {
+        .id = STR("d-7"), .containers = containers, .container_n = 2};
+    struct assignment got;
+    struct arena a;
+    struct err err;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    if (assignment_parse(STR(text), &a, &got, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_same(&want, &got);
+    arena_fini(&a);
+}
+
+/* B4 of the baselines: peers index an array with such numbers at start and die, again and again. */
+static void assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error(void **state)
+{
+    struct assignment got = {.container_n = 77};
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    assert_int_equal(
+        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}"))),
+                         &a, &got, NULL),
+        -ERR_INVALID);
+    assert_int_equal(got.container_n, 77);
+    assert_int_equal(
+        assignment_parse(STR(DOC(BOX("{\"uuid\":\"a\",\"index\":99,\"milli\":1,\"memMib\":1}"))),
+                         &a, &got, NULL),
+        0);
+    assert_int_equal(got.containers[0].devices[0].index, 99);
+    arena_fini(&a);
+}
+
+static void assignment_parse__hostile_text__is_refused_with_a_reason(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        enum err_code code; /* ERR_OK: accepted */
+    } rows[] = {
+        {"empty record", DOC(""), ERR_OK},
+        {"one device", DOC(BOX(DEV)), ERR_OK},
+        {"no devices", DOC(BOX("")), ERR_OK},
+        {"index 99", DOC(BOX("{\"uuid\":\"a\",\"index\":99,\"milli\":1,\"memMib\":1}")), ERR_OK},
+        {"unknown UUID", DOC(BOX("{\"uuid\":\"\",\"index\":9,\"milli\":1,\"memMib\":1}")), ERR_OK},
+        {"unknown keys", "{\"v\":1,\"new\":[{}],\"id\":\"x\",\"containers\":[]}", ERR_OK},
+        {"blanks", " { \"v\" : 1 , \"id\" : \"x\" , \"containers\" : [ ] } \n", ERR_OK},
+        {"nothing", "", ERR_PARSE},
+        {"no JSON", "GPU-a", ERR_PARSE},
+        {"half a record", "{\"v\":1,\"id\":\"x\",\"containers\":[{\"name\"", ERR_PARSE},
+        {"garbage behind", DOC("") "x", ERR_PARSE},
+        {"key twice", "{\"v\":1,\"v\":1,\"id\":\"x\",\"containers\":[]}", ERR_PARSE},
+        {"an array", "[]", ERR_INVALID},
+        {"a string", "\"x\"", ERR_INVALID},
+        {"null", "null", ERR_INVALID},
+        {"empty object", "{}", ERR_INVALID},
+        {"no version", "{\"id\":\"x\",\"containers\":[]}", ERR_INVALID},
+        {"version 2", "{\"v\":2,\"id\":\"x\",\"containers\":[]}", ERR_INVALID},
+        {"version as text", "{\"v\":\"1\",\"id\":\"x\",\"containers\":[]}", ERR_INVALID},
+        {"no id", "{\"v\":1,\"containers\":[]}", ERR_INVALID},
+        {"empty id", "{\"v\":1,\"id\":\"\",\"containers\":[]}", ERR_INVALID},
+        {"no containers", "{\"v\":1,\"id\":\"x\"}", ERR_INVALID},
+        {"containers null", "{\"v\":1,\"id\":\"x\",\"containers\":null}", ERR_INVALID},
+        {"container null", DOC("null"), ERR_INVALID},
+        {"container empty", DOC("{}"), ERR_INVALID},
+        {"no name", DOC("{\"init\":false,\"devices\":[]}"), ERR_INVALID},
+        {"empty name", DOC("{\"name\":\"\",\"init\":false,\"devices\":[]}"), ERR_INVALID},
+        {"no init", DOC("{\"name\":\"c\",\"devices\":[]}"), ERR_INVALID},
+        {"init as text", DOC("{\"name\":\"c\",\"init\":\"false\",\"devices\":[]}"), ERR_INVALID},
+        {"no list of devices", DOC("{\"name\":\"c\",\"init\":false}"), ERR_INVALID},
+        {"devices an object", DOC("{\"name\":\"c\",\"init\":false,\"devices\":{}}"), ERR_INVALID},
+        {"same name twice", DOC(BOX("") "," BOX("")), ERR_INVALID},
+        {"device a number", DOC(BOX("0")), ERR_INVALID},
+        {"device empty", DOC(BOX("{}")), ERR_INVALID},
+        {"no uuid", DOC(BOX("{\"index\":0,\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"no index", DOC(BOX("{\"uuid\":\"a\",\"milli\":1,\"memMib\":1}")), ERR_INVALID},
+        {"no milli", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"memMib\":1}")), ERR_INVALID},
+        {"no memory", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1}")), ERR_INVALID},
+        {"index -1", DOC(BOX("{\"uuid\":\"a\",\"index\":-1,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index 2^31", DOC(BOX("{\"uuid\":\"a\",\"index\":2147483648,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index 2^32", DOC(BOX("{\"uuid\":\"a\",\"index\":4294967296,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index 2^64",
+         DOC(BOX("{\"uuid\":\"a\",\"index\":18446744073709551616,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index 0.5", DOC(BOX("{\"uuid\":\"a\",\"index\":0.5,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index 1e400", DOC(BOX("{\"uuid\":\"a\",\"index\":1e400,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"index as text", DOC(BOX("{\"uuid\":\"a\",\"index\":\"0\",\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"milli -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":-1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"milli huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1000001,\"memMib\":1}")),
+         ERR_INVALID},
+        {"memory -1", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":-1}")),
+         ERR_INVALID},
+        {"memory huge", DOC(BOX("{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":2147483648}")),
+         ERR_INVALID},
+        {"device twice", DOC(BOX(DEV "," DEV)), ERR_INVALID},
+        {"uuid twice", DOC(BOX(DEV ",{\"uuid\":\"a\",\"index\":1,\"milli\":1,\"memMib\":1}")),
+         ERR_INVALID},
+        {"not ascending", DOC(BOX("{\"uuid\":\"b\",\"index\":1,\"milli\":1,\"memMib\":1}," DEV)),
+         ERR_INVALID},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct arena a;
+        struct assignment as = {.container_n = 77};
+        struct err err = {.code = ERR_OK};
+        arena_init(&a, ARENA_BYTES);
+        int r = assignment_parse(str_of(rows[i].text), &a, &as, &err);
+        if (r != -(int)rows[i].code || err.code != rows[i].code) {
+            fail_msg("%s: %d %s", rows[i].name, r, err.msg);
+        }
+        if (r != 0) {
+            assert_int_equal(as.container_n, 77);
+            assert_non_null(strstr(err.msg, "fgpu.io/assignment"));
+        }
+        arena_fini(&a);
+    }
+}
+
+/* As many containers and devices as allowed, and one more of each. */
+static void assignment_parse__counts__bounded(void **state)
+{
+    (void)state;
+    for (int over = 0; over < 4; over++) {
+        int container_n = DEMAND_WISHES_MAX + (over == 1);
+        int device_n = DEVICES_PER_NODE_MAX + (over == 2);
+        struct strbuf b;
+        struct arena a;
+        struct assignment as;
+
+        strbuf_init(&b, 1 << 22);
+        strbuf_add_cstr(&b, "{\"v\":1,\"id\":\"x\",\"containers\":[");
+        for (int i = 0; i < container_n; i++) {
+            strbuf_addf(&b, "%s{\"name\":\"c%d\",\"init\":false,\"devices\":[", i > 0 ? "," : "",
+                        i);
+            for (int j = 0; j < (i == 0 ? device_n : 1); j++) {
+                strbuf_addf(&b, "%s{\"uuid\":\"\",\"index\":%d,\"milli\":1,\"memMib\":1}",
+                            j > 0 ? "," : "", j);
+            }
+            strbuf_add_cstr(&b, "]}");
+        }
+        strbuf_add_cstr(&b, "]}");
+        while (over == 3 && b.n <= ASSIGNMENT_BYTES_MAX) {
+            strbuf_add_char(&b, ' ');
+        }
+        arena_init(&a, ARENA_BYTES);
+        int r = assignment_parse(strbuf_view(&b), &a, &as, NULL);
+        assert_int_equal(r, over == 0 ? 0 : -ERR_LIMIT);
+        if (r == 0) {
+            assert_int_equal(as.container_n, DEMAND_WISHES_MAX);
+            assert_int_equal(as.containers[0].device_n, DEVICES_PER_NODE_MAX);
+            assert_int_equal(as.containers[0].devices[63].index, 63);
+        }
+        arena_fini(&a);
+        strbuf_fini(&b);
+    }
+}
+
+static void assignment_parse__long_texts__refused(void **state)
+{
+    char longer[200];
+    static const struct {
+        const char *fmt;
+        int max;
+    } rows[] = {
+        {"{\"v\":1,\"id\":\"%.*s\",\"containers\":[]}", ASSIGNMENT_ID_BYTES_MAX},
+        {DOC("{\"name\":\"%.*s\",\"init\":false,\"devices\":[]}"), ASSIGNMENT_NAME_BYTES_MAX},
+        {DOC(BOX("{\"uuid\":\"%.*s\",\"index\":0,\"milli\":1,\"memMib\":1}")),
+         ASSIGNMENT_UUID_BYTES_MAX},
+    };
+
+    (void)state;
+    memset(longer, 'x', sizeof(longer));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (int over = 0; over < 2; over++) {
+            struct strbuf b;
+            struct arena a;
+            struct assignment as;
+            strbuf_init(&b, 4096);
+            /* The three forms above, with the long text where "%.*s" stands. */
+            const char *at = strstr(rows[i].fmt, "%.*s");
+            strbuf_add(&b, rows[i].fmt, (size_t)(at - rows[i].fmt));
+            strbuf_add(&b, longer, (size_t)(rows[i].max + over));
+            strbuf_add_cstr(&b, at + 4);
+            arena_init(&a, ARENA_BYTES);
+            assert_int_equal(assignment_parse(strbuf_view(&b), &a, &as, NULL),
+                             over ? -ERR_INVALID : 0);
+            arena_fini(&a);
+            strbuf_fini(&b);
+        }
+    }
+}
+
+static void assignment_parse__random_damage__never_crashes(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 9);
+    for (int round = 0; round < 6000; round++) {
+        static const char text[] =
+            DOC(BOX(DEV) ",{\"name\":\"d\\u0041\",\"init\":true,\"devices\":[]}");
+        char damaged[sizeof(text)];
+        struct arena a;
+        struct assignment as;
+        memcpy(damaged, text, sizeof(text));
+        for (uint64_t i = rng_below(&rng, 4); i > 0; i--) {
+            damaged[rng_below(&rng, sizeof(text) - 1)] = (char)rng_below(&rng, 256);
+        }
+        size_t n =
+            rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
+        char *exact = malloc(n > 0 ? n : 1); /* so that a read behind the end is seen */
+        assert_non_null(exact);
+        memcpy(exact, damaged, n);
+        arena_init(&a, ARENA_BYTES);
+        if (assignment_parse((struct str){exact, n}, &a, &as, NULL) == 0) {
+            for (size_t i = 0; i < as.container_n; i++) {
+                for (size_t j = 0; j < as.containers[i].device_n; j++) {
+                    assert_true(as.containers[i].devices[j].index >= 0);
+                    assert_true(as.containers[i].devices[j].milli >= 0);
+                }
+            }
+        }
+        arena_fini(&a);
+        free(exact);
+    }
+}
+
+static void assignment_parse__arena_full__error(void **state)
+{
+    struct arena a;
+    struct assignment as = {.container_n = 77};
+
+    (void)state;
+    arena_init(&a, 1);
+    assert_int_equal(assignment_parse(STR(DOC(BOX(DEV))), &a, &as, NULL), -ERR_LIMIT);
+    assert_int_equal(assignment_parse(STR(DOC(BOX(""))), &a, &as, NULL), -ERR_LIMIT);
+    assert_int_equal(as.container_n, 77);
+    arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(assignment_format__two_containers__record_and_keys),
+        cmocka_unit_test(assignment_format__downward_keys__table),
+        cmocka_unit_test(assignment_format__arena_full__error_and_result_untouched),
+        cmocka_unit_test(assignment_parse__what_was_written__gives_the_same_record),
+        cmocka_unit_test(assignment_parse__restart__records_of_earlier_processes),
+        cmocka_unit_test(assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error),
+        cmocka_unit_test(assignment_parse__hostile_text__is_refused_with_a_reason),
+        cmocka_unit_test(assignment_parse__counts__bounded),
+        cmocka_unit_test(assignment_parse__long_texts__refused),
+        cmocka_unit_test(assignment_parse__random_damage__never_crashes),
+        cmocka_unit_test(assignment_parse__arena_full__error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,479 @@
+/* Inventories of nodes: one notation for the node, one line of text for what was found.
+ *
+ * Node: words "label:KEY=V", "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
+ * gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
+ * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs.
+ */
+#include "base/compiler.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "core/inventory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ARENA_BYTES (1 << 20)
+#define LIST_MAX 8
+
+struct made_node {
+    struct node node;
+    struct arena arena;
+    struct kv labels[LIST_MAX], annotations[LIST_MAX], allocatable[LIST_MAX];
+};
+
+static void add(struct made_node *m, struct kv_list *list, struct kv *items, const char *domain,
+                struct str word)
+{
+    struct str key;
+    assert_true(list->n < LIST_MAX);
+    assert_true(str_split(&word, '=', &key));
+    if (memchr(key.p, '/', key.n) == NULL) {
+        key = arena_printf(&m->arena, "%s/%.*s", domain, STR_ARG(key));
+    }
+    items[list->n] = (struct kv){key, word};
+    *list = (struct kv_list){items, list->n + 1};
+}
+
+static void make_node(struct made_node *m, const char *notation)
+{
+    struct str rest = str_of(notation);
+    struct str word;
+
+    memset(m, 0, sizeof(*m));
+    arena_init(&m->arena, ARENA_BYTES);
+    while (str_split(&rest, ' ', &word)) {
+        if (str_starts(word, STR("label:"))) {
+            add(m, &m->node.labels, m->labels, "nvidia.com", str_drop(word, 6));
+        } else if (str_starts(word, STR("alloc:"))) {
+            add(m, &m->node.allocatable, m->allocatable, "fgpu.io", str_drop(word, 6));
+        } else if (str_starts(word, STR("note:"))) {
+            add(m, &m->node.annotations, m->annotations, "fgpu.io", str_drop(word, 5));
+        } else {
+            assert_int_equal(word.n, 0);
+        }
+    }
+}
+
+static void render(struct strbuf *b, const struct inventory *inv)
+{
+    static const char *const sources[] = {"none", "annotation", "gfd", "resources", "template"};
+
+    strbuf_add_cstr(b, sources[inv->source]);
+    for (size_t i = 0; i < inv->device_n; i++) {
+        const struct device *d = &inv->devices[i];
+        strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor,
+                    STR_ARG(d->model), (long long)d->mem_mib, d->slot_n, d->numa,
+                    d->healthy ? "ok" : "ill");
+    }
+    if (inv->unsteered_n != 0) {
+        strbuf_addf(b, " +%d", inv->unsteered_n);
+    }
+}
+
+struct row {
+    const char *name, *node, *want;
+    const char *note; /* words that must be in the note; NULL: no note */
+};
+
+static void check_rows(const struct policy *p, const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct made_node m;
+        struct inventory inv;
+        struct strbuf got;
+        const char *note = "left alone";
+
+        make_node(&m, rows[i].node);
+        strbuf_init(&got, 65536);
+        assert_true(inventory_of_node(p, &m.node, &m.arena, &inv, &note));
+        render(&got, &inv);
+        if (!str_eq_cstr(strbuf_view(&got), rows[i].want)) {
+            fail_msg("%s:\n got  \"%s\"\n want \"%s\"\n note %s", rows[i].name, got.p, rows[i].want,
+                     note ? note : "none");
+        }
+        if ((note == NULL) != (rows[i].note == NULL) ||
+            (note != NULL && strstr(note, rows[i].note) == NULL)) {
+            fail_msg("%s: note \"%s\", want \"%s\"", rows[i].name, note ? note : "none",
+                     rows[i].note ? rows[i].note : "none");
+        }
+        strbuf_fini(&got);
+        arena_fini(&m.arena);
+    }
+}
+
+#define GPU_A "{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":81920}"
+#define GPU_B "{\"uuid\":\"GPU-b\",\"index\":1,\"memMib\":40960}"
+#define GPUS(list) "note:gpus={\"v\":1,\"gpus\":[" list "]}"
+
+static void inventory__annotation__as_written(void **state)
+{
+    static const struct row rows[] = {
+        {"two", GPUS(GPU_A "," GPU_B),
+         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
+        {"sorted", GPUS(GPU_B "," GPU_A),
+         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
+        {"everything",
+         GPUS("{\"uuid\":\"GPU-a\",\"index\":3,\"minor\":2,\"model\":\"A100\",\"memMib\":7,"
+              "\"slots\":10,\"numa\":1,"
+              "\"healthy\":false,\"mig\":[]}"),
+         "annotation 3:GPU-a:2:A100:7:10:1:ill", NULL},
+        {"nulls",
+         GPUS("{\"uuid\":\"GPU-a\",\"index\":3,\"minor\":null,\"model\":null,\"memMib\":7,"
+              "\"slots\":null,"
+              "\"numa\":null,\"healthy\":null,\"mig\":null,\"x\":null}"),
+         "annotation 3:GPU-a:-1::7:16:-1:ok", NULL},
+        {"additions",
+         "note:gpus={\"v\":1,\"new\":{},\"gpus\":[{\"new\":[1],\"uuid\":\"a\",\"index\":0,"
+         "\"memMib\":1}]}",
+         "annotation 0:a:-1::1:16:-1:ok", NULL},
+        {"escapes", GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}"),
+         "annotation 0:GPU-a:-1::1:16:-1:ok", NULL},
+        {"none", GPUS(""), "annotation", NULL},
+        {"partitions are not offered",
+         GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[{\"uuid\":\"MIG-a\"}]}"),
+         "annotation 0:a:-1::1:16:-1:ill", "MIG"},
+        {"wins over everything else",
+         GPUS(GPU_A) " label:gpu.count=1 label:gpu.memory=5 alloc:gpu-milli=1000 label:pool=gpu",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+        {"wins over another count", GPUS(GPU_A) " alloc:nvidia.com/gpu=8",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok +8", "another number of whole GPUs"},
+        {"wins over another GFD count", GPUS(GPU_A) " label:gpu.count=8",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", "gpu.count"},
+        {"same count", GPUS(GPU_A) " alloc:nvidia.com/gpu=1",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok +1", NULL},
+        {"plugin leaves the unhealthy one out",
+         GPUS(GPU_A ",{\"uuid\":\"b\",\"index\":1,\"memMib\":1,\"healthy\":false}") " alloc:nvidia."
+                                                                                    "com/gpu=1",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:b:-1::1:16:-1:ill +1", NULL},
+        {"smaller advertised total", GPUS(GPU_A "," GPU_B) " alloc:gpu-milli=1000",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok 1:GPU-b:-1::40960:16:-1:ok", NULL},
+        {"wins on a shared node", GPUS(GPU_A) " label:gpu.replicas=4 label:gpu.count=1",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+static void inventory__malformed_annotation__no_devices_and_no_other_source(void **state)
+{
+    static const struct row rows[] = {
+        {"empty", "note:gpus= label:gpu.count=4", "annotation", "not valid JSON"},
+        {"no JSON", "note:gpus=8 alloc:nvidia.com/gpu=8", "annotation +8", "not valid JSON"},
+        {"truncated", "note:gpus={\"v\":1,\"gpus\":[" GPU_A, "annotation", "not valid JSON"},
+        {"behind a good one", GPUS(GPU_A) "x", "annotation", "not valid JSON"},
+        {"no version", "note:gpus={\"gpus\":[]}", "annotation", "v or gpus is missing"},
+        {"no list", "note:gpus={\"v\":1}", "annotation", "v or gpus is missing"},
+        {"version 2", "note:gpus={\"v\":2,\"gpus\":[]}", "annotation", "v must be 1"},
+        {"version as text", "note:gpus={\"v\":\"1\",\"gpus\":[]}", "annotation", "not valid JSON"},
+        {"list null", "note:gpus={\"v\":1,\"gpus\":null}", "annotation", "not valid JSON"},
+        {"no uuid", GPUS("{\"index\":0,\"memMib\":1}"), "annotation", "lacks"},
+        {"no index", GPUS("{\"uuid\":\"a\",\"memMib\":1}"), "annotation", "lacks"},
+        {"no memory", GPUS("{\"uuid\":\"a\",\"index\":0}"), "annotation", "lacks"},
+        {"uuid null", GPUS("{\"uuid\":null,\"index\":0,\"memMib\":1}"), "annotation",
+         "not valid JSON"},
+        {"uuid empty", GPUS("{\"uuid\":\"\",\"index\":0,\"memMib\":1}"), "annotation", "uuid"},
+        {"uuid with a comma", GPUS("{\"uuid\":\"a,b\",\"index\":0,\"memMib\":1}"), "annotation",
+         "uuid"},
+        {"same uuid", GPUS(GPU_A ",{\"uuid\":\"GPU-a\",\"index\":1,\"memMib\":1}"), "annotation",
+         "same uuid"},
+        {"same index", GPUS(GPU_A ",{\"uuid\":\"GPU-b\",\"index\":0,\"memMib\":1}"), "annotation",
+         "same uuid or index"},
+        {"index -1", GPUS("{\"uuid\":\"a\",\"index\":-1,\"memMib\":1}"), "annotation",
+         "index must"},
+        {"index 1024", GPUS("{\"uuid\":\"a\",\"index\":1024,\"memMib\":1}"), "annotation",
+         "index must"},
+        {"index 2^32", GPUS("{\"uuid\":\"a\",\"index\":4294967296,\"memMib\":1}"), "annotation",
+         "index must"},
+        {"index a fraction", GPUS("{\"uuid\":\"a\",\"index\":0.5,\"memMib\":1}"), "annotation",
+         "not valid JSON"},
+        {"no memory at all", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":0}"), "annotation",
+         "memMib must"},
+        {"negative memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":-5}"), "annotation",
+         "memMib must"},
+        {"huge memory", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":16777217}"), "annotation",
+         "memMib must"},
+        {"slots 0", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":0}"), "annotation",
+         "slots must"},
+        {"slots 32768", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"slots\":32768}"),
+         "annotation", "slots must"},
+        {"minor -2", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"minor\":-2}"), "annotation",
+         "minor must"},
+        {"numa 1024", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"numa\":1024}"), "annotation",
+         "numa must"},
+        {"health as text", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"healthy\":\"no\"}"),
+         "annotation", "not valid JSON"},
+        {"mig an object", GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":{}}"),
+         "annotation", "not valid JSON"},
+        {"key twice", GPUS("{\"uuid\":\"a\",\"uuid\":\"b\",\"index\":0,\"memMib\":1}"),
+         "annotation", "not valid JSON"},
+        {"bad one behind a partitioned one",
+         GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[1]},{\"uuid\":\"b\",\"index\":0,"
+              "\"memMib\":1}"),
+         "annotation", "same uuid or index"},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+static void inventory__gfd_labels__devices_are_indexes(void **state)
+{
+    static const struct row rows[] = {
+        {"all labels", "label:gpu.count=2 label:gpu.memory=81920 label:gpu.product=A100",
+         "gfd 0::-1:A100:81920:16:-1:ok 1::-1:A100:81920:16:-1:ok", NULL},
+        {"with its plugin", "label:gpu.count=1 label:gpu.memory=5 alloc:nvidia.com/gpu=1",
+         "gfd 0::-1::5:16:-1:ok +1", NULL},
+        {"plugin shows fewer", "label:gpu.count=2 alloc:nvidia.com/gpu=1",
+         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +1", "another number of whole GPUs"},
+        {"plugin shows none", "label:gpu.count=1 alloc:nvidia.com/gpu=0", "gfd 0::-1::0:16:-1:ok",
+         NULL},
+        {"not shared",
+         "label:gpu.count=1 label:gpu.replicas=1 label:gpu.sharing-strategy=none "
+         "label:mig.strategy=single",
+         "gfd 0::-1::0:16:-1:ok", NULL},
+        {"memory from resources", "label:gpu.count=2 alloc:gpu-memory-mib=20",
+         "gfd 0::-1::10:16:-1:ok 1::-1::10:16:-1:ok", NULL},
+        {"no GPUs", "label:gpu.count=0 alloc:gpu-milli=1000", "gfd", NULL},
+        {"memory without a count", "label:gpu.memory=5", "none", NULL},
+        {"count no number", "label:gpu.count=four", "gfd", "gpu.count"},
+        {"count negative", "label:gpu.count=-1", "gfd", "gpu.count"},
+        {"count 65", "label:gpu.count=65", "gfd", "more than 64"},
+        {"count 2^32", "label:gpu.count=4294967296", "gfd", "gpu.count"},
+        {"memory no number", "label:gpu.count=1 label:gpu.memory=80Gi", "gfd", "gpu.memory"},
+        {"memory huge", "label:gpu.count=1 label:gpu.memory=16777217", "gfd", "gpu.memory"},
+        {"replicas", "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/gpu=8", "gfd +8",
+         "time-slicing"},
+        {"replicas of a MIG parent", "label:gpu.count=2 label:gpu.replicas=0", "gfd",
+         "time-slicing"},
+        {"strategy", "label:gpu.count=2 label:gpu.sharing-strategy=mps", "gfd", "MPS"},
+        {"shared product", "label:gpu.count=2 label:gpu.product=Tesla-T4-SHARED", "gfd",
+         "time-slicing"},
+        {"MIG single",
+         "label:gpu.count=14 label:mig.strategy=single label:gpu.product=NVIDIA-A100-MIG-1g.10gb",
+         "gfd", "MIG"},
+        {"MIG mixed", "label:gpu.count=2 label:mig.strategy=mixed label:mig-1g.10gb.count=7", "gfd",
+         "MIG"},
+        {"MIG mixed with no instances",
+         "label:gpu.count=1 label:mig.strategy=mixed label:mig-1g.10gb.count=0",
+         "gfd 0::-1::0:16:-1:ok", NULL},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+static void inventory__resources__totals_are_divided(void **state)
+{
+    static const struct row rows[] = {
+        {"nothing", "label:x/y=1 alloc:cpu/x=4", "none", NULL},
+        {"zero", "alloc:gpu-milli=0 alloc:gpu-memory-mib=0 alloc:nvidia.com/gpu=0", "none", NULL},
+        {"milli", "alloc:gpu-milli=2k", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok", NULL},
+        {"milli and memory", "alloc:gpu-milli=2000 alloc:gpu-memory-mib=20Ki",
+         "resources 0::-1::10240:16:-1:ok 1::-1::10240:16:-1:ok", NULL},
+        {"uneven memory", "alloc:gpu-milli=2000 alloc:gpu-memory-mib=21",
+         "resources 0::-1::10:16:-1:ok 1::-1::10:16:-1:ok", "rounded down"},
+        {"memory from GFD, model too",
+         "alloc:gpu-milli=1000 label:gpu.memory=7 label:gpu.product=T4",
+         "resources 0::-1:T4:7:16:-1:ok", NULL},
+        {"own memory before GFD", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=5 label:gpu.memory=7",
+         "resources 0::-1::5:16:-1:ok", NULL},
+        {"metagpu", "alloc:cnvrg.io/metagpu=200", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok",
+         NULL},
+        {"count", "alloc:gpu-count=1", "resources 0::-1::0:16:-1:ok", NULL},
+        {"whole", "alloc:nvidia.com/gpu=2", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2",
+         NULL},
+        {"milli before whole", "alloc:gpu-milli=1000 alloc:nvidia.com/gpu=2",
+         "resources 0::-1::0:16:-1:ok +2", "another number of whole GPUs"},
+        {"two that agree", "alloc:gpu-milli=1000 alloc:cnvrg.io/metagpu=100 alloc:gpu-count=1",
+         "resources 0::-1::0:16:-1:ok", NULL},
+        {"two that disagree", "alloc:gpu-milli=1000 alloc:gpu-count=2", "resources", "disagree"},
+        {"no multiple", "alloc:gpu-milli=1500", "resources", "no multiple"},
+        {"no multiple, not even one", "alloc:cnvrg.io/metagpu=99", "resources", "no multiple"},
+        {"65 GPUs", "alloc:gpu-milli=65000", "resources", "more than 64"},
+        {"65 whole GPUs", "alloc:nvidia.com/gpu=65", "resources +65", "more than 64"},
+        {"2^63-1", "alloc:gpu-count=9223372036854775807", "resources", "more than 64"},
+        {"negative", "alloc:gpu-milli=-1000", "resources", "whole number"},
+        {"fraction", "alloc:gpu-milli=500m", "resources", "whole number"},
+        {"no number", "alloc:gpu-count=two", "resources", "whole number"},
+        {"1e400", "alloc:gpu-count=1e400", "resources", "whole number"},
+        {"whole no number", "alloc:nvidia.com/gpu=two", "resources", "whole number"},
+        {"whole too many to be true", "alloc:nvidia.com/gpu=65537", "resources", "whole number"},
+        {"whole no number beside an annotation", GPUS(GPU_A) " alloc:nvidia.com/gpu=-1",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", "whole number"},
+        {"memory without a number of GPUs", "alloc:gpu-memory-mib=81920", "resources",
+         "without a number of GPUs"},
+        {"memory no number", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=x", "resources",
+         "whole number"},
+        {"huge memory", "alloc:gpu-milli=1000 alloc:gpu-memory-mib=16777217", "resources",
+         "whole number"},
+        {"memory label no number", "alloc:gpu-milli=1000 label:gpu.memory=x", "resources",
+         "gpu.memory"},
+        {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4", "resources +8",
+         "time-slicing"},
+        {"own resource on a time-sliced node", "alloc:gpu-milli=1000 label:gpu.replicas=4",
+         "resources 0::-1::0:16:-1:ok", NULL},
+    };
+    static const struct compute_resource compute[] = {{STR("fgpu.io/gpu-milli"), 1000},
+                                                      {STR("cnvrg.io/metagpu"), 100}};
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.compute_resources = compute;
+    p.compute_resource_n = ARRAY_LEN(compute);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+static void inventory__templates__last_resort_and_memory_of_others(void **state)
+{
+    static const struct row rows[] = {
+        {"matches", "label:x/pool=t4", "template 0::-1:T4:16384:16:-1:ok", NULL},
+        {"first match", "label:x/pool=t4 label:x/zone=a", "template 0::-1:T4:16384:16:-1:ok", NULL},
+        {"other value", "label:x/pool=v100", "none", NULL},
+        {"no memory and model", "label:x/zone=a", "template 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok",
+         NULL},
+        {"product label before nothing", "label:x/zone=a label:gpu.product=K80",
+         "template 0::-1:K80:0:16:-1:ok 1::-1:K80:0:16:-1:ok", NULL},
+        {"memory for a plugin's count", "label:x/pool=t4 alloc:nvidia.com/gpu=2",
+         "resources 0::-1:T4:16384:16:-1:ok 1::-1:T4:16384:16:-1:ok +2", NULL},
+        {"memory for GFD", "label:x/pool=t4 label:gpu.count=1 label:gpu.product=P4",
+         "gfd 0::-1:P4:16384:16:-1:ok", NULL},
+        {"not for an annotation", "label:x/pool=t4 " GPUS(""), "annotation", NULL},
+        {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=1", "resources",
+         "no multiple"},
+        {"plugin gone", "label:x/pool=t4 alloc:nvidia.com/gpu=0",
+         "template 0::-1:T4:16384:16:-1:ok", NULL},
+    };
+    static const struct node_template templates[] = {
+        {STR("x/pool"), STR("t4"), 1, 16384, STR("T4")},
+        {STR("x/zone"), STR("a"), 2, 0, STR("")},
+    };
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.templates = templates;
+    p.template_n = ARRAY_LEN(templates);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+static void inventory__reserve_and_slots__from_the_policy(void **state)
+{
+    static const struct row rows[] = {
+        {"annotation", GPUS(GPU_B), "annotation 1:GPU-b:-1::40860:3:-1:ok", NULL},
+        {"labels", "label:gpu.count=1 label:gpu.memory=5000", "gfd 0::-1::4900:3:-1:ok", NULL},
+        {"unknown stays unknown", "label:gpu.count=1", "gfd 0::-1::0:3:-1:ok", NULL},
+        {"one left", "label:gpu.count=1 label:gpu.memory=101", "gfd 0::-1::1:3:-1:ok", NULL},
+        {"none left", "label:gpu.count=1 label:gpu.memory=100", "gfd 0::-1::0:3:-1:ok", "reserve"},
+        {"never below zero", "label:gpu.count=1 label:gpu.memory=50", "gfd 0::-1::0:3:-1:ok",
+         "reserve"},
+    };
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.mem_reserve_mib = 100;
+    p.max_sharers = 3;
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+static void inventory__annotation_counts__bounded(void **state)
+{
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        struct strbuf b;
+        struct made_node m;
+        struct inventory inv;
+        const char *note;
+        strbuf_init(&b, 1 << 20);
+        strbuf_add_cstr(&b, "note:gpus={\"v\":1,\"gpus\":[");
+        for (int i = DEVICES_PER_NODE_MAX + over; i > 0; i--) {
+            strbuf_addf(&b, "{\"uuid\":\"u%d\",\"index\":%d,\"memMib\":1}%s", i, i - 1,
+                        i > 1 ? "," : "]}");
+        }
+        make_node(&m, b.p);
+        assert_true(inventory_of_node(policy_defaults(), &m.node, &m.arena, &inv, &note));
+        assert_int_equal(inv.device_n, over ? 0 : DEVICES_PER_NODE_MAX);
+        assert_int_equal(note != NULL, over);
+        for (size_t i = 0; i < inv.device_n; i++) {
+            assert_int_equal(inv.devices[i].index, i);
+        }
+        arena_fini(&m.arena);
+        strbuf_fini(&b);
+    }
+}
+
+static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
+{
+    static const char *const nodes[] = {
+        GPUS(GPU_A), "label:gpu.count=1", "alloc:gpu-milli=1000",
+        GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}")};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        struct made_node m;
+        struct arena tiny;
+        struct inventory inv = {.unsteered_n = -7};
+        const char *note = "left alone";
+        make_node(&m, nodes[i]);
+        arena_init(&tiny, 1);
+        assert_false(inventory_of_node(policy_defaults(), &m.node, &tiny, &inv, &note));
+        assert_int_equal(inv.unsteered_n, -7);
+        assert_string_equal(note, "left alone");
+        arena_fini(&tiny);
+        arena_fini(&m.arena);
+    }
+}
+
+static void inventory__random_damage__indexes_stay_unique_and_in_range(void **state)
+{
+    static const char text[] =
+        "{\"v\":1,\"gpus\":[" GPU_A ",{\"uuid\":\"GPU-\\u0062\",\"index\":12,\"memMib\":10,"
+        "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[{}]}]}";
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 4);
+    for (int round = 0; round < 6000; round++) {
+        struct kv annotation = {STR(INVENTORY_KEY), {NULL, 0}};
+        struct node node = {.annotations = {&annotation, 1}};
+        struct inventory inv;
+        struct arena a;
+        const char *note;
+        size_t n =
+            rng_below(&rng, 4) == 0 ? (size_t)rng_below(&rng, sizeof(text)) : sizeof(text) - 1;
+        char *exact = malloc(n > 0 ? n : 1); /* so that a read behind the end is seen */
+        assert_non_null(exact);
+        memcpy(exact, text, n);
+        for (uint64_t i = n > 0 ? rng_below(&rng, 4) : 0; i > 0; i--) {
+            exact[rng_below(&rng, n)] =
+                (char)(rng_below(&rng, 2) ? '0' + rng_below(&rng, 10) : rng_below(&rng, 256));
+        }
+        annotation.value = (struct str){exact, n};
+        arena_init(&a, ARENA_BYTES);
+        assert_true(inventory_of_node(policy_defaults(), &node, &a, &inv, &note));
+        for (size_t i = 0; i < inv.device_n; i++) {
+            assert_in_range(inv.devices[i].index, 0, INVENTORY_INDEX_MAX);
+            assert_true(i == 0 || inv.devices[i - 1].index < inv.devices[i].index);
+            assert_true(inv.devices[i].mem_mib > 0 && inv.devices[i].uuid.n > 0);
+        }
+        arena_fini(&a);
+        free(exact);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inventory__annotation__as_written),
+        cmocka_unit_test(inventory__malformed_annotation__no_devices_and_no_other_source),
+        cmocka_unit_test(inventory__gfd_labels__devices_are_indexes),
+        cmocka_unit_test(inventory__resources__totals_are_divided),
+        cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),
+        cmocka_unit_test(inventory__reserve_and_slots__from_the_policy),
+        cmocka_unit_test(inventory__annotation_counts__bounded),
+        cmocka_unit_test(inventory__arena_full__says_so_and_leaves_the_results),
+        cmocka_unit_test(inventory__random_damage__indexes_stay_unique_and_in_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

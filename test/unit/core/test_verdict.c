@@ -1,0 +1,66 @@
+/* What kube-scheduler shows of us: words that never vary. */
+#include "base/compiler.h"
+#include "core/verdict.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void verdict_words__every_verdict__unique_plain_and_constant(void **state)
+{
+    (void)state;
+    for (unsigned v = 0; v < VERDICT__MAX; v++) {
+        const char *text = verdict_text((enum verdict)v);
+        const char *name = verdict_name((enum verdict)v);
+
+        assert_non_null(text);
+        assert_non_null(name);
+        assert_true(strlen(text) < 70); /* one is sent per node */
+        assert_null(strchr(text, ','));
+        assert_null(strchr(text, '.'));
+        assert_null(strpbrk(text, "0123456789%"));
+        assert_true(islower((unsigned char)text[0]) || strncmp(text, "GPU", 3) == 0);
+        for (const char *p = name; *p != '\0'; p++) {
+            assert_true(islower((unsigned char)*p) || *p == '_');
+        }
+        assert_ptr_equal(text, verdict_text((enum verdict)v));
+        for (unsigned w = 0; w < v; w++) {
+            assert_string_not_equal(text, verdict_text((enum verdict)w));
+            assert_string_not_equal(name, verdict_name((enum verdict)w));
+        }
+    }
+}
+
+static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **state)
+{
+    static const enum verdict unresolvable[] = {
+        VERDICT_NODE_UNKNOWN,  VERDICT_NO_GPU,         VERDICT_NO_PLUGIN,   VERDICT_TOO_FEW_GPUS,
+        VERDICT_GPU_TOO_SMALL, VERDICT_MEMORY_UNKNOWN, VERDICT_NOT_ALLOWED, VERDICT_UNHEALTHY,
+    };
+    unsigned n = 0;
+
+    (void)state;
+    for (unsigned v = 0; v < VERDICT__MAX; v++) {
+        bool listed = false;
+        for (size_t i = 0; i < ARRAY_LEN(unresolvable); i++) {
+            listed = listed || unresolvable[i] == (enum verdict)v;
+        }
+        assert_int_equal(verdict_is_unresolvable((enum verdict)v), listed);
+        n += listed;
+    }
+    assert_int_equal(n, ARRAY_LEN(unresolvable));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdict_words__every_verdict__unique_plain_and_constant),
+        cmocka_unit_test(verdict_is_unresolvable__each__only_what_no_eviction_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
