@@ -170,9 +170,17 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .node_name = p->node == LEDGER_NONE ? STR_NULL : l->names[p->node],
         .decision_id = str_of(p->decision_id),
         .demand = p->demand,
+        .annotation_bytes = p->annotation_bytes,
         .deleting = p->deleting,
     };
     return true;
+}
+
+bool ledger_has_node(const struct ledger *l, struct str node_name)
+{
+    uint32_t i = ledger_node_find(l, node_name);
+
+    return i != LEDGER_NONE && l->nodes[i].described;
 }
 
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,

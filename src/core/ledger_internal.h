@@ -80,6 +80,7 @@ struct pod_entry {
     struct demand *latest; /* seen while a reservation holds `demand`; adopted on release */
     uint64_t *labels;
     size_t label_n;
+    size_t annotation_bytes;
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;
     struct pod_charge *charges;
