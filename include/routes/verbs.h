@@ -1,0 +1,44 @@
+/* routes/verbs.h - the webhook verbs over HTTP: /v1/filter, /v1/prioritize, /v1/bind.
+ *
+ * Always 200 once the HTTP itself is sound; what went wrong stands in `Error` (contract.md R3). A bind
+ * suspends its connection; the answer resumes it.
+ */
+#ifndef ROUTES_VERBS_H
+#define ROUTES_VERBS_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "extender/binder.h"
+#include "extender/placement.h"
+#include "httpd/server.h"
+
+#include <stdint.h>
+
+enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB__MAX };
+
+/* What happened in one call, for metrics; `outcome` is a static word. */
+struct verb_observation {
+    enum verb verb;
+    const char *outcome;
+    int64_t duration_ns;
+};
+
+struct verbs {
+    const struct placement_context *placement;
+    struct binder *binder;
+    const struct clock *clock;
+    const struct log *log;
+    /* May be NULL. Called on the thread that answers. */
+    void (*observe)(void *ctx, const struct verb_observation *o);
+    /* One refused node of an unplaceable pod, or a whole pod for a defect. May be NULL. */
+    void (*observe_verdicts)(void *ctx, enum verdict v, uint64_t count);
+    void *observe_ctx;
+};
+
+#define VERB_ROUTES 3
+/* Fills the routes of the verbs listener; `v` must outlive the server. */
+void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES]);
+
+const char *verb_name(enum verb v); /* "filter" */
+
+#endif

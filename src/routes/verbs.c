@@ -1,0 +1,234 @@
+#include "routes/verbs.h"
+
+#include "base/bug.h"
+#include "routes/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *verb_name(enum verb v)
+{
+    static const char *const names[VERB__MAX] = {
+        [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind"};
+
+    BUG_ON(v >= VERB__MAX);
+    return names[v];
+}
+
+static void observe(const struct verbs *v, enum verb verb, const char *outcome, int64_t start_ns)
+{
+    struct verb_observation o = {verb, outcome, clock_mono_ns(v->clock) - start_ns};
+
+    if (v->observe != NULL) {
+        v->observe(v->observe_ctx, &o);
+    }
+}
+
+/* A body that did not arrive whole is our answer to give, not the server's: callers read `Error` only. */
+static int check_body(const struct httpd_request *req, struct err *reterr)
+{
+    switch (httpd_request_body_state(req)) {
+    case HTTPD_BODY_COMPLETE:
+        return 0;
+    case HTTPD_BODY_TOO_LARGE:
+        return err_set(reterr, ERR_LIMIT,
+                       "the request body is larger than the limit; use nodeCacheCapable: true");
+    case HTTPD_BODY_NO_BUDGET:
+        return err_set(reterr, ERR_UNAVAILABLE, "too many bytes of requests are in flight; try again");
+    }
+    BUG("unknown body state");
+}
+
+static const char *outcome_of_error(const struct err *e)
+{
+    return e->code == ERR_UNAVAILABLE ? "not_ready" : "error";
+}
+
+/* ---- filter ---- */
+
+static const char *outcome_of_filter(enum filter_outcome o)
+{
+    switch (o) {
+    case FILTER_NOT_OURS:
+        return "not_ours";
+    case FILTER_DEFECT:
+        return "malformed_pod";
+    case FILTER_SOME_FIT:
+        return "fits";
+    case FILTER_NONE_FITS:
+        return "none_fits";
+    }
+    BUG("unknown filter outcome");
+}
+
+static void observe_verdicts(const struct verbs *v, const struct filter_result *f, size_t n)
+{
+    uint64_t count[VERDICT__MAX] = {0};
+
+    if (v->observe_verdicts == NULL || f->outcome != FILTER_NONE_FITS) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        count[f->results[i].verdict]++;
+    }
+    for (size_t i = 0; i < VERDICT__MAX; i++) {
+        if (count[i] > 0) {
+            v->observe_verdicts(v->observe_ctx, (enum verdict)i, count[i]);
+        }
+    }
+}
+
+static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const struct verbs *v = ctx;
+    struct arena *a = httpd_request_arena(req);
+    int64_t start_ns = httpd_request_start_ns(req);
+    struct extender_args args;
+    struct filter_result result;
+    struct err err;
+    int r = check_body(req, &err);
+
+    if (r == 0) {
+        r = wire_read_args(httpd_request_body(req), a, &args, &err);
+    }
+    if (r == 0) {
+        r = placement_filter(v->placement, a, &args.pod, args.names, args.name_n, &result, &err);
+    }
+    if (r != 0) {
+        wire_write_filter_error(&resp->body, str_of(err.msg));
+        observe(v, VERB_FILTER, outcome_of_error(&err), start_ns);
+        return HTTPD_REPLY;
+    }
+    wire_write_filter(&resp->body, &args, &result);
+    observe_verdicts(v, &result, args.name_n);
+    observe(v, VERB_FILTER, outcome_of_filter(result.outcome), start_ns);
+    LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
+          LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
+          LOG_I64("candidates", (int64_t)result.fit_n),
+          LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
+    return HTTPD_REPLY;
+}
+
+/* ---- prioritize ---- */
+
+static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
+                                           struct httpd_response *resp)
+{
+    const struct verbs *v = ctx;
+    struct arena *a = httpd_request_arena(req);
+    int64_t start_ns = httpd_request_start_ns(req);
+    struct extender_args args;
+    struct prioritize_result result;
+    struct err err;
+    int r = check_body(req, &err);
+
+    if (r == 0) {
+        r = wire_read_args(httpd_request_body(req), a, &args, &err);
+    }
+    if (r == 0) {
+        r = placement_prioritize(v->placement, a, &args.pod, args.names, args.name_n, &result, &err);
+    }
+    if (r != 0) {
+        /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
+         * scores, and the reason in our log. */
+        strbuf_add_cstr(&resp->body, "[]");
+        observe(v, VERB_PRIORITIZE, outcome_of_error(&err), start_ns);
+        LOG_V(v->log, 2, "Gave no scores", LOG_CSTR("err", err.msg));
+        return HTTPD_REPLY;
+    }
+    wire_write_priorities(&resp->body, &result, args.name_n);
+    observe(v, VERB_PRIORITIZE, "scored", start_ns);
+    return HTTPD_REPLY;
+}
+
+/* ---- bind ---- */
+
+struct bind_call {
+    const struct verbs *verbs;
+    struct httpd_request *req;
+    int64_t start_ns;
+    char *text; /* "namespace/pod" and node, for the log */
+    struct str pod, node;
+};
+
+static void write_bind(struct httpd_response *resp, const char *error)
+{
+    wire_write_bind(&resp->body, error);
+}
+
+static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
+{
+    struct bind_call *call = ctx;
+    struct httpd_response resp;
+
+    observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->start_ns);
+    LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
+          LOG_STR("node", call->node), LOG_CSTR("outcome", bind_outcome_name(outcome)),
+          LOG_CSTR("reason", error));
+    httpd_response_init(&resp, 4096);
+    write_bind(&resp, error);
+    httpd_resume(call->req, &resp);
+    free(call->text);
+    free(call);
+}
+
+static struct bind_call *call_new(const struct verbs *v, struct httpd_request *req,
+                                  const struct bind_request *bind)
+{
+    struct bind_call *call = xcalloc(1, sizeof(*call));
+    size_t pod_n = bind->pod_namespace.n + 1 + bind->pod_name.n;
+
+    call->verbs = v;
+    call->req = req;
+    call->start_ns = httpd_request_start_ns(req);
+    call->text = xmalloc(pod_n + bind->node_name.n);
+    memcpy(call->text, bind->pod_namespace.p, bind->pod_namespace.n);
+    call->text[bind->pod_namespace.n] = '/';
+    memcpy(call->text + bind->pod_namespace.n + 1, bind->pod_name.p, bind->pod_name.n);
+    memcpy(call->text + pod_n, bind->node_name.p, bind->node_name.n);
+    call->pod = (struct str){call->text, pod_n};
+    call->node = (struct str){call->text + pod_n, bind->node_name.n};
+    return call;
+}
+
+static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const struct verbs *v = ctx;
+    struct bind_request bind;
+    struct err err;
+    int r = check_body(req, &err);
+
+    if (r == 0) {
+        r = wire_read_bind(httpd_request_body(req), httpd_request_arena(req), &bind, &err);
+    }
+    if (r != 0) {
+        write_bind(resp, err.msg);
+        observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
+        return HTTPD_REPLY;
+    }
+    binder_bind(v->binder, &bind, bind_done, call_new(v, req, &bind));
+    return HTTPD_SUSPENDED;
+}
+
+static enum httpd_action stopping(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    (void)ctx;
+    (void)req;
+    write_bind(resp, "fgpu is stopping; the outcome is read again at the next start");
+    return HTTPD_REPLY;
+}
+
+void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES])
+{
+    const struct httpd_route table[VERB_ROUTES] = {
+        {.method = "POST", .path = "/v1/filter", .handle = handle_filter},
+        {.method = "POST", .path = "/v1/prioritize", .handle = handle_prioritize},
+        {.method = "POST", .path = "/v1/bind", .handle = handle_bind, .stopping = stopping},
+    };
+
+    for (size_t i = 0; i < VERB_ROUTES; i++) {
+        routes[i] = table[i];
+        routes[i].ctx = v;
+        routes[i].flags = HTTPD_ROUTE_BODY_FAULTS;
+    }
+}
