@@ -1,0 +1,99 @@
+/* config/load.h - the configuration: one YAML file in, one immutable struct out.
+ *
+ * The file is `apiVersion: fgpu.io/v1alpha1`, `kind: FgpuConfiguration`; both are mandatory, every
+ * other key has a default. config/fgpu.yaml shows each key with its default, unit and range.
+ * Reading is strict: unknown and duplicate keys, values out of range and contradictions are errors,
+ * all reported at once with file, line and column (config/diagnostics.h). A list in the file
+ * replaces the default list.
+ *
+ * A configuration never changes after loading. Reloading builds another one; `generation` tells
+ * them apart.
+ */
+#ifndef CONFIG_LOAD_H
+#define CONFIG_LOAD_H
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "config/address.h"
+#include "model/policy.h"
+
+#include <stdint.h>
+
+#define CONFIG_API_VERSION "fgpu.io/v1alpha1"
+#define CONFIG_KIND "FgpuConfiguration"
+#define CONFIG_BYTES_MAX (256 * 1024)
+#define CONFIG_HASH_LEN 16
+
+enum election_mode {
+    ELECTION_NONE, /* a single replica; the reader says of other modes that they are not built */
+};
+
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+/* Plain HTTP only, so verbs and ops are loopback addresses; health answers anonymous probes
+ * anywhere. */
+struct config_serving {
+    struct address verbs;  /* filter, prioritize, bind, preempt */
+    struct address ops;    /* metrics, state, configz, version */
+    struct address health; /* livez, readyz, healthz */
+};
+
+struct config_client {
+    int32_t bind_deadline_ms;    /* one bind, retries included; then the outcome is unknown */
+    int32_t binds_in_flight_max; /* more wait */
+};
+
+struct config_logging {
+    enum log_format format;
+    int32_t verbosity;
+};
+
+struct config_limits {
+    int64_t body_bytes;      /* one request body */
+    int64_t bytes_in_flight; /* all request bodies held at one moment */
+    int32_t connections;     /* per listener */
+};
+
+struct config {
+    struct arena arena; /* owns all text and arrays behind the policy */
+    struct policy policy;
+    struct config_serving serving;
+    enum election_mode election;
+    struct config_client client;
+    struct config_logging logging;
+    struct config_limits limits;
+    /* Of the file's bytes, hexadecimal, or "built-in": tells versions apart, proves nothing. */
+    char hash[CONFIG_HASH_LEN + 1];
+    uint64_t generation; /* 1; who reloads counts up */
+};
+
+/* Names that the file may mention but that layers above define. */
+struct config_names {
+    const struct str *strategies; /* core/strategy.h */
+    size_t strategy_n;
+};
+
+/* The built-in configuration: what a file with only apiVersion and kind gives. Never NULL. */
+struct config *config_defaults(void);
+void config_free(struct config *c); /* NULL is fine */
+
+/* Reads the file at `path`. On failure *ret is untouched, the rendered findings are appended to
+ * `report` (may be NULL) and reterr holds the first one.
+ *   ERR_NOT_FOUND, ERR_DENIED, ERR_INTERNAL  the file cannot be read
+ *   ERR_LIMIT    the file is larger than CONFIG_BYTES_MAX
+ *   ERR_INVALID  anything wrong in the file */
+WARN_UNUSED int config_load(const char *path, const struct config_names *names, struct config **ret,
+                            struct strbuf *report, struct err *reterr);
+
+/* The same for text in memory; `file` is the name shown in messages. */
+WARN_UNUSED int config_parse(struct str file, struct str text, const struct config_names *names,
+                             struct config **ret, struct strbuf *report, struct err *reterr);
+
+/* The work of `fgpu check-config FILE`: appends the report, or one line saying that the file is
+ * valid. Returns the exit code of the command: 0 or 3. */
+int config_check_file(const char *path, const struct config_names *names, struct strbuf *out);
+
+#endif

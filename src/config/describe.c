@@ -1,0 +1,151 @@
+#include "config/describe.h"
+
+#include "base/bug.h"
+#include "config/schema_internal.h"
+
+#include <string.h>
+
+#define VALUE_BYTES_MAX 1024
+
+static void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
+
+static void describe_section(const struct schema_field *f, const void *base, struct json_writer *w)
+{
+    for (size_t i = 0; i < f->sub_n; i++) {
+        json_write_key(w, f->sub[i].name);
+        describe_value(&f->sub[i], base, w);
+    }
+}
+
+static struct str items_of(const struct schema_field *f, const void *base)
+{
+    struct str items;
+    memcpy(&items.p, (const char *)base + f->offset, sizeof(items.p));
+    memcpy(&items.n, (const char *)base + f->offset2, sizeof(items.n));
+    return items;
+}
+
+/* A zero in an optional number of a size means that it was not given. */
+static bool is_given(const struct schema_field *f, const void *item)
+{
+    struct strbuf text;
+    bool given;
+
+    if (f->type != SCHEMA_INT && f->type != SCHEMA_MIB) {
+        return true;
+    }
+    strbuf_init(&text, VALUE_BYTES_MAX);
+    scalar_format(f, item, &text);
+    given = f->min == 0 || !str_eq_cstr(strbuf_view(&text), "0");
+    strbuf_fini(&text);
+    return given;
+}
+
+static void describe_item(const struct schema_field *f, const void *item, struct json_writer *w)
+{
+    if (f->type != SCHEMA_SECTION) {
+        describe_value(f, item, w);
+        return;
+    }
+    json_write_object_begin(w);
+    for (size_t i = 0; i < f->sub_n; i++) {
+        if (is_given(&f->sub[i], item)) {
+            json_write_key(w, f->sub[i].name);
+            describe_value(&f->sub[i], item, w);
+        }
+    }
+    json_write_object_end(w);
+}
+
+static void describe_items(const struct schema_field *f, const void *base, struct json_writer *w)
+{
+    struct str items = items_of(f, base); /* n counts elements here */
+
+    for (size_t i = 0; i < items.n; i++) {
+        const char *item = items.p + i * f->item_size;
+        if (f->key != NULL) {
+            struct str name;
+            memcpy(&name, item + f->key->offset, sizeof(name));
+            json_write_key_str(w, name);
+        }
+        describe_item(f->sub, item, w);
+    }
+}
+
+static void describe_scalar(const struct schema_field *f, const void *base, struct json_writer *w)
+{
+    struct strbuf text;
+    int32_t number;
+
+    if (f->type == SCHEMA_INT) {
+        memcpy(&number, (const char *)base + f->offset, sizeof(number));
+        json_write_i64(w, number);
+        return;
+    }
+    strbuf_init(&text, VALUE_BYTES_MAX);
+    scalar_format(f, base, &text);
+    json_write_str(w, strbuf_view(&text));
+    strbuf_fini(&text);
+}
+
+static void describe_value(const struct schema_field *f, const void *base, struct json_writer *w)
+{
+    if (f->type == SCHEMA_SECTION) {
+        json_write_object_begin(w);
+        describe_section(f, base, w);
+        json_write_object_end(w);
+    } else if (f->type == SCHEMA_LIST) {
+        json_write_array_begin(w);
+        describe_items(f, base, w);
+        json_write_array_end(w);
+    } else if (f->type == SCHEMA_MAP) {
+        json_write_object_begin(w);
+        describe_items(f, base, w);
+        json_write_object_end(w);
+    } else {
+        describe_scalar(f, base, w);
+    }
+}
+
+void config_describe(const struct config *c, struct json_writer *w)
+{
+    describe_value(&schema_root, c, w);
+}
+
+/* Lists stand for themselves and, indented by their element, for what an element holds. */
+static void reference_rows(const struct schema_field *f, const char *path, const void *defaults,
+                           struct strbuf *out)
+{
+    for (size_t i = 0; i < f->sub_n; i++) {
+        const struct schema_field *row = &f->sub[i];
+        bool is_scalar = row->sub == NULL;
+        struct strbuf name;
+
+        strbuf_init(&name, VALUE_BYTES_MAX);
+        strbuf_addf(&name, "%s%s%s", path, path[0] != '\0' ? "." : "", row->name);
+        if (row->type != SCHEMA_SECTION) {
+            strbuf_addf(out, "%s  ", name.p);
+            scalar_accepts(row, out);
+            if (is_scalar && defaults != NULL && !row->required) {
+                strbuf_add_cstr(out, "  default ");
+                scalar_format(row, defaults, out);
+            }
+            strbuf_addf(out, "%s  %s\n", row->required ? "  required" : "", row->help);
+        }
+        if (row->type == SCHEMA_SECTION) {
+            reference_rows(row, name.p, defaults, out);
+        } else if (!is_scalar && row->sub->type == SCHEMA_SECTION) {
+            strbuf_add_cstr(&name, row->type == SCHEMA_MAP ? ".NAME" : "[]");
+            reference_rows(row->sub, name.p, NULL, out);
+        }
+        strbuf_fini(&name);
+    }
+}
+
+void config_reference(struct strbuf *out)
+{
+    struct config *defaults = config_defaults();
+
+    reference_rows(&schema_root, "", defaults, out);
+    config_free(defaults);
+}

@@ -1,0 +1,114 @@
+/* Source: apimachinery pkg/util/validation (qualified names, label values, DNS-1123 subdomains) and
+ * component-helpers IsExtendedResourceName. */
+#include "config/schema_internal.h"
+
+#include <string.h>
+
+#define NAME_MAX_LEN 63
+#define SUBDOMAIN_MAX_LEN 253
+
+static bool is_lower_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_alnum(char c)
+{
+    return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* Letters and digits at both ends, also '-', '_', '.' between. */
+static bool is_name(struct str s)
+{
+    if (s.n == 0 || s.n > NAME_MAX_LEN || !is_alnum(s.p[0]) || !is_alnum(s.p[s.n - 1])) {
+        return false;
+    }
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_alnum(s.p[i]) && strchr("-_.", s.p[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_subdomain(struct str s)
+{
+    struct str part;
+
+    if (s.n == 0 || s.n > SUBDOMAIN_MAX_LEN) {
+        return false;
+    }
+    while (str_split(&s, '.', &part)) {
+        if (part.n == 0 || !is_lower_alnum(part.p[0]) || !is_lower_alnum(part.p[part.n - 1])) {
+            return false;
+        }
+        for (size_t i = 0; i < part.n; i++) {
+            if (!is_lower_alnum(part.p[i]) && part.p[i] != '-') {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Cuts "prefix/" off; the prefix is empty when there is no slash. */
+static struct str take_prefix(struct str *s)
+{
+    const char *slash = s->n > 0 ? memchr(s->p, '/', s->n) : NULL;
+    struct str prefix = {s->p, slash != NULL ? (size_t)(slash - s->p) : 0};
+
+    if (slash != NULL) {
+        *s = str_drop(*s, prefix.n + 1);
+    }
+    return prefix;
+}
+
+const char *resource_name_error(struct str s)
+{
+    struct str name = s;
+    struct str domain = take_prefix(&name);
+
+    if (name.n == s.n) {
+        return "a resource name needs a domain, as in example.com/gpu";
+    }
+    if (str_eq_cstr(domain, "kubernetes.io") || str_ends(domain, STR(".kubernetes.io"))) {
+        return "names of kubernetes.io are not extended resources";
+    }
+    if (str_starts(s, STR("requests."))) {
+        return "an extended resource name must not start with 'requests.'";
+    }
+    /* Quotas spell it "requests.<name>", which must be a valid name too. */
+    if (!is_subdomain(domain) || domain.n > SUBDOMAIN_MAX_LEN - strlen("requests.")) {
+        return "the part before '/' is not a lower-case domain name";
+    }
+    if (!is_name(name)) {
+        return "the part after '/' must be 1 to 63 letters, digits, '-', '_', '.', "
+               "with a letter or digit at both ends";
+    }
+    return NULL;
+}
+
+const char *label_key_error(struct str s)
+{
+    struct str name = s;
+    struct str domain = take_prefix(&name);
+
+    if (name.n != s.n && !is_subdomain(domain)) {
+        return "the part before '/' is not a lower-case domain name";
+    }
+    return is_name(name) ? NULL : "the label key is not valid";
+}
+
+const char *label_value_error(struct str s)
+{
+    return s.n == 0 || is_name(s) ? NULL : "the label value is not valid";
+}
+
+const char *size_name_error(struct str s)
+{
+    if (s.n > NAME_MAX_LEN || !is_subdomain(s)) {
+        return "a size is named by at most 63 lower-case letters, digits, '-' and '.', "
+               "with a letter or digit at both ends";
+    }
+    return NULL;
+}

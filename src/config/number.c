@@ -1,0 +1,281 @@
+#include "config/schema_internal.h"
+
+#include "base/bug.h"
+#include "base/quantity.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MIB INT64_C(1048576)
+
+static const struct {
+    const char *unit;
+    int64_t ms;
+} duration_units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+
+static bool is_wide(const struct schema_field *f)
+{
+    return f->type == SCHEMA_BYTES || f->type == SCHEMA_MIB;
+}
+
+static void store_number(const struct schema_field *f, void *base, int64_t v)
+{
+    int32_t narrow = (int32_t)v;
+
+    if (is_wide(f)) {
+        memcpy((char *)base + f->offset, &v, sizeof(v));
+    } else {
+        memcpy((char *)base + f->offset, &narrow, sizeof(narrow));
+    }
+}
+
+static int64_t load_number(const struct schema_field *f, const void *base)
+{
+    int64_t wide;
+    int32_t narrow;
+
+    if (is_wide(f)) {
+        memcpy(&wide, (const char *)base + f->offset, sizeof(wide));
+        return wide;
+    }
+    memcpy(&narrow, (const char *)base + f->offset, sizeof(narrow));
+    return narrow;
+}
+
+static void format_number(const struct schema_field *f, int64_t v, struct strbuf *out)
+{
+    if (f->type == SCHEMA_DURATION) {
+        size_t i = ARRAY_LEN(duration_units) - 1;
+        while (i > 0 && v % duration_units[i].ms != 0) {
+            i--;
+        }
+        i = v == 0 ? 1 : i;
+        strbuf_addf(out, "%" PRId64 "%s", v / duration_units[i].ms, duration_units[i].unit);
+    } else if (f->type == SCHEMA_FACTOR) {
+        int64_t fraction = v % 1000;
+        int decimals = 3;
+        for (; decimals > 1 && fraction % 10 == 0; decimals--) {
+            fraction /= 10;
+        }
+        strbuf_addf(out, "%" PRId64 ".%0*" PRId64, v / 1000, decimals, fraction);
+    } else if (is_wide(f) && v != 0) {
+        static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti"};
+        size_t i = f->type == SCHEMA_MIB ? 2 : 0;
+        while (v % 1024 == 0 && i + 1 < ARRAY_LEN(suffixes)) {
+            v /= 1024;
+            i++;
+        }
+        strbuf_addf(out, "%" PRId64 "%s", v, suffixes[i]);
+    } else {
+        strbuf_add_i64(out, v);
+    }
+}
+
+void number_format(const struct schema_field *f, const void *base, struct strbuf *out)
+{
+    format_number(f, load_number(f, base), out);
+}
+
+void number_range(const struct schema_field *f, struct strbuf *out)
+{
+    format_number(f, f->min, out);
+    strbuf_add_cstr(out, "..");
+    format_number(f, f->max, out);
+}
+
+static void take_number(struct decode *c, const struct schema_field *f,
+                        const struct yaml_doc_node *n, int64_t v, void *base)
+{
+    struct strbuf range;
+
+    if (v >= f->min && v <= f->max) {
+        store_number(f, base, v);
+        return;
+    }
+    strbuf_init(&range, 256);
+    number_range(f, &range);
+    struct str word = diagnostics_word(c->d, n->text);
+    config_decode_error(c, n, "%.*s is out of range %s (%s)", STR_ARG(word), range.p, f->help);
+    strbuf_fini(&range);
+}
+
+static void decode_int(struct decode *c, const struct schema_field *f,
+                       const struct yaml_doc_node *n, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    bool negative = str_starts(n->text, STR("-"));
+    struct str digits = str_drop(n->text, negative ? 1 : 0);
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < digits.n; i++) {
+        if (digits.p[i] < '0' || digits.p[i] > '9') {
+            digits.n = 0;
+        }
+    }
+    if (digits.n == 0) {
+        config_decode_error(c, n, "'%.*s' is not a whole number (%s)", STR_ARG(word), f->help);
+    } else if (!n->plain) {
+        config_decode_error(c, n, "'%.*s' is text here; write the number without quotes",
+                            STR_ARG(word));
+    } else if (digits.n > 1 && digits.p[0] == '0') {
+        config_decode_error(c, n, "%.*s starts with a zero, which some read as octal; remove it",
+                            STR_ARG(word));
+    } else {
+        bool fits = str_to_u64(digits, INT64_MAX, &v);
+        take_number(c, f, n, !fits ? INT64_MAX : negative ? -(int64_t)v : (int64_t)v, base);
+    }
+}
+
+/* One or more <digits><unit>, or 0. False: not in the grammar. A value past any range becomes
+ * INT64_MAX. */
+static bool parse_duration(struct str s, int64_t *ret_ms)
+{
+    int64_t sum = 0;
+    bool too_large = false;
+
+    if (str_eq_cstr(s, "0")) {
+        *ret_ms = 0;
+        return true;
+    }
+    while (s.n > 0) {
+        size_t digits = 0, letters = 0, unit = 0;
+        uint64_t v;
+        while (digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9') {
+            digits++;
+        }
+        while (digits + letters < s.n && s.p[digits + letters] >= 'a' &&
+               s.p[digits + letters] <= 'z') {
+            letters++;
+        }
+        while (unit < ARRAY_LEN(duration_units) &&
+               !str_eq_cstr((struct str){s.p + digits, letters}, duration_units[unit].unit)) {
+            unit++;
+        }
+        if (digits == 0 || unit == ARRAY_LEN(duration_units)) {
+            return false;
+        }
+        if (!str_to_u64((struct str){s.p, digits}, INT32_MAX, &v) || sum > INT32_MAX) {
+            too_large = true;
+        } else {
+            sum += (int64_t)v * duration_units[unit].ms;
+        }
+        s = str_drop(s, digits + letters);
+        if (s.n == 0) {
+            *ret_ms = too_large ? INT64_MAX : sum;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void decode_duration(struct decode *c, const struct schema_field *f,
+                            const struct yaml_doc_node *n, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    uint64_t bare;
+    int64_t ms;
+
+    if (parse_duration(n->text, &ms)) {
+        take_number(c, f, n, ms, base);
+    } else if (str_to_u64(n->text, INT32_MAX, &bare)) {
+        config_decode_error(c, n, "%.*s has no unit; write %.*ss, or %.*sms for milliseconds",
+                            STR_ARG(word), STR_ARG(word), STR_ARG(word));
+    } else {
+        config_decode_error(c, n, "'%.*s' is not a duration such as 500ms, 3s or 1m30s",
+                            STR_ARG(word));
+    }
+}
+
+/* "4GB", "4gi", "4GiB": what was probably meant. Empty: no idea. */
+static struct str meant_quantity(struct decode *c, struct str s)
+{
+    static const char *const wrong[] = {"kib", "mib", "gib", "tib", "ki", "mi",
+                                        "gi",  "ti",  "kb",  "mb",  "gb", "tb"};
+    static const char *const right[] = {"Ki", "Mi", "Gi", "Ti"};
+    struct quantity q;
+
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        size_t suffix_n = strlen(wrong[i]);
+        if (s.n > suffix_n && s.n < 40 && str_ieq(str_drop(s, s.n - suffix_n), str_of(wrong[i]))) {
+            struct str number = str_trim((struct str){s.p, s.n - suffix_n});
+            struct str fixed = arena_printf(c->d->arena, "%.*s%s", STR_ARG(number), right[i % 4]);
+            return quantity_parse(fixed, &q) == QUANTITY_OK ? fixed : STR_NULL;
+        }
+    }
+    return STR_NULL;
+}
+
+static void decode_bytes(struct decode *c, const struct schema_field *f,
+                         const struct yaml_doc_node *n, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    struct quantity q = {0};
+
+    switch (quantity_parse(n->text, &q)) {
+    case QUANTITY_MALFORMED: {
+        struct str meant = meant_quantity(c, n->text);
+        config_decode_error(c, n, "'%.*s' is not a quantity such as 512Mi or 4Gi%s%.*s%s",
+                            STR_ARG(word), meant.n > 0 ? "; did you mean '" : "", STR_ARG(meant),
+                            meant.n > 0 ? "'?" : "");
+        return;
+    }
+    case QUANTITY_TOO_LARGE:
+        take_number(c, f, n, INT64_MAX, base);
+        return;
+    case QUANTITY_OK:
+        break;
+    }
+    int64_t bytes = quantity_value(q);
+    if (!quantity_is_integer(q)) {
+        config_decode_error(c, n, "%.*s is not a whole number of bytes", STR_ARG(word));
+    } else if (f->type == SCHEMA_BYTES) {
+        take_number(c, f, n, bytes, base);
+    } else if (bytes % MIB == 0) {
+        take_number(c, f, n, bytes / MIB, base);
+    } else if (bytes > 0 && bytes < MIB) {
+        config_decode_error(c, n, "%.*s is less than one MiB; did you mean '%" PRId64 "Mi'?",
+                            STR_ARG(word), bytes);
+    } else {
+        config_decode_error(c, n,
+                            "%.*s is not a multiple of 1Mi; the nearest below is %" PRId64 "Mi",
+                            STR_ARG(word), bytes / MIB);
+    }
+}
+
+static void decode_factor(struct decode *c, const struct schema_field *f,
+                          const struct yaml_doc_node *n, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    struct quantity q;
+    int64_t milli;
+
+    for (size_t i = 0; i < n->text.n; i++) {
+        if ((n->text.p[i] < '0' || n->text.p[i] > '9') && n->text.p[i] != '.' &&
+            n->text.p[i] != '-') {
+            config_decode_error(c, n, "'%.*s' is not a factor such as 1.0 or 1.25", STR_ARG(word));
+            return;
+        }
+    }
+    if (quantity_parse(n->text, &q) != QUANTITY_OK) {
+        config_decode_error(c, n, "'%.*s' is not a factor such as 1.0 or 1.25", STR_ARG(word));
+    } else if (q.nano % 1000000 != 0) {
+        config_decode_error(c, n, "%.*s has more than three decimals", STR_ARG(word));
+    } else {
+        take_number(c, f, n, quantity_milli(q, &milli) ? milli : INT64_MAX, base);
+    }
+}
+
+void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                   void *base)
+{
+    if (f->type == SCHEMA_INT) {
+        decode_int(c, f, n, base);
+    } else if (f->type == SCHEMA_DURATION) {
+        decode_duration(c, f, n, base);
+    } else if (f->type == SCHEMA_FACTOR) {
+        decode_factor(c, f, n, base);
+    } else {
+        BUG_ON(!is_wide(f));
+        decode_bytes(c, f, n, base);
+    }
+}

@@ -1,0 +1,301 @@
+#include "config/schema_internal.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+static void store(void *base, size_t offset, const void *value, size_t size)
+{
+    memcpy((char *)base + offset, value, size);
+}
+
+static void store_str(struct decode *c, size_t offset, struct str s, void *base)
+{
+    struct str copy =
+        arena_str(c->arena, s); /* an overflow is seen at the end, by the arena's flag */
+    store(base, offset, &copy, sizeof(copy));
+}
+
+static struct str load_str(const void *base, size_t offset)
+{
+    struct str s;
+    memcpy(&s, (const char *)base + offset, sizeof(s));
+    return s;
+}
+
+static size_t word_index(const char *const *words, struct str s)
+{
+    size_t i = 0;
+
+    while (words != NULL && words[i] != NULL && !str_eq_cstr(s, words[i])) {
+        i++;
+    }
+    return i;
+}
+
+static void join(struct strbuf *out, const struct str *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(out, "%s%.*s", i > 0 ? ", " : "", STR_ARG(words[i]));
+    }
+}
+
+static void refuse_word(struct decode *c, const struct yaml_doc_node *n, const struct str *words,
+                        size_t words_n)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    const struct str *near = suggest(n->text, words, words_n);
+    struct strbuf list;
+
+    strbuf_init(&list, 1024);
+    join(&list, words, words_n);
+    if (near != NULL) {
+        config_decode_error(c, n, "'%.*s' is not one of: %s; did you mean '%.*s'?", STR_ARG(word),
+                            list.p, STR_ARG(*near));
+    } else {
+        config_decode_error(c, n, "'%.*s' is not one of: %s", STR_ARG(word), list.p);
+    }
+    strbuf_fini(&list);
+}
+
+static size_t words_of(const struct schema_field *f, struct str ret[8])
+{
+    size_t n = 0;
+
+    for (; f->words[n] != NULL; n++) {
+        BUG_ON(n == 8);
+        ret[n] = str_of(f->words[n]);
+    }
+    return n;
+}
+
+static void decode_word(struct decode *c, const struct schema_field *f,
+                        const struct yaml_doc_node *n, void *base)
+{
+    struct str words[8];
+    size_t i = word_index(f->words, n->text);
+
+    if (f->words[i] != NULL) {
+        unsigned int value = (unsigned int)i;
+        store(base, f->offset, &value, sizeof(value));
+    } else if (f->later != NULL && f->later[word_index(f->later, n->text)] != NULL) {
+        config_decode_error(c, n, "'%.*s' is not built yet; use '%s'", STR_ARG(n->text),
+                            f->words[0]);
+    } else {
+        refuse_word(c, n, words, words_of(f, words));
+    }
+}
+
+static void decode_strategy(struct decode *c, const struct schema_field *f,
+                            const struct yaml_doc_node *n, void *base)
+{
+    for (size_t i = 0; i < c->names->strategy_n; i++) {
+        if (str_eq(n->text, c->names->strategies[i])) {
+            store_str(c, f->offset, n->text, base);
+            return;
+        }
+    }
+    refuse_word(c, n, c->names->strategies, c->names->strategy_n);
+}
+
+static void decode_name(struct decode *c, const struct schema_field *f,
+                        const struct yaml_doc_node *n, const char *why, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+
+    if (why != NULL) {
+        config_decode_error(c, n, "'%.*s': %s", STR_ARG(word), why);
+    } else {
+        store_str(c, f->offset, n->text, base);
+    }
+}
+
+static void decode_label(struct decode *c, const struct schema_field *f,
+                         const struct yaml_doc_node *n, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text);
+    const char *equals = n->text.n > 0 ? memchr(n->text.p, '=', n->text.n) : NULL;
+
+    if (equals == NULL) {
+        config_decode_error(c, n, "'%.*s' is not of the form key=value", STR_ARG(word));
+        return;
+    }
+    struct str key = {n->text.p, (size_t)(equals - n->text.p)};
+    struct str value = str_drop(n->text, key.n + 1);
+    const char *why = label_key_error(key);
+    why = why != NULL ? why : label_value_error(value);
+    if (why != NULL) {
+        config_decode_error(c, n, "'%.*s': %s", STR_ARG(word), why);
+        return;
+    }
+    store_str(c, f->offset, key, base);
+    store_str(c, f->offset2, value, base);
+}
+
+static void decode_address(struct decode *c, const struct schema_field *f,
+                           const struct yaml_doc_node *n, void *base)
+{
+    struct address a;
+    struct err err;
+
+    if (address_parse(n->text, &a, &err) < 0) {
+        config_decode_error(c, n, "%s", err.msg);
+    } else if (f->type == SCHEMA_LOOPBACK && !address_is_loopback(&a)) {
+        config_decode_error(c, n,
+                            "plain HTTP only on loopback; use 127.0.0.1:%u (TLS is not built yet)",
+                            a.port);
+    } else {
+        store(base, f->offset, &a, sizeof(a));
+    }
+}
+
+void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                   void *base)
+{
+    if (n->type != YAML_DOC_TEXT) {
+        config_decode_error(c, n, "expected one value, found %s", yaml_doc_type_name(n));
+        return;
+    }
+    if (yaml_doc_is_null(n)) {
+        config_decode_error(c, n, "no value; give one or remove the key");
+        return;
+    }
+    switch (f->type) {
+    case SCHEMA_CONST: {
+        struct str wanted = str_of(f->words[0]);
+        if (!str_eq(n->text, wanted)) {
+            refuse_word(c, n, &wanted, 1);
+        }
+        return;
+    }
+    case SCHEMA_INT:
+    case SCHEMA_DURATION:
+    case SCHEMA_BYTES:
+    case SCHEMA_MIB:
+    case SCHEMA_FACTOR:
+        number_decode(c, f, n, base);
+        return;
+    case SCHEMA_WORD:
+        decode_word(c, f, n, base);
+        return;
+    case SCHEMA_TEXT:
+        decode_name(c, f, n, n->text.n > (size_t)f->max ? "too long" : NULL, base);
+        return;
+    case SCHEMA_SIZE_NAME:
+        decode_name(c, f, n, size_name_error(n->text), base);
+        return;
+    case SCHEMA_RESOURCE:
+        decode_name(c, f, n, resource_name_error(n->text), base);
+        return;
+    case SCHEMA_STRATEGY:
+        decode_strategy(c, f, n, base);
+        return;
+    case SCHEMA_LABEL:
+        decode_label(c, f, n, base);
+        return;
+    case SCHEMA_ADDRESS:
+    case SCHEMA_LOOPBACK:
+        decode_address(c, f, n, base);
+        return;
+    case SCHEMA_SECTION:
+    case SCHEMA_LIST:
+    case SCHEMA_MAP:
+        break;
+    }
+    BUG("a row of several values in scalar_decode");
+}
+
+void scalar_format(const struct schema_field *f, const void *base, struct strbuf *out)
+{
+    char text[ADDRESS_TEXT_MAX];
+    struct address address;
+    unsigned int word;
+
+    switch (f->type) {
+    case SCHEMA_CONST:
+        strbuf_add_cstr(out, f->words[0]);
+        return;
+    case SCHEMA_INT:
+    case SCHEMA_DURATION:
+    case SCHEMA_BYTES:
+    case SCHEMA_MIB:
+    case SCHEMA_FACTOR:
+        number_format(f, base, out);
+        return;
+    case SCHEMA_WORD:
+        memcpy(&word, (const char *)base + f->offset, sizeof(word));
+        strbuf_add_cstr(out, f->words[word]);
+        return;
+    case SCHEMA_TEXT:
+    case SCHEMA_SIZE_NAME:
+    case SCHEMA_RESOURCE:
+    case SCHEMA_STRATEGY:
+        strbuf_add_str(out, load_str(base, f->offset));
+        return;
+    case SCHEMA_LABEL:
+        strbuf_add_str(out, load_str(base, f->offset));
+        strbuf_add_char(out, '=');
+        strbuf_add_str(out, load_str(base, f->offset2));
+        return;
+    case SCHEMA_ADDRESS:
+    case SCHEMA_LOOPBACK:
+        memcpy(&address, (const char *)base + f->offset, sizeof(address));
+        strbuf_add_cstr(out, address_text(&address, text));
+        return;
+    case SCHEMA_SECTION:
+    case SCHEMA_LIST:
+    case SCHEMA_MAP:
+        break;
+    }
+    BUG("a row of several values in scalar_format");
+}
+
+void scalar_accepts(const struct schema_field *f, struct strbuf *out)
+{
+    switch (f->type) {
+    case SCHEMA_CONST:
+    case SCHEMA_WORD:
+        for (size_t i = 0; f->words[i] != NULL; i++) {
+            strbuf_addf(out, "%s%s", i > 0 ? ", " : "", f->words[i]);
+        }
+        return;
+    case SCHEMA_INT:
+    case SCHEMA_DURATION:
+    case SCHEMA_BYTES:
+    case SCHEMA_MIB:
+    case SCHEMA_FACTOR:
+        number_range(f, out);
+        return;
+    case SCHEMA_TEXT:
+        strbuf_add_cstr(out, "text");
+        return;
+    case SCHEMA_SIZE_NAME:
+        strbuf_add_cstr(out, "a name");
+        return;
+    case SCHEMA_RESOURCE:
+        strbuf_add_cstr(out, "DOMAIN/NAME");
+        return;
+    case SCHEMA_STRATEGY:
+        strbuf_add_cstr(out, "a strategy");
+        return;
+    case SCHEMA_LABEL:
+        strbuf_add_cstr(out, "KEY=VALUE");
+        return;
+    case SCHEMA_ADDRESS:
+        strbuf_add_cstr(out, "HOST:PORT");
+        return;
+    case SCHEMA_LOOPBACK:
+        strbuf_add_cstr(out, "HOST:PORT on loopback");
+        return;
+    case SCHEMA_SECTION:
+        strbuf_add_cstr(out, "keys");
+        return;
+    case SCHEMA_LIST:
+        strbuf_add_cstr(out, "a list");
+        return;
+    case SCHEMA_MAP:
+        strbuf_add_cstr(out, "named entries");
+        return;
+    }
+    BUG("a type that is not in the enum");
+}

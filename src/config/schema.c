@@ -1,0 +1,181 @@
+#include "config/schema_internal.h"
+
+#include "base/compiler.h"
+#include "model/device.h"
+
+#define MIB_PER_TIB INT64_C(1048576)
+#define DEVICE_MIB_MAX (16 * MIB_PER_TIB)
+#define ENTRIES_MAX 1000 /* sizes, node templates */
+
+/* Column order of a row: name, C type and member it is stored in, range, what it is. */
+#define IN(type_, member_) .offset = offsetof(type_, member_)
+#define AT(member_) IN(struct config, member_)
+#define KEY(name_, type_, at_, ...)                                                                \
+    {                                                                                              \
+        .name = (name_), .type = (type_), at_, __VA_ARGS__                                         \
+    }
+#define RANGE(min_, max_) .min = (min_), .max = (max_)
+#define HELP(text_) .help = (text_)
+#define ROWS(table_) .sub = (table_), .sub_n = ARRAY_LEN(table_)
+#define SECTION(name_, table_, ...)                                                                \
+    {                                                                                              \
+        .name = (name_), .type = SCHEMA_SECTION, ROWS(table_), __VA_ARGS__                         \
+    }
+#define ITEMS(item_, t_, at_n_, max_)                                                              \
+    .offset2 = offsetof(struct config, at_n_), .sub = (item_), .item_size = sizeof(t_),            \
+    .max = (max_)
+
+static const char *const api_version_words[] = {CONFIG_API_VERSION, NULL};
+static const char *const kind_words[] = {CONFIG_KIND, NULL};
+static const char *const election_words[] = {[ELECTION_NONE] = "none", NULL};
+static const char *const election_later[] = {"follow-scheduler", "lease", NULL};
+static const char *const memory_only_words[] = {
+    [MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free", NULL};
+static const char *const log_format_words[] = {
+    [LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json", NULL};
+
+/* The reader stores an enum as an unsigned int. */
+_Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
+                   sizeof(enum election_mode) == sizeof(unsigned int) &&
+                   sizeof(enum log_format) == sizeof(unsigned int),
+               "enums are not unsigned int");
+
+static const struct schema_field compute_rows[] = {
+    KEY("name", SCHEMA_RESOURCE, IN(struct compute_resource, name), .required = true,
+        HELP("resource that counts shares of a GPU's compute")),
+    KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true,
+        RANGE(1, 1000000), HELP("units that make one GPU")),
+};
+static const struct schema_field compute_item = {.type = SCHEMA_SECTION, ROWS(compute_rows)};
+static const struct schema_field resource_item = {.type = SCHEMA_RESOURCE};
+
+static const struct schema_field resources_rows[] = {
+    KEY("compute", SCHEMA_LIST, AT(policy.compute_resources),
+        ITEMS(&compute_item, struct compute_resource, policy.compute_resource_n,
+              SCHEMA_RESOURCES_MAX),
+        HELP("resources that count shares of a GPU's compute")),
+    KEY("memory", SCHEMA_LIST, AT(policy.memory_resources),
+        ITEMS(&resource_item, struct str, policy.memory_resource_n, SCHEMA_RESOURCES_MAX),
+        HELP("resources that count MiB of device memory")),
+    KEY("count", SCHEMA_LIST, AT(policy.count_resources),
+        ITEMS(&resource_item, struct str, policy.count_resource_n, SCHEMA_RESOURCES_MAX),
+        HELP("resources that count GPUs handed out by fgpu")),
+    KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
+        ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
+        HELP("resources that count whole GPUs handed out by a device plugin of its own")),
+};
+
+static const struct schema_field size_rows[] = {
+    KEY("milli", SCHEMA_INT, IN(struct named_size, milli),
+        RANGE(1, DEVICES_PER_NODE_MAX * DEVICE_MILLI), HELP("thousandths of a GPU's compute")),
+    KEY("memory", SCHEMA_MIB, IN(struct named_size, mem_mib), RANGE(1, DEVICE_MIB_MAX),
+        HELP("device memory, of each GPU")),
+    KEY("count", SCHEMA_INT, IN(struct named_size, count), RANGE(1, DEVICES_PER_NODE_MAX),
+        HELP("number of GPUs")),
+};
+static const struct schema_field size_key = KEY("", SCHEMA_SIZE_NAME, IN(struct named_size, name));
+static const struct schema_field size_item = {.type = SCHEMA_SECTION,
+                                              ROWS(size_rows),
+                                              .check = schema_check_size};
+
+static const struct schema_field template_rows[] = {
+    KEY("label", SCHEMA_LABEL, IN(struct node_template, label),
+        .offset2 = offsetof(struct node_template, value), .required = true,
+        HELP("every node with this label")),
+    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n), .required = true,
+        RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
+    KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
+        RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
+    KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
+        HELP("model name, for fgpu.io/gpu-model")),
+};
+static const struct schema_field template_item = {.type = SCHEMA_SECTION, ROWS(template_rows)};
+
+static const struct schema_field overcommit_rows[] = {
+    KEY("compute", SCHEMA_FACTOR, AT(policy.overcommit_milli), RANGE(1000, 10000),
+        HELP("how often a GPU's compute may be given away")),
+    KEY("memory", SCHEMA_FACTOR, AT(policy.overcommit_mem_milli), RANGE(1000, 10000),
+        HELP("how often a GPU's memory may be given away")),
+};
+
+static const struct schema_field devices_rows[] = {
+    KEY("memoryReserve", SCHEMA_MIB, AT(policy.mem_reserve_mib), RANGE(0, MIB_PER_TIB),
+        HELP("memory of every GPU that is never given away")),
+    KEY("maxSharers", SCHEMA_INT, AT(policy.max_sharers), RANGE(1, DEVICE_MILLI),
+        HELP("containers that may share one GPU that publishes no number of its own")),
+    KEY("memoryOnly", SCHEMA_WORD, AT(policy.memory_only), .words = memory_only_words,
+        HELP("compute taken by a pod that asks for memory only")),
+    SECTION("overcommit", overcommit_rows),
+};
+
+static const struct schema_field packing_rows[] = {
+    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.node_strategy), HELP("preference among nodes")),
+    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.device_strategy),
+        HELP("preference among the GPUs of a node")),
+    KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000),
+        HELP("nodes in a filter reply, 0 for all")),
+    KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
+        HELP("time for which the node ranked first for one pod scores lower for the next")),
+};
+
+static const struct schema_field serving_rows[] = {
+    KEY("verbsAddress", SCHEMA_LOOPBACK, AT(serving.verbs),
+        HELP("filter, prioritize and bind; kube-scheduler calls here")),
+    KEY("opsAddress", SCHEMA_LOOPBACK, AT(serving.ops),
+        HELP("metrics, state, configz and version")),
+    KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
+        HELP("livez, readyz and healthz; the kubelet calls here")),
+};
+
+static const struct schema_field client_rows[] = {
+    KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000),
+        HELP("one bind, retries included")),
+    KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
+        HELP("bindings sent to the API server at one moment")),
+};
+
+static const struct schema_field logging_rows[] = {
+    KEY("format", SCHEMA_WORD, AT(logging.format), .words = log_format_words,
+        HELP("form of the log lines")),
+    KEY("verbosity", SCHEMA_INT, AT(logging.verbosity), RANGE(0, 10),
+        HELP("0 events, 2 steady state, 4 decisions, 6 wire")),
+};
+
+static const struct schema_field limits_rows[] = {
+    KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
+        HELP("largest request body")),
+    KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
+        HELP("request bodies held at one moment, together")),
+    KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
+        HELP("connections of one listener")),
+};
+
+static const struct schema_field root_rows[] = {
+    {.name = "apiVersion",
+     .type = SCHEMA_CONST,
+     .required = true,
+     .words = api_version_words,
+     HELP("version of this format")},
+    {.name = "kind",
+     .type = SCHEMA_CONST,
+     .required = true,
+     .words = kind_words,
+     HELP("what the file is")},
+    SECTION("resources", resources_rows, .check = schema_check_resources),
+    KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
+        ITEMS(&size_item, struct named_size, policy.size_n, ENTRIES_MAX), .key = &size_key,
+        HELP("wishes with a name, for the annotation fgpu.io/size")),
+    KEY("nodeTemplates", SCHEMA_LIST, AT(policy.templates),
+        ITEMS(&template_item, struct node_template, policy.template_n, ENTRIES_MAX),
+        .check = schema_check_templates, HELP("GPUs of nodes that publish none themselves")),
+    SECTION("devices", devices_rows),
+    SECTION("packing", packing_rows),
+    SECTION("serving", serving_rows, .check = schema_check_serving),
+    KEY("election", SCHEMA_WORD, AT(election), .words = election_words, .later = election_later,
+        HELP("which of several replicas answers; none means that there is one replica")),
+    SECTION("clientConnection", client_rows),
+    SECTION("logging", logging_rows),
+    SECTION("limits", limits_rows, .check = schema_check_limits),
+};
+
+const struct schema_field schema_root = {.type = SCHEMA_SECTION, ROWS(root_rows)};

@@ -1,0 +1,122 @@
+/* What concerns several keys at once. Called by decode.c through the rows of schema.c. */
+#include "config/schema_internal.h"
+
+#include "base/compiler.h"
+#include "model/device.h"
+
+/* The combinations that a pod may write itself. */
+void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct named_size *s = base;
+
+    if (s->milli == 0 && s->mem_mib == 0 && s->count == 0) {
+        config_decode_error(c, n, "an empty size; give milli, memory or count");
+    } else if (s->milli > DEVICE_MILLI && s->milli % DEVICE_MILLI != 0) {
+        config_decode_error(
+            c, yaml_doc_find(n, STR("milli")),
+            "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", s->milli);
+    } else if (s->milli > DEVICE_MILLI && (s->mem_mib != 0 || s->count != 0)) {
+        config_decode_error(
+            c, yaml_doc_find(n, STR("milli")),
+            "more than 1000 milli means whole GPUs and goes with neither memory nor count");
+    }
+}
+
+void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct policy *p = &((const struct config *)base)->policy;
+    const struct yaml_doc_node *item = n->first;
+
+    for (size_t i = 0; i < p->template_n; i++, item = item->next) {
+        for (size_t j = 0; j < i; j++) {
+            if (str_eq(p->templates[i].label, p->templates[j].label) &&
+                str_eq(p->templates[i].value, p->templates[j].value)) {
+                config_decode_error(c, item, "element %zu has the same label as element %zu", i, j);
+                break;
+            }
+        }
+    }
+}
+
+static const struct yaml_doc_node *find_text(const struct yaml_doc_node *n, struct str text)
+{
+    const struct yaml_doc_node *found = NULL;
+
+    if (n->type == YAML_DOC_TEXT) {
+        return str_eq(n->text, text) ? n : NULL;
+    }
+    for (const struct yaml_doc_node *child = n->first; child != NULL; child = child->next) {
+        const struct yaml_doc_node *inner = find_text(child, text);
+        found = inner != NULL ? inner : found; /* the last one is the duplicate */
+    }
+    return found;
+}
+
+/* A name means one thing: the same resource twice would be charged twice. */
+void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct policy *p = &((const struct config *)base)->policy;
+    struct {
+        struct str name;
+        const char *list;
+    } all[4 * SCHEMA_RESOURCES_MAX];
+    size_t all_n = 0;
+
+    for (size_t i = 0; i < p->compute_resource_n; i++, all_n++) {
+        all[all_n].name = p->compute_resources[i].name;
+        all[all_n].list = "compute";
+    }
+    for (size_t i = 0; i < p->memory_resource_n; i++, all_n++) {
+        all[all_n].name = p->memory_resources[i];
+        all[all_n].list = "memory";
+    }
+    for (size_t i = 0; i < p->count_resource_n; i++, all_n++) {
+        all[all_n].name = p->count_resources[i];
+        all[all_n].list = "count";
+    }
+    for (size_t i = 0; i < p->whole_resource_n; i++, all_n++) {
+        all[all_n].name = p->whole_resources[i];
+        all[all_n].list = "whole";
+    }
+    for (size_t i = 0; i < all_n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            const struct yaml_doc_node *at = find_text(n, all[i].name);
+            if (str_eq(all[i].name, all[j].name)) {
+                bool by_default = yaml_doc_find(n, str_of(all[j].list)) == NULL ||
+                                  yaml_doc_find(n, str_of(all[i].list)) == NULL;
+                config_decode_error(c, at != NULL ? at : n, "%.*s is in two lists, %s and %s%s",
+                                    STR_ARG(all[i].name), all[j].list, all[i].list,
+                                    by_default ? " (one of them by default)" : "");
+                break;
+            }
+        }
+    }
+}
+
+void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct config_serving *s = &((const struct config *)base)->serving;
+    const struct address *all[] = {&s->verbs, &s->ops, &s->health};
+    static const char *const names[] = {"verbsAddress", "opsAddress", "healthAddress"};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (all[i]->port != 0 && all[i]->port == all[j]->port) {
+                const struct yaml_doc_node *at = yaml_doc_find(n, str_of(names[i]));
+                config_decode_error(c, at != NULL ? at : n, "%s and %s have the same port %u",
+                                    names[j], names[i], all[i]->port);
+            }
+        }
+    }
+}
+
+void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct config_limits *l = &((const struct config *)base)->limits;
+    const struct yaml_doc_node *at = yaml_doc_find(n, STR("bytesInFlight"));
+
+    if (l->bytes_in_flight < l->body_bytes) {
+        config_decode_error(c, at != NULL ? at : n,
+                            "bytesInFlight must hold at least one body of bodyBytes");
+    }
+}

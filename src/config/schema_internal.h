@@ -1,0 +1,108 @@
+/* The schema: one table row per key of the configuration file, walked by the reader (decode.c), the
+ * writer and the reference (describe.c). To add a key: a field in the struct, its default, a row in
+ * schema.c, a paragraph in config/fgpu.yaml (a test compares).
+ */
+#ifndef CONFIG_SCHEMA_INTERNAL_H
+#define CONFIG_SCHEMA_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "config/diagnostics.h"
+#include "config/load.h"
+#include "config/yaml_doc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum schema_type {
+    /* one value; the comment names the C type behind `offset` and the notation */
+    SCHEMA_CONST,     /* nothing stored; must read words[0] */
+    SCHEMA_INT,       /* int32_t; 100 */
+    SCHEMA_DURATION,  /* int32_t milliseconds; 500ms, 3s, 1m30s, 0 */
+    SCHEMA_BYTES,     /* int64_t bytes; a Kubernetes quantity */
+    SCHEMA_MIB,       /* int64_t MiB; a quantity of bytes that is a multiple of 1Mi */
+    SCHEMA_FACTOR,    /* int32_t thousandths; 1.25 */
+    SCHEMA_WORD,      /* an enum whose values are the indexes of `words` */
+    SCHEMA_TEXT,      /* struct str */
+    SCHEMA_SIZE_NAME, /* struct str; lower-case word */
+    SCHEMA_RESOURCE,  /* struct str; an extended resource name */
+    SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
+    SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
+    SCHEMA_ADDRESS,   /* struct address; HOST:PORT, plain HTTP allowed anywhere */
+    SCHEMA_LOOPBACK,  /* struct address; HOST:PORT on loopback */
+    /* several values */
+    SCHEMA_SECTION, /* a mapping with the rows `sub`, stored in the same struct */
+    SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */
+    SCHEMA_MAP,     /* as a list, of a mapping; row `key` says where its keys go in T */
+};
+
+struct decode;
+
+struct schema_field {
+    const char *name;
+    enum schema_type type;
+    bool required;
+    size_t offset;
+    size_t offset2;
+    int64_t min, max;         /* of numbers, in stored units; `max` also of elements */
+    const char *const *words; /* NULL-terminated */
+    const char *const *later; /* words that will be accepted one day */
+    const struct schema_field *sub;
+    size_t sub_n;
+    const struct schema_field *key;
+    size_t item_size; /* of T */
+    /* Called when the value itself is fine; `base` is the struct it was stored in. */
+    void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
+    const char *help; /* half a sentence */
+};
+
+#define SCHEMA_RESOURCES_MAX 32 /* names in one list */
+
+/* The whole file; base struct is struct config. */
+extern const struct schema_field schema_root;
+
+struct decode {
+    struct diagnostics *d;
+    struct arena *arena; /* of the configuration under construction */
+    const struct config_names *names;
+    char path[256]; /* "resources.compute[1].name" */
+    size_t path_n;
+};
+
+void config_decode_value(struct decode *c, const struct schema_field *f,
+                         const struct yaml_doc_node *n, void *base);
+
+/* "path: message" at the node. */
+void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* schema_check.c: the `check` column. */
+void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
+
+/* scalar.c: text to value and back, for the types of one value. */
+void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                   void *base);
+/* In the notation of the file. */
+void scalar_format(const struct schema_field *f, const void *base, struct strbuf *out);
+/* "0..100000", "text, json", "HOST:PORT on loopback": what is accepted. */
+void scalar_accepts(const struct schema_field *f, struct strbuf *out);
+
+/* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR. */
+void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
+                   void *base);
+void number_format(const struct schema_field *f, const void *base, struct strbuf *out);
+void number_range(const struct schema_field *f, struct strbuf *out);
+
+/* names.c: the grammars of Kubernetes names. NULL, or static text that says what is wrong. */
+const char *resource_name_error(struct str s);
+const char *label_key_error(struct str s);
+const char *label_value_error(struct str s);
+const char *size_name_error(struct str s);
+
+#endif
