@@ -1,0 +1,20 @@
+/* spread: the emptiest node and the emptiest device first; binpack turned round. */
+#include "core/strategies/strategies_internal.h"
+
+static int64_t device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    return -share_free(d);
+}
+
+static int64_t node_score(const struct strategy_node *n)
+{
+    return -node_used_share(n);
+}
+
+const struct strategy strategy_spread = {
+    .name = "spread",
+    .summary = "emptiest node and emptiest GPU first",
+    .device_cost = device_cost,
+    .node_score = node_score,
+};
