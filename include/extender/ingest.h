@@ -27,6 +27,11 @@ WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struc
 WARN_UNUSED int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr);
 WARN_UNUSED int ingest_node(const struct ingest *in, struct arena *a, const struct node *node,
                             struct err *reterr);
+/* Objects of which only the identity could be read (kube_salvage_pod). A bound pod counts as whole devices
+ * until it can be read or is gone; a node offers nothing. ERR_INVALID without a UID or name. */
+WARN_UNUSED int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr);
+WARN_UNUSED int ingest_node_unusable(const struct ingest *in, const struct node *node,
+                                     struct err *reterr);
 WARN_UNUSED int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr);
 
 #endif

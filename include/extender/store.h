@@ -31,6 +31,10 @@ bool store_is_synced(struct store *s);
 void store_hold_off(struct store *s, int64_t until_ns);
 /* Synced, and the hold-off is over: verbs may answer. */
 bool store_is_ready(struct store *s);
+/* Fail closed: never ready again in this process. `why` is static text. */
+void store_close(struct store *s, const char *why);
+/* Why the store is not ready, static text; NULL when it is. */
+const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
 /* A view for one demand (core/view.h), and whether the pod is already reserved or bound. */

@@ -16,8 +16,7 @@
 static const char TEXT_OTHER_BIND[] =
     "another bind of this pod to a different node is not resolved yet; try again";
 static const char TEXT_OVERLOADED[] = "too many binds are in flight; try again";
-static const char TEXT_NOT_READY[] =
-    "fgpu is not ready yet: it is reading the cluster, or lets earlier bindings settle";
+static const char TEXT_FETCH[] = "the API server did not answer in time: nothing was bound";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";
 static const char TEXT_STOPPING[] = "fgpu is stopping; the outcome is read again at the next start";
 static const char TEXT_RECORD[] = "the assignment does not fit the pod's annotations";
@@ -329,11 +328,12 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
 {
+    const char *not_ready = store_not_ready(b->placement->store);
     struct bind_answer_due due = {0};
     struct bind *same;
 
-    if (!store_is_ready(b->placement->store)) {
-        done(ctx, BIND_OUTCOME_NOT_READY, TEXT_NOT_READY);
+    if (not_ready != NULL) {
+        done(ctx, BIND_OUTCOME_NOT_READY, not_ready);
         return;
     }
     BUG_ON(pthread_mutex_lock(&b->lock) != 0);
@@ -375,7 +375,7 @@ static bool advance_one(struct binder *b)
         struct bind_answer_due due = {0};
 
         if (i->fetching && expired) {
-            answer(i, BIND_OUTCOME_REFUSED, TEXT_NOT_READY, &due);
+            answer(i, BIND_OUTCOME_REFUSED, TEXT_FETCH, &due);
         } else if (expired || due_now) {
             bind_advance(i, &due);
         } else {

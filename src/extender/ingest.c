@@ -84,3 +84,40 @@ int ingest_node_gone(const struct ingest *in, struct str name, struct err *reter
 
     return store_apply(in->store, &op, reterr);
 }
+
+int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
+{
+    const struct demand demand = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
+    struct ledger_op op = {
+        .kind = LEDGER_POD_OBSERVED,
+        .pod = {.uid = pod->uid,
+                .namespace_ = pod->namespace_,
+                .name = pod->name,
+                .node_name = pod->node_name,
+                .deleting = pod->deleting,
+                .demand = &demand},
+    };
+
+    if (pod->uid.n == 0) {
+        return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
+    }
+    return pod_is_terminal(pod) ? ingest_pod_gone(in, pod->uid, reterr)
+                                : store_apply(in->store, &op, reterr);
+}
+
+int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
+{
+    const struct inventory nothing = {.source = INVENTORY_NONE};
+    struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = node->name,
+                 .uid = node->uid,
+                 .inventory = &nothing,
+                 .note = "the Node object cannot be read: see the log"},
+    };
+
+    if (node->name.n == 0) {
+        return err_set(reterr, ERR_INVALID, "a node without a readable name");
+    }
+    return store_apply(in->store, &op, reterr);
+}

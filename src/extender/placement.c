@@ -38,13 +38,13 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     struct store_pod_key key = {.uid = pod->uid, .namespace_ = pod->namespace_, .demand = ret_demand};
     const struct pack_hold *holds;
     size_t hold_n;
+    const char *not_ready = store_not_ready(c->store);
     struct ledger_view view;
     int r;
 
     *ret_results = NULL;
-    if (!store_is_ready(c->store)) {
-        return err_set(reterr, ERR_UNAVAILABLE,
-                       "fgpu is not ready yet: it is reading the cluster, or lets earlier bindings settle");
+    if (not_ready != NULL) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
     }
     if (!dialect_demand(c->policy, pod, a, ret_demand) ||
         !dialect_label_hashes(pod, a, &key.label_hashes, &key.label_n)) {

@@ -21,6 +21,7 @@ struct store {
     struct hold holds[STORE_HOLDS_MAX];
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
+    const char *closed; /* NULL: open */
 };
 
 struct store *store_new(const struct ledger_limits *limits, const struct clock *clock)
@@ -94,15 +95,33 @@ void store_hold_off(struct store *s, int64_t until_ns)
     unlock(s);
 }
 
-bool store_is_ready(struct store *s)
+void store_close(struct store *s, const char *why)
+{
+    lock(s);
+    s->closed = s->closed != NULL ? s->closed : why;
+    unlock(s);
+}
+
+const char *store_not_ready(struct store *s)
 {
     int64_t now = clock_mono_ns(s->clock);
-    bool ready;
+    const char *why = NULL;
 
     lock(s);
-    ready = ledger_is_synced(s->ledger) && now >= s->not_before_ns;
+    if (s->closed != NULL) {
+        why = s->closed;
+    } else if (!ledger_is_synced(s->ledger)) {
+        why = "fgpu is not ready: it is still reading nodes and pods from the API server";
+    } else if (now < s->not_before_ns) {
+        why = "fgpu is not ready: it has just started and lets earlier bindings settle";
+    }
     unlock(s);
-    return ready;
+    return why;
+}
+
+bool store_is_ready(struct store *s)
+{
+    return store_not_ready(s) == NULL;
 }
 
 bool store_has_node(struct store *s, struct str node_name)

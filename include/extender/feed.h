@@ -1,0 +1,32 @@
+/* extender/feed.h - keeps the store in step with the API server: the handlers of the two reflectors.
+ *
+ * What cannot be taken in is never passed over: an object that cannot be decoded or interpreted is charged
+ * pessimistically, and if even that fails the store is closed (store_close), because capacity nobody
+ * counts is capacity given away twice.
+ */
+#ifndef EXTENDER_FEED_H
+#define EXTENDER_FEED_H
+
+#include "extender/ingest.h"
+#include "kube/reflector.h"
+
+/* Memory for interpreting one object; the largest object etcd stores is 1.5 MiB. */
+#define FEED_ARENA_BYTES_MAX (64U * 1024 * 1024)
+
+/* One per resource: a feed is used by one thread. */
+struct feed {
+    struct ingest ingest;
+    struct arena arena;
+    /* The first complete list was applied; may be NULL. */
+    void (*synced)(void *ctx, enum kube_resource resource);
+    void *ctx;
+    enum kube_resource resource;
+};
+
+void feed_init(struct feed *f, const struct ingest *ingest, enum kube_resource resource);
+void feed_fini(struct feed *f);
+
+/* The callbacks for kube/watcher.h, with `f` as their context. */
+struct reflector_handler feed_handler(struct feed *f);
+
+#endif

@@ -1,0 +1,28 @@
+/* cmd/commands.h - the subcommands of fgpu. Each gets its own arguments (argv[0] is its name) and returns
+ * the exit code of the process. */
+#ifndef CMD_COMMANDS_H
+#define CMD_COMMANDS_H
+
+/* Exit codes (other people's scripts rely on them). */
+enum {
+    EXIT_OK = 0,
+    EXIT_RUNTIME = 1,
+    EXIT_USAGE = 2,
+    EXIT_CONFIG = 3,
+    EXIT_UNREACHABLE = 4, /* --wait=false and the API server does not answer */
+    EXIT_INVARIANT = 70,
+};
+
+int cmd_serve(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
+int cmd_check_config(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* The strategies' names, for config/load.h. */
+struct config_names;
+void cmd_config_names(struct config_names *ret);
+
+/* "fgpu serve: ..." on stderr, and EXIT_USAGE. */
+int cmd_usage_error(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,53 @@
+/* fgpu: dispatches to a subcommand, nothing else. */
+#include "cmd/commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *summary;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+    {"serve", "the scheduler extender: webhook verbs, ledger, /state, metrics", cmd_serve},
+    {"demo", "the whole thing without a cluster, live in the terminal", cmd_demo},
+    {"check-config", "validate a configuration file", cmd_check_config},
+    {"version", "print the version and those of the libraries", cmd_version},
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "fgpu lets many pods share one GPU: a scheduler extender for Kubernetes.\n\n"
+                 "Usage: fgpu COMMAND [options]    (fgpu COMMAND --help explains one)\n\n");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].summary);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+
+    signal(SIGPIPE, SIG_IGN); /* a caller that hangs up is an error of one write, not our end */
+    if (name == NULL) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        name = "version";
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "fgpu: unknown command \"%s\"; fgpu --help lists them\n", name);
+    return EXIT_USAGE;
+}

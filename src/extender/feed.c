@@ -1,0 +1,127 @@
+#include "extender/feed.h"
+
+static const char TEXT_CLOSED[] = "an object of the cluster could not be counted; see the log";
+
+void feed_init(struct feed *f, const struct ingest *ingest, enum kube_resource resource)
+{
+    *f = (struct feed){.ingest = *ingest, .resource = resource};
+    arena_init(&f->arena, FEED_ARENA_BYTES_MAX);
+}
+
+void feed_fini(struct feed *f)
+{
+    arena_fini(&f->arena);
+}
+
+static void apply(struct feed *f, enum ledger_op_kind kind)
+{
+    struct ledger_op op = {.kind = kind};
+
+    if (store_apply(f->ingest.store, &op, NULL) != 0) {
+        store_close(f->ingest.store, TEXT_CLOSED);
+    }
+}
+
+static void list_begin(void *ctx)
+{
+    struct feed *f = ctx;
+
+    apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
+}
+
+static void list_end(void *ctx, bool complete, struct str resource_version)
+{
+    struct feed *f = ctx;
+
+    if (complete) { /* an incomplete bracket is simply begun again */
+        apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
+        LOG_V(f->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
+              LOG_STR("resourceVersion", resource_version));
+    }
+}
+
+static void fail(struct feed *f, const struct kube_object *o, const struct err *why)
+{
+    struct str name = o->pod != NULL ? o->pod->name : o->node->name;
+
+    LOG_ERROR(f->ingest.log, "Cannot count an object; refusing every request until the next start",
+              LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
+              LOG_CSTR("err", why->msg));
+    store_close(f->ingest.store, TEXT_CLOSED);
+}
+
+/* An object we cannot read in full: counted for the most it could be. */
+static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause,
+                         struct err *reterr)
+{
+    struct str name = o->pod != NULL ? o->pod->name : o->node->name;
+
+    LOG_WARNING(f->ingest.log, "An object of the cluster cannot be read; it counts for the most it could be",
+                LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
+                LOG_CSTR("err", cause->msg));
+    return o->pod != NULL ? ingest_pod_unusable(&f->ingest, o->pod, reterr)
+                          : ingest_node_unusable(&f->ingest, o->node, reterr);
+}
+
+static void object(void *ctx, const struct kube_object *o)
+{
+    struct feed *f = ctx;
+    struct err why, again;
+    int r = o->pod != NULL ? ingest_pod(&f->ingest, &f->arena, o->pod, &why)
+                           : ingest_node(&f->ingest, &f->arena, o->node, &why);
+
+    if (r != 0 && take_unusable(f, o, &why, &again) != 0) {
+        fail(f, o, &again);
+    }
+    arena_reset(&f->arena);
+}
+
+static void gone(struct feed *f, const struct kube_object *o)
+{
+    struct err why;
+    int r = o->pod != NULL ? ingest_pod_gone(&f->ingest, o->pod->uid, &why)
+                           : ingest_node_gone(&f->ingest, o->node->name, &why);
+
+    if (r != 0) {
+        fail(f, o, &why);
+    }
+}
+
+static void deleted(void *ctx, const struct kube_object *o)
+{
+    gone(ctx, o);
+}
+
+static void unusable(void *ctx, const struct kube_object *o, bool is_gone, const struct err *why)
+{
+    struct feed *f = ctx;
+    struct err again;
+
+    if (is_gone) {
+        gone(f, o);
+    } else if (take_unusable(f, o, why, &again) != 0) {
+        fail(f, o, &again);
+    }
+}
+
+static void synced(void *ctx)
+{
+    struct feed *f = ctx;
+
+    if (f->synced != NULL) {
+        f->synced(f->ctx, f->resource);
+    }
+}
+
+struct reflector_handler feed_handler(struct feed *f)
+{
+    return (struct reflector_handler){
+        .list_begin = list_begin,
+        .object = object,
+        .deleted = deleted,
+        .unusable = unusable,
+        .list_end = list_end,
+        .synced = synced,
+        .ctx = f,
+    };
+}
