@@ -1,0 +1,214 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func limits(pairs ...string) corev1.ResourceRequirements {
+	l := corev1.ResourceList{}
+	for _, pair := range pairs {
+		name, quantity, _ := strings.Cut(pair, "=")
+		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return corev1.ResourceRequirements{Limits: l, Requests: l}
+}
+
+func pod(name string, wishes ...string) *corev1.Pod {
+	p := &corev1.Pod{}
+	p.Namespace, p.Name, p.UID = "ns", name, "uid-"+"x"
+	p.Spec.Containers = []corev1.Container{{Name: "main", Resources: limits(wishes...)}}
+	return p
+}
+
+func with(p *corev1.Pod, pairs ...string) *corev1.Pod {
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		p.Annotations[key] = value
+	}
+	return p
+}
+
+// node n has two GPUs, a and b, of 1000 MiB.
+func node(more ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{
+		InventoryKey: `{"v":1,"gpus":[{"uuid":"a","index":0,"memMib":1000},{"uuid":"b","index":1,"memMib":1000,"slots":2}]}`}}}
+	n.Status.Allocatable = limits(more...).Limits
+	return n
+}
+
+// on binds a pod to node n with one device for container main.
+func on(p *corev1.Pod, uuid string, index, milli, mem int64) *corev1.Pod {
+	p.Spec.NodeName = "n"
+	return with(p, "fgpu.io/visible-devices.c0="+uuid, fmt.Sprintf(
+		`%s={"v":1,"id":"d","containers":[{"name":"main","init":false,"devices":[{"uuid":%q,"index":%d,"milli":%d,"memMib":%d}]}]}`,
+		AssignmentKey, uuid, index, milli, mem))
+}
+
+func TestDemandFollowsTheTable(t *testing.T) {
+	s := Default()
+	s.Sizes = map[string]Size{"small": {Milli: 250, MemMiB: 100}}
+	for _, row := range []struct {
+		name  string
+		pod   *corev1.Pod
+		count int64
+		want  Charge // on a device with 1000 MiB
+	}{
+		{"milli and memory", pod("p", "fgpu.io/gpu-milli=300", "fgpu.io/gpu-memory-mib=77"), 1, Charge{300, 77, 1, false}},
+		{"milli only", pod("p", "fgpu.io/gpu-milli=333"), 1, Charge{333, 333, 1, false}},
+		{"memory only", pod("p", "fgpu.io/gpu-memory-mib=250"), 1, Charge{250, 250, 1, false}},
+		{"memory only, not nothing", pod("p", "fgpu.io/gpu-memory-mib=1"), 1, Charge{1, 1, 1, false}},
+		{"two shares", pod("p", "fgpu.io/gpu-milli=300", "fgpu.io/gpu-count=2"), 2, Charge{300, 300, 1, false}},
+		{"one thousand", pod("p", "fgpu.io/gpu-milli=1000"), 1, Charge{1000, 1000, 1, true}},
+		{"one thousand with memory", pod("p", "fgpu.io/gpu-milli=1000", "fgpu.io/gpu-memory-mib=10"), 1, Charge{1000, 10, 1, false}},
+		{"three thousand", pod("p", "fgpu.io/gpu-milli=3000"), 3, Charge{1000, 1000, 1, true}},
+		{"count only", pod("p", "fgpu.io/gpu-count=2"), 2, Charge{1000, 1000, 1, true}},
+		{"vgpu", pod("p", "nvidia.com/vgpu=300"), 1, Charge{300, 300, 1, false}},
+		{"metagpu", pod("p", "cnvrg.io/metagpu=30"), 1, Charge{300, 300, 1, false}},
+		{"fraction", with(pod("p"), "fgpu.io/gpu-fraction=0.3"), 1, Charge{300, 300, 1, false}},
+		{"fraction and memory", with(pod("p"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/gpu-memory=4Mi"), 1, Charge{300, 4, 1, false}},
+		{"size", with(pod("p"), "fgpu.io/size=small"), 1, Charge{250, 100, 1, false}},
+	} {
+		d, err := DemandOf(row.pod, s)
+		if err != nil || len(d.Wishes) != 1 {
+			t.Errorf("%s: %v, %v", row.name, d, err)
+			continue
+		}
+		if w := d.Wishes[0]; w.Count != row.count || w.On(1000, s) != row.want {
+			t.Errorf("%s: %d x %+v, expected %d x %+v", row.name, w.Count, w.On(1000, s), row.count, row.want)
+		}
+	}
+}
+
+func TestImpossibleWishesAreRefused(t *testing.T) {
+	for name, p := range map[string]*corev1.Pod{
+		"1500 milli":               pod("p", "fgpu.io/gpu-milli=1500"),
+		"2000 milli and a count":   pod("p", "fgpu.io/gpu-milli=2000", "fgpu.io/gpu-count=2"),
+		"2000 milli and memory":    pod("p", "fgpu.io/gpu-milli=2000", "fgpu.io/gpu-memory-mib=1"),
+		"negative":                 pod("p", "fgpu.io/gpu-milli=-1"),
+		"part of a unit":           pod("p", "fgpu.io/gpu-milli=5m"),
+		"absurd":                   pod("p", "fgpu.io/gpu-memory-mib=4294967296000"),
+		"two vocabularies":         pod("p", "fgpu.io/gpu-milli=10", "nvidia.com/vgpu=10"),
+		"resource and annotation":  with(pod("p", "fgpu.io/gpu-milli=10"), "fgpu.io/gpu-fraction=0.01"),
+		"finer than a milli":       with(pod("p"), "fgpu.io/gpu-fraction=0.0001"),
+		"fraction without numbers": with(pod("p"), "fgpu.io/gpu-fraction=half"),
+		"unknown size":             with(pod("p"), "fgpu.io/size=large"),
+		"unknown container":        with(pod("p"), "fgpu.io/gpu-fraction=0.1", "fgpu.io/container=other"),
+		"whole and share":          pod("p", "nvidia.com/gpu=1", "fgpu.io/gpu-milli=10"),
+	} {
+		if d, err := DemandOf(p, Default()); err == nil {
+			t.Errorf("%s: understood as %+v", name, d)
+		}
+	}
+	if d, err := DemandOf(pod("p", "cpu=1", "fgpu.io/gpu-milli=0"), Default()); err != nil || !d.Empty() {
+		t.Errorf("a pod that asks for nothing: %+v, %v", d, err)
+	}
+}
+
+func TestTheChargeIsThePeakOfThePhases(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	p := pod("p", "fgpu.io/gpu-milli=200")
+	p.Spec.InitContainers = []corev1.Container{
+		{Name: "early", Resources: limits("fgpu.io/gpu-milli=350")},
+		{Name: "sidecar", Resources: limits("fgpu.io/gpu-milli=100"), RestartPolicy: &always},
+		{Name: "late", Resources: limits("fgpu.io/gpu-milli=400")},
+	}
+	p.Spec.NodeName = "n"
+	devices := `"devices":[{"uuid":"a","index":0,"milli":%[1]d,"memMib":%[1]d}]}`
+	entry := func(name string, init bool, milli int) string {
+		return fmt.Sprintf(`{"name":%q,"init":%v,`, name, init) + fmt.Sprintf(devices, milli)
+	}
+	with(p, AssignmentKey+`={"v":1,"id":"d","containers":[`+strings.Join([]string{
+		entry("early", true, 350), entry("sidecar", true, 100), entry("late", true, 400), entry("main", false, 200)}, ",")+`]}`,
+		"fgpu.io/visible-devices.c0=a", "fgpu.io/visible-devices.i0=a", "fgpu.io/visible-devices.i1=a", "fgpu.io/visible-devices.i2=a")
+	r := Check([]*corev1.Node{node()}, []*corev1.Pod{p}, Default())
+	if len(r.Violations) > 0 {
+		t.Fatal(r.Violations)
+	}
+	// early alone 350; late with the sidecar 500; main with the sidecar 300.
+	if u := r.Nodes["n"][0].Used; u.Milli != 500 || u.MemMiB != 500 || u.Slots != 2 {
+		t.Errorf("charged %+v, expected 500 milli, 500 MiB, 2 slots", u)
+	}
+}
+
+func TestASoundClusterHasNoViolations(t *testing.T) {
+	ended := on(pod("ended", "fgpu.io/gpu-milli=900"), "a", 0, 900, 900)
+	ended.Status.Phase = corev1.PodSucceeded
+	pending := pod("pending", "fgpu.io/gpu-milli=1500")
+	r := Check([]*corev1.Node{node()}, []*corev1.Pod{
+		on(pod("p1", "fgpu.io/gpu-milli=500"), "a", 0, 500, 500),
+		on(pod("p2", "fgpu.io/gpu-milli=500"), "a", 0, 500, 500),
+		on(pod("p3", "fgpu.io/gpu-milli=1000"), "b", 1, 1000, 1000),
+		ended, pending,
+	}, Default())
+	if len(r.Violations) > 0 || len(r.Unassigned) > 0 {
+		t.Errorf("%v %v", r.Violations, r.Unassigned)
+	}
+}
+
+// Every fixture is wrong in one way, and the checker must say in which.
+func TestWrongClustersAreCaught(t *testing.T) {
+	unbound := func(p *corev1.Pod) *corev1.Pod { p.Spec.NodeName = "n"; return p }
+	elsewhere := on(pod("p", "fgpu.io/gpu-milli=1"), "a", 0, 1, 1)
+	elsewhere.Spec.NodeName = "other"
+	half := func(name string) *corev1.Pod { return on(pod(name, "fgpu.io/gpu-milli=500"), "a", 0, 500, 500) }
+	for name, row := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"compute": {[]*corev1.Pod{half("p1"), half("p2"), on(pod("p3", "fgpu.io/gpu-milli=1", "fgpu.io/gpu-memory-mib=0"), "a", 0, 1, 1)},
+			"1001 milli of 1000"},
+		"memory": {[]*corev1.Pod{half("p1"), on(pod("p2", "fgpu.io/gpu-milli=10", "fgpu.io/gpu-memory-mib=501"), "a", 0, 10, 501)},
+			"1001 MiB of 1000"},
+		"sharers": {[]*corev1.Pod{on(pod("p1", "fgpu.io/gpu-milli=1"), "b", 1, 1, 1), on(pod("p2", "fgpu.io/gpu-milli=1"), "b", 1, 1, 1),
+			on(pod("p3", "fgpu.io/gpu-milli=1"), "b", 1, 1, 1)}, "3 sharers of 2"},
+		"not alone": {[]*corev1.Pod{on(pod("p1", "fgpu.io/gpu-count=1"), "b", 1, 1000, 1000), on(pod("p2", "fgpu.io/gpu-milli=1"), "b", 1, 1, 1)},
+			"held alone"},
+		"more plugin GPUs than there are": {[]*corev1.Pod{unbound(pod("p1", "nvidia.com/gpu=3"))}, "3 whole GPUs"},
+		"shares beside plugin GPUs":       {[]*corev1.Pod{unbound(pod("p1", "nvidia.com/gpu=1")), half("p2")}, "side by side"},
+		"an unassigned pod counts on every device": {[]*corev1.Pod{unbound(pod("p1", "fgpu.io/gpu-milli=501")), half("p2")},
+			"1001 milli of 1000"},
+		"a device that is not there": {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=1"), "c", 0, 1, 1)}, "not on the node"},
+		"a node that is not there":   {[]*corev1.Pod{elsewhere}, "does not exist"},
+		"an amount that is too low":  {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=500"), "a", 0, 100, 500)}, "the spec says 500"},
+		"too few devices":            {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-count=2"), "a", 0, 1000, 1000)}, "asked for 2"},
+		"an impossible wish":         {[]*corev1.Pod{on(pod("p", "fgpu.io/gpu-milli=1500"), "a", 0, 1500, 1500)}, "bound although"},
+		"unreadable":                 {[]*corev1.Pod{unbound(with(pod("p", "fgpu.io/gpu-milli=1"), AssignmentKey+"={"))}, "unreadable"},
+		"other devices for the container": {[]*corev1.Pod{with(on(pod("p", "fgpu.io/gpu-milli=1"), "a", 0, 1, 1), "fgpu.io/visible-devices.c0=b")},
+			"visible-devices"},
+	} {
+		r := Check([]*corev1.Node{node("nvidia.com/gpu=2")}, row.pods, Default())
+		if !slices.ContainsFunc(r.Violations, func(v string) bool { return strings.Contains(v, row.want) }) {
+			t.Errorf("%s: violations %q, expected one with %q", name, r.Violations, row.want)
+		}
+	}
+}
+
+func TestFitsSaysWhetherAWaitingPodHasRoom(t *testing.T) {
+	r := Check([]*corev1.Node{node()}, []*corev1.Pod{
+		on(pod("p1", "fgpu.io/gpu-milli=600"), "a", 0, 600, 600),
+		on(pod("p2", "fgpu.io/gpu-milli=500"), "b", 1, 500, 500),
+	}, Default())
+	for _, row := range []struct {
+		wishes string
+		want   bool
+	}{
+		{"fgpu.io/gpu-milli=500", true}, {"fgpu.io/gpu-milli=501", false}, {"fgpu.io/gpu-count=1", false},
+		{"fgpu.io/gpu-memory-mib=500", true}, {"fgpu.io/gpu-memory-mib=501", false},
+		{"fgpu.io/gpu-milli=400 fgpu.io/gpu-count=2", true}, {"fgpu.io/gpu-milli=401 fgpu.io/gpu-count=2", false},
+	} {
+		got, err := r.Fits(pod("p", strings.Fields(row.wishes)...))
+		if err != nil || got != row.want {
+			t.Errorf("%s: %v, %v", row.wishes, got, err)
+		}
+	}
+}

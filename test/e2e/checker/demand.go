@@ -1,0 +1,309 @@
+package checker
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Whole is the compute of one GPU in milli.
+const Whole = 1000
+
+// Size is what a named size (annotation fgpu.io/size) stands for; zero means not given.
+type Size struct{ Milli, MemMiB, Count int64 }
+
+// Settings is the vocabulary of the cluster under test: which resource names mean what.
+type Settings struct {
+	Compute        map[corev1.ResourceName]int64 // name -> units of one whole GPU
+	Memory         []corev1.ResourceName         // counted in MiB
+	Count          []corev1.ResourceName         // how many devices
+	Plugin         []corev1.ResourceName         // whole GPUs that a device plugin hands out
+	Sizes          map[string]Size
+	MaxSharers     int64 // of a device that does not publish its own number of slots
+	ReserveMiB     int64 // taken off the memory of every device
+	MemoryOnlyFree bool  // a pod that asks for memory alone takes no compute
+}
+
+// Default is the vocabulary of manifests/dedicated/fgpu.yaml.
+func Default() Settings {
+	return Settings{
+		Compute:    map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000, "nvidia.com/vgpu": 1000, "cnvrg.io/metagpu": 100},
+		Memory:     []corev1.ResourceName{"fgpu.io/gpu-memory-mib"},
+		Count:      []corev1.ResourceName{"fgpu.io/gpu-count"},
+		Plugin:     []corev1.ResourceName{"nvidia.com/gpu"},
+		MaxSharers: 16,
+	}
+}
+
+// Charge is what is taken of one device.
+type Charge struct {
+	Milli, MemMiB, Slots int64
+	Alone                bool
+}
+
+// Wish is what one container wants of each of Count distinct devices.
+type Wish struct {
+	Container string
+	Init      bool
+	Position  int // in its list
+	Count     int64
+	milli     int64 // -1: the share that the memory is of the device
+	memMiB    int64 // -1: the share that the milli are of the device
+	alone     bool
+}
+
+// On is the charge of this wish on a device with memMiB of memory (design.md section 5, table).
+func (w Wish) On(memMiB int64, s Settings) Charge {
+	c := Charge{Milli: w.milli, MemMiB: w.memMiB, Slots: 1, Alone: w.alone}
+	switch {
+	case w.alone:
+		c.Milli, c.MemMiB = Whole, memMiB
+	case w.memMiB < 0:
+		c.MemMiB = memMiB * w.milli / Whole
+	case w.milli < 0 && s.MemoryOnlyFree:
+		c.Milli = 0
+	case w.milli < 0:
+		c.Milli = Whole
+		if memMiB > 0 {
+			c.Milli = max(1, Whole*w.memMiB/memMiB)
+		}
+	}
+	return c
+}
+
+// Demand is everything a pod asks of GPUs.
+type Demand struct {
+	Wishes []Wish
+	// Phases are sets of indexes into Wishes: the containers that run at the same time.
+	Phases [][]int
+	Plugin int64 // whole GPUs of a device plugin, peak over the phases
+}
+
+// Empty is true for a pod that asks for no GPU.
+func (d Demand) Empty() bool { return len(d.Wishes) == 0 && d.Plugin == 0 }
+
+// DemandOf reads the demand from the spec and the annotations of a pod. An error means that the wish is
+// contradictory or absurd and that nobody may bind the pod.
+func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
+	var d Demand
+	asked, err := askedByAnnotations(p, s)
+	if err != nil {
+		return d, err
+	}
+	target := ""
+	if asked != nil {
+		if target, err = annotatedContainer(p); err != nil {
+			return d, err
+		}
+	}
+
+	var plugin []int64 // per init container and then per app container, as the phases need them
+	var sidecar []bool
+	index := map[int]int{} // running number of a container -> wish
+	all := 0
+	add := func(c corev1.Container, init bool, position int) error {
+		w, n, err := containerWish(c, s)
+		if err != nil {
+			return fmt.Errorf("container %s: %w", c.Name, err)
+		}
+		if !init && asked != nil && c.Name == target {
+			if w != nil || n > 0 {
+				return fmt.Errorf("container %s: asked for by resources and by annotations", c.Name)
+			}
+			w = asked
+		}
+		if w != nil {
+			w.Container, w.Init, w.Position = c.Name, init, position
+			index[all] = len(d.Wishes)
+			d.Wishes = append(d.Wishes, *w)
+		}
+		plugin = append(plugin, n)
+		sidecar = append(sidecar, init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways)
+		all++
+		return nil
+	}
+	for i, c := range p.Spec.InitContainers {
+		if err := add(c, true, i); err != nil {
+			return d, err
+		}
+	}
+	for i, c := range p.Spec.Containers {
+		if err := add(c, false, i); err != nil {
+			return d, err
+		}
+	}
+
+	// An ordinary init container runs with the sidecars started before it; at the end everything that is
+	// not an ordinary init container runs together.
+	inits := len(p.Spec.InitContainers)
+	for phase := 0; phase <= inits; phase++ {
+		if phase < inits && sidecar[phase] {
+			continue
+		}
+		var running []int
+		for k := 0; k < all; k++ {
+			switch {
+			case phase < inits && (k == phase || (k < phase && sidecar[k])):
+				running = append(running, k)
+			case phase == inits && (k >= inits || sidecar[k]):
+				running = append(running, k)
+			}
+		}
+		var wishes []int
+		gpus := int64(0)
+		for _, k := range running {
+			gpus += plugin[k]
+			if w, ok := index[k]; ok {
+				wishes = append(wishes, w)
+			}
+		}
+		d.Plugin = max(d.Plugin, gpus)
+		if len(wishes) > 0 {
+			d.Phases = append(d.Phases, wishes)
+		}
+	}
+	if d.Plugin > 0 && len(d.Wishes) > 0 {
+		return d, fmt.Errorf("whole GPUs of a plugin beside shares")
+	}
+	return d, nil
+}
+
+// given is a set of numbers as the pod states them; -1 is "not stated".
+type given struct{ milli, mem, count int64 }
+
+// wish turns stated numbers into a wish by the table of design.md section 5.
+func (g given) wish() (*Wish, error) {
+	w := &Wish{Count: 1, milli: g.milli, memMiB: g.mem}
+	if g.count >= 0 {
+		w.Count = g.count
+		if g.count == 0 {
+			return nil, fmt.Errorf("zero devices")
+		}
+	}
+	switch {
+	case g.milli == 0 || g.mem == 0:
+		return nil, fmt.Errorf("zero share")
+	case g.milli < 0 && g.mem < 0:
+		w.alone = true // a count alone: whole devices
+	case g.milli > Whole:
+		if g.milli%Whole != 0 || g.count >= 0 || g.mem >= 0 {
+			return nil, fmt.Errorf("%d milli fit no device", g.milli)
+		}
+		w.Count, w.alone = g.milli/Whole, true
+	case g.milli == Whole && g.mem < 0:
+		w.alone = true
+	}
+	return w, nil
+}
+
+func containerWish(c corev1.Container, s Settings) (w *Wish, plugin int64, err error) {
+	g, any := given{-1, -1, -1}, false
+	read := func(name corev1.ResourceName, into *int64, numerator, denominator int64) error {
+		q, ok := c.Resources.Limits[name]
+		if !ok {
+			if q, ok = c.Resources.Requests[name]; !ok {
+				return nil
+			}
+		}
+		v, exact := q.AsInt64()
+		switch {
+		case !exact || v < 0:
+			return fmt.Errorf("%s: %s is no whole number of units", name, q.String())
+		case v == 0:
+			return nil // a managed name with quantity 0 asks for nothing
+		case *into >= 0:
+			return fmt.Errorf("%s: asked for twice", name)
+		case v > 1<<31 || v*numerator%denominator != 0:
+			return fmt.Errorf("%s: %d units", name, v)
+		}
+		*into, any = v*numerator/denominator, true
+		return nil
+	}
+	for name, units := range s.Compute {
+		if err := read(name, &g.milli, Whole, units); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, name := range s.Memory {
+		if err := read(name, &g.mem, 1, 1); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, name := range s.Count {
+		if err := read(name, &g.count, 1, 1); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, name := range s.Plugin {
+		if q, ok := c.Resources.Limits[name]; ok {
+			plugin += q.Value()
+		}
+	}
+	if !any {
+		return nil, plugin, nil
+	}
+	w, err = g.wish()
+	return w, plugin, err
+}
+
+func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
+	g, any := given{-1, -1, -1}, false
+	if text, ok := p.Annotations["fgpu.io/gpu-fraction"]; ok {
+		r, good := new(big.Rat).SetString(text)
+		if !good || r.Sign() <= 0 {
+			return nil, fmt.Errorf("fgpu.io/gpu-fraction: %q", text)
+		}
+		if r.Mul(r, big.NewRat(Whole, 1)); !r.IsInt() || !r.Num().IsInt64() {
+			return nil, fmt.Errorf("fgpu.io/gpu-fraction: %q is finer than a milli", text)
+		}
+		g.milli, any = r.Num().Int64(), true
+	}
+	if text, ok := p.Annotations["fgpu.io/gpu-memory"]; ok {
+		q, err := resource.ParseQuantity(text)
+		if err != nil || q.Sign() <= 0 {
+			return nil, fmt.Errorf("fgpu.io/gpu-memory: %q", text)
+		}
+		g.mem, any = (q.Value()+(1<<20)-1)>>20, true
+	}
+	if text, ok := p.Annotations["fgpu.io/gpu-count"]; ok {
+		q, err := resource.ParseQuantity(text)
+		v, exact := q.AsInt64()
+		if err != nil || !exact || v <= 0 {
+			return nil, fmt.Errorf("fgpu.io/gpu-count: %q", text)
+		}
+		g.count, any = v, true
+	}
+	if name, ok := p.Annotations["fgpu.io/size"]; ok {
+		size, known := s.Sizes[name]
+		if !known || any {
+			return nil, fmt.Errorf("fgpu.io/size: %q", name)
+		}
+		stated := func(v int64) int64 {
+			if v == 0 {
+				return -1
+			}
+			return v
+		}
+		g, any = given{stated(size.Milli), stated(size.MemMiB), stated(size.Count)}, true
+	}
+	if !any {
+		return nil, nil
+	}
+	return g.wish()
+}
+
+func annotatedContainer(p *corev1.Pod) (string, error) {
+	name, ok := p.Annotations["fgpu.io/container"]
+	if !ok {
+		return p.Spec.Containers[0].Name, nil
+	}
+	for _, c := range p.Spec.Containers {
+		if c.Name == name {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("fgpu.io/container: no app container %q", strings.TrimSpace(name))
+}

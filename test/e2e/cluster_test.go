@@ -1,0 +1,516 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fgpu.io/fgpu/test/e2e/checker"
+	"fgpu.io/fgpu/test/e2e/harness"
+)
+
+var (
+	timings []string
+	serial  atomic.Int32
+)
+
+// patience is how long something may take that happens at all. It bounds a failing test; no test passes or
+// fails by how fast a passing one is.
+const patience = 150 * time.Second
+
+// cluster is a fresh namespace with fresh nodes, and what runs against it.
+type cluster struct {
+	*testing.T
+	ctx       context.Context
+	name      string
+	namespace string
+	nodes     []*corev1.Node
+	settings  checker.Settings
+	recorder  *harness.Recorder
+	scheduler *harness.Scheduler
+	fgpu      *harness.Fgpu
+	shares    bool // fgpu is the shared one
+	// schedulerName that pods of this cluster carry.
+	schedulerName string
+}
+
+func newCluster(t *testing.T, nodes ...*corev1.Node) *cluster {
+	t.Helper()
+	start := time.Now()
+	say("%s ...", t.Name())
+	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
+	if len(name) > 40 {
+		name = name[:40]
+	}
+	name = strings.NewReplacer("_", "-", "/", "-").Replace(name) + fmt.Sprintf("-%d", serial.Add(1))
+	c := &cluster{T: t, ctx: context.Background(), name: name, namespace: name, settings: checker.Default(),
+		schedulerName: "fgpu-scheduler"}
+	t.Cleanup(func() { c.close(start) })
+	c.must(plane.Client.CoreV1().Namespaces().Create(c.ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, metav1.CreateOptions{}))
+	for _, n := range nodes {
+		made, err := plane.Client.CoreV1().Nodes().Create(c.ctx, n, metav1.CreateOptions{})
+		c.must(made, err)
+		c.nodes = append(c.nodes, made)
+	}
+	c.recorder = plane.Record(c.namespace, c.nodes, c.settings)
+	return c
+}
+
+func (c *cluster) must(_ any, err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) close(start time.Time) {
+	if c.scheduler != nil {
+		if err := c.scheduler.Stop(); err != nil {
+			c.Error(err)
+		}
+	}
+	if c.fgpu != nil {
+		if !c.fgpu.Running() {
+			c.Errorf("fgpu ended by itself: %v", c.fgpu.Err())
+		} else if !c.shares {
+			c.stopped(c.fgpu)
+		}
+	}
+	if c.recorder != nil {
+		c.recorder.Stop()
+		found := c.recorder.Violations()
+		for i, v := range found {
+			if i == 10 {
+				c.Errorf("... and %d more", len(found)-i)
+				break
+			}
+			c.Errorf("violated: %s", v)
+		}
+	}
+	if c.Failed() {
+		for _, p := range []*harness.Process{c.fgpuProcess(), c.schedulerProcess()} {
+			if p != nil {
+				c.Logf("end of %s:\n%s", p.LogFile, harness.Tail(p.LogFile, 30))
+			}
+		}
+	}
+	c.wipe()
+	verdict := "ok"
+	if c.Failed() {
+		verdict = "FAILED"
+	}
+	line := fmt.Sprintf("%7.1f s  %-6s  %s", time.Since(start).Seconds(), verdict, c.Name())
+	timings = append(timings, line)
+	say("%s", strings.Join(strings.Fields(line), " "))
+}
+
+// stopped demands that fgpu obeys SIGTERM and calls it a success.
+func (c *cluster) stopped(f *harness.Fgpu) {
+	c.Helper()
+	if err := f.StopCleanly(); err != nil {
+		c.Error(err)
+	}
+}
+
+func (c *cluster) fgpuProcess() *harness.Process {
+	if c.fgpu == nil {
+		return nil
+	}
+	return c.fgpu.Process
+}
+
+func (c *cluster) schedulerProcess() *harness.Process {
+	if c.scheduler == nil {
+		return nil
+	}
+	return c.scheduler.Process
+}
+
+// wipe removes pods and nodes; the namespace stays, there is no controller that would finish it.
+func (c *cluster) wipe() {
+	pods, err := plane.Client.CoreV1().Pods(c.namespace).List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		c.Errorf("cannot clean up: %v", err)
+		return
+	}
+	each(len(pods.Items), func(i int) { c.gone(c.remove(pods.Items[i].Name)) })
+	for _, n := range c.nodes {
+		c.gone(plane.Client.CoreV1().Nodes().Delete(c.ctx, n.Name, metav1.DeleteOptions{}))
+	}
+}
+
+func (c *cluster) gone(err error) {
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.Errorf("cannot clean up: %v", err)
+	}
+}
+
+// remove deletes a pod at once, as a kubelet confirms it.
+func (c *cluster) remove(name string) error {
+	now := int64(0)
+	return plane.Client.CoreV1().Pods(c.namespace).Delete(c.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+}
+
+// each runs f for 0..n-1 with some of them at a time.
+func each(n int, f func(int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(16, n) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// form is one of the ways in which manifests/ puts fgpu in front of a scheduler.
+type form struct {
+	name      string
+	folder    string // below manifests/
+	scheduler string // the KubeSchedulerConfiguration there
+}
+
+var (
+	light           = form{"light", "dedicated", "scheduler-light.yaml"}
+	advertised      = form{"advertised", "dedicated", "scheduler-advertised.yaml"}
+	annotationsOnly = form{"annotations-only", "dedicated", "scheduler-annotations-only.yaml"}
+	besideDefault   = form{"control-plane", "control-plane", "scheduler.yaml"}
+)
+
+// sharedFgpu serves all tests that do not disturb it. One that starts answers with errors for some seconds, in
+// case a predecessor has bindings on their way; so one for everybody saves minutes, and it has to live through
+// the comings and goings of all those nodes and pods.
+var sharedFgpu *harness.Fgpu
+
+// useFgpu gives the test the shared fgpu, started with the first need.
+func (c *cluster) useFgpu(f form) {
+	c.Helper()
+	if f.folder != "dedicated" {
+		c.ownFgpu(f)
+		return
+	}
+	if sharedFgpu == nil || !sharedFgpu.Running() {
+		name, fgpu := c.name, c.fgpu
+		c.name = "shared"
+		c.ownFgpu(f)
+		sharedFgpu = c.fgpu
+		c.name, c.fgpu = name, fgpu
+	}
+	c.fgpu, c.shares = sharedFgpu, true
+}
+
+// ownFgpu runs fgpu from the shipped configuration, with the rights that the shipped RBAC gives it.
+func (c *cluster) ownFgpu(f form) {
+	c.Helper()
+	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
+	if f.folder == "control-plane" {
+		kubeconfig, err = plane.UserKubeconfig("fgpu")
+	}
+	c.must(kubeconfig, err)
+	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, manifest(f.folder, "fgpu.yaml"), kubeconfig); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// startScheduler runs kube-scheduler from the shipped configuration; only addresses and the path of the
+// kubeconfig are replaced.
+func (c *cluster) startScheduler(f form) {
+	c.Helper()
+	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu-scheduler")
+	shipped := `kubeconfig: ""`
+	if f.folder == "control-plane" {
+		kubeconfig, err = plane.UserKubeconfig("system:kube-scheduler")
+		shipped = `kubeconfig: /etc/kubernetes/scheduler.conf`
+		c.schedulerName = "default-scheduler"
+	}
+	c.must(kubeconfig, err)
+	config := filepath.Join(plane.Dir, c.name+"."+f.scheduler)
+	c.must(nil, harness.Adapt(manifest(f.folder, f.scheduler), config,
+		harness.Replacement{Old: shipped, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
+		harness.Replacement{Old: "http://127.0.0.1:9443", New: c.fgpu.VerbsURL}))
+	if c.scheduler, err = plane.StartScheduler(c.ctx, c.name, config); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) install(f form) {
+	c.Helper()
+	c.useFgpu(f)
+	c.startScheduler(f)
+}
+
+// gpuNode is a node that publishes its GPUs in the native annotation. `more` are "resource=quantity" in
+// allocatable.
+func gpuNode(name string, gpus int, memMiB int64, more ...string) *corev1.Node {
+	n := plainNode(name, more...)
+	type gpu struct {
+		UUID   string `json:"uuid"`
+		Index  int    `json:"index"`
+		Minor  int    `json:"minor"`
+		Model  string `json:"model"`
+		MemMiB int64  `json:"memMib"`
+	}
+	doc := struct {
+		V    int   `json:"v"`
+		GPUs []gpu `json:"gpus"`
+	}{V: 1}
+	for i := range gpus {
+		doc.GPUs = append(doc.GPUs, gpu{fmt.Sprintf("GPU-%s-%d", name, i), i, i, "NVIDIA-A100-SXM4-80GB", memMiB})
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	n.Annotations = map[string]string{checker.InventoryKey: string(text)}
+	return n
+}
+
+func plainNode(name string, more ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	n.Status.Allocatable = quantities(append([]string{"cpu=128", "memory=1Ti", "pods=250"}, more...)...)
+	n.Status.Capacity = n.Status.Allocatable
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+	return n
+}
+
+func quantities(pairs ...string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for _, pair := range pairs {
+		name, quantity, _ := strings.Cut(pair, "=")
+		l[corev1.ResourceName(name)] = resource.MustParse(quantity)
+	}
+	return l
+}
+
+func container(name string, wishes ...string) corev1.Container {
+	q := quantities(append([]string{"cpu=10m", "memory=16Mi"}, wishes...)...)
+	return corev1.Container{Name: name, Image: "example.com/none", Resources: corev1.ResourceRequirements{Limits: q, Requests: q}}
+}
+
+// pod with one container and "resource=quantity" wishes.
+func pod(name string, wishes ...string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{container("main", wishes...)}}}
+}
+
+func annotated(p *corev1.Pod, pairs ...string) *corev1.Pod {
+	if p.Annotations == nil {
+		p.Annotations = map[string]string{}
+	}
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		p.Annotations[key] = value
+	}
+	return p
+}
+
+// create submits pods, several at a time.
+func (c *cluster) create(pods ...*corev1.Pod) {
+	c.Helper()
+	errs := make([]error, len(pods))
+	each(len(pods), func(i int) {
+		p := pods[i].DeepCopy()
+		p.Namespace = c.namespace
+		if p.Spec.SchedulerName == "" {
+			p.Spec.SchedulerName = c.schedulerName
+		}
+		_, errs[i] = plane.Client.CoreV1().Pods(c.namespace).Create(c.ctx, p, metav1.CreateOptions{})
+	})
+	for _, err := range errs {
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+// eventually waits until check says true. What it says instead is shown every ten seconds and in the end.
+func (c *cluster) eventually(what string, check func() (bool, string)) {
+	c.Helper()
+	deadline := time.Now().Add(patience)
+	shown := time.Now()
+	for {
+		changed := c.recorder.Changed()
+		ok, instead := check()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.Fatalf("waited %s in vain: %s; %s", patience, what, instead)
+		}
+		if time.Since(shown) > 10*time.Second {
+			say("  waiting: %s; %s", what, instead)
+			shown = time.Now()
+		}
+		select {
+		case <-changed:
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// bound waits until a pod has a node and returns it.
+func (c *cluster) bound(name string) *corev1.Pod {
+	c.Helper()
+	var p *corev1.Pod
+	c.eventually(name+" is bound", func() (bool, string) {
+		if p = c.recorder.Pod(name); p == nil {
+			return false, "there is no such pod"
+		}
+		return p.Spec.NodeName != "", condition(p)
+	})
+	return p
+}
+
+// refused waits until kube-scheduler found no place for a pod and returns the reason it shows.
+func (c *cluster) refused(name string) string {
+	c.Helper()
+	text := ""
+	c.eventually(name+" is refused", func() (bool, string) {
+		p := c.recorder.Pod(name)
+		if p == nil {
+			return false, "there is no such pod"
+		}
+		if p.Spec.NodeName != "" {
+			c.Fatalf("%s was bound to %s, expected a refusal", name, p.Spec.NodeName)
+		}
+		for _, x := range p.Status.Conditions {
+			if x.Type == corev1.PodScheduled && x.Status == corev1.ConditionFalse && x.Reason == corev1.PodReasonUnschedulable {
+				text = x.Message
+				return true, ""
+			}
+		}
+		return false, condition(p)
+	})
+	return text
+}
+
+func condition(p *corev1.Pod) string {
+	for _, x := range p.Status.Conditions {
+		if x.Type == corev1.PodScheduled {
+			return x.Reason + ": " + x.Message
+		}
+	}
+	return "kube-scheduler has not looked at it yet"
+}
+
+// allBound waits until so many pods have a node.
+func (c *cluster) allBound(n int) {
+	c.Helper()
+	c.eventually(fmt.Sprintf("%d pods are bound", n), func() (bool, string) {
+		b := c.recorder.Bound()
+		return b >= n, fmt.Sprintf("%d are", b)
+	})
+}
+
+// devices of a bound pod by UUID, or by index where there is none, per container.
+func (c *cluster) devices(p *corev1.Pod) map[string][]string {
+	c.Helper()
+	var a struct {
+		Containers []struct {
+			Name    string
+			Devices []struct {
+				UUID  string
+				Index int
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(p.Annotations[checker.AssignmentKey]), &a); err != nil {
+		c.Fatalf("pod %s: assignment %q: %v", p.Name, p.Annotations[checker.AssignmentKey], err)
+	}
+	got := map[string][]string{}
+	for _, k := range a.Containers {
+		for _, d := range k.Devices {
+			name := d.UUID
+			if name == "" {
+				name = fmt.Sprint(d.Index)
+			}
+			got[k.Name] = append(got[k.Name], name)
+		}
+		sort.Strings(got[k.Name])
+	}
+	return got
+}
+
+// report lets the independent checker judge what the API server holds now.
+func (c *cluster) report() (*checker.Report, []*corev1.Pod) {
+	c.Helper()
+	pods, err := plane.Client.CoreV1().Pods(c.namespace).List(c.ctx, metav1.ListOptions{})
+	c.must(pods, err)
+	nodes, err := plane.Client.CoreV1().Nodes().List(c.ctx, metav1.ListOptions{})
+	c.must(nodes, err)
+	var n []*corev1.Node
+	for i := range nodes.Items {
+		n = append(n, &nodes.Items[i])
+	}
+	var p []*corev1.Pod
+	for i := range pods.Items {
+		p = append(p, &pods.Items[i])
+	}
+	return checker.Check(n, p, c.settings), p
+}
+
+// sound demands that nothing is over-committed and that fgpu's ledger says the same as the checker, device by
+// device.
+func (c *cluster) sound() {
+	c.Helper()
+	report, _ := c.report()
+	for _, v := range report.Violations {
+		c.Errorf("violated: %s", v)
+	}
+	c.eventually("/state agrees with the API server", func() (bool, string) {
+		state, err := c.fgpu.State(c.ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		difference := compare(report, state)
+		return difference == "", difference
+	})
+}
+
+// compare returns the first difference between the checker's sums and fgpu's.
+func compare(report *checker.Report, state *harness.State) string {
+	type key struct{ node, device string }
+	shown := map[key]harness.GPU{}
+	for _, n := range state.Nodes {
+		for _, g := range n.GPUs {
+			shown[key{n.Name, fmt.Sprintf("%s#%d", g.UUID, g.Index)}] = g
+		}
+	}
+	for name, devices := range report.Nodes {
+		for _, d := range devices {
+			k := key{name, fmt.Sprintf("%s#%d", d.UUID, d.Index)}
+			g, ok := shown[k]
+			if !ok {
+				return fmt.Sprintf("node %s device %s is missing", name, k.device)
+			}
+			delete(shown, k)
+			if g.Milli.Charged != d.Used.Milli || (d.MemMiB > 0 && g.MemMiB.Charged != d.Used.MemMiB) {
+				return fmt.Sprintf("node %s device %s: charged %d milli and %d MiB, the pods there ask for %d and %d",
+					name, k.device, g.Milli.Charged, g.MemMiB.Charged, d.Used.Milli, d.Used.MemMiB)
+			}
+		}
+	}
+	for k := range shown {
+		return fmt.Sprintf("node %s device %s is not in the cluster", k.node, k.device)
+	}
+	return ""
+}

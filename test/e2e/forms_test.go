@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fgpu.io/fgpu/test/e2e/checker"
+)
+
+var createOptions = metav1.CreateOptions{}
+
+func serviceAccount(name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// totals are what the form "advertised" wants in allocatable for so many GPUs of 80 GiB.
+func totals(gpus int) []string {
+	return []string{fmt.Sprintf("fgpu.io/gpu-milli=%d", 1000*gpus),
+		fmt.Sprintf("fgpu.io/gpu-memory-mib=%d", gib80*gpus), fmt.Sprintf("fgpu.io/gpu-count=%d", gpus)}
+}
+
+func TestTheLightFormServesPodsAndLeavesOthersAlone(t *testing.T) {
+	c := newCluster(t, gpuNode("light", 2, gib80), plainNode("light-plain"))
+	c.install(light)
+	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
+	if p := c.bound("share"); p.Spec.NodeName != "light" {
+		t.Errorf("share is on %s", p.Spec.NodeName)
+	}
+	if p := c.bound("plain"); p.Annotations[checker.AssignmentKey] != "" {
+		t.Errorf("a pod without GPU got assignment %q", p.Annotations[checker.AssignmentKey])
+	}
+	c.sound()
+}
+
+func TestTheAdvertisedFormLetsKubeSchedulerPruneAndPreempt(t *testing.T) {
+	c := newCluster(t, gpuNode("advertised", 1, gib80, totals(1)...))
+	c.install(advertised)
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Value: 1000}
+	c.must(plane.Client.SchedulingV1().PriorityClasses().Create(c.ctx, class, createOptions))
+	defer func() {
+		c.must(nil, plane.Client.SchedulingV1().PriorityClasses().Delete(c.ctx, class.Name, metav1.DeleteOptions{}))
+	}()
+	c.create(pod("low", "fgpu.io/gpu-milli=700"))
+	c.bound("low")
+	c.create(pod("equal", "fgpu.io/gpu-milli=500"))
+	if text := c.refused("equal"); !strings.Contains(text, "Insufficient fgpu.io/gpu-milli") {
+		t.Errorf("refused with %q, expected kube-scheduler's own arithmetic", text)
+	}
+	c.must(nil, c.remove("equal"))
+	high := pod("high", "fgpu.io/gpu-milli=600")
+	high.Spec.PriorityClassName = class.Name
+	c.create(high)
+	c.eventually("low is asked to go", func() (bool, string) {
+		p := c.recorder.Pod("low")
+		return p == nil || p.DeletionTimestamp != nil, condition(c.recorder.Pod("high"))
+	})
+	if p := c.recorder.Pod("high"); p.Spec.NodeName != "" {
+		t.Errorf("high was bound before low was gone")
+	}
+	c.must(nil, c.remove("low")) // as the kubelet does when the containers have ended
+	c.bound("high")
+	c.sound()
+}
+
+func TestTheAdvertisedFormStillLooksAtSingleGPUs(t *testing.T) {
+	c := newCluster(t, gpuNode("totals", 2, gib80, totals(2)...))
+	c.install(advertised)
+	share := func(name, milli string) *corev1.Pod {
+		return pod(name, "fgpu.io/gpu-milli="+milli, "fgpu.io/gpu-memory-mib=1024")
+	}
+	c.create(share("a", "600"), share("b", "600"))
+	c.allBound(2)
+	// 800 of 2000 milli are free, 400 on each GPU.
+	c.create(share("between", "500"))
+	if text := c.refused("between"); !strings.Contains(text, "too few GPUs with enough free compute") {
+		t.Errorf("refused with %q, expected fgpu's reason", text)
+	}
+	c.sound()
+}
+
+func TestTheAnnotationsOnlyFormServesPodsWithoutAnyResource(t *testing.T) {
+	c := newCluster(t, gpuNode("annotations", 2, gib80))
+	c.install(annotationsOnly)
+	c.create(annotated(pod("share"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/gpu-memory=4Gi"))
+	c.create(annotated(pod("memory"), "fgpu.io/gpu-memory=40Gi"))
+	c.create(annotated(pod("pair"), "fgpu.io/gpu-count=2", "fgpu.io/gpu-fraction=0.1"))
+	second := annotated(pod("named"), "fgpu.io/gpu-fraction=0.2", "fgpu.io/container=worker")
+	second.Spec.Containers = append(second.Spec.Containers, container("worker"))
+	c.create(second, pod("resource", "fgpu.io/gpu-milli=100"), pod("plain"))
+	for _, name := range []string{"share", "memory", "pair", "named", "resource"} {
+		if p := c.bound(name); p.Annotations[checker.AssignmentKey] == "" {
+			t.Errorf("%s has no assignment", name)
+		}
+	}
+	if got := c.devices(c.bound("named")); len(got["worker"]) != 1 || len(got["main"]) != 0 {
+		t.Errorf("devices of the named container: %v", got)
+	}
+	if p := c.bound("plain"); p.Annotations[checker.AssignmentKey] != "" {
+		t.Errorf("a pod without GPU got assignment %q", p.Annotations[checker.AssignmentKey])
+	}
+	c.create(annotated(pod("too-much"), "fgpu.io/gpu-fraction=0.9"))
+	c.refused("too-much")
+	c.sound()
+}
+
+func TestFgpuBesideTheControlPlanesSchedulerServesTheDefaultSchedulerName(t *testing.T) {
+	c := newCluster(t, gpuNode("default", 1, gib80))
+	c.install(besideDefault)
+	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
+	c.bound("share")
+	c.bound("plain")
+	c.sound()
+}

@@ -1,0 +1,223 @@
+package harness
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// ControlPlane is one etcd and one kube-apiserver on the loopback, RBAC on.
+type ControlPlane struct {
+	Bin    string // folder with etcd, kube-apiserver and kube-scheduler
+	Dir    string // everything they write
+	Etcd   *Process
+	API    *Process
+	URL    string
+	Config *rest.Config          // system:masters
+	Client *kubernetes.Clientset // system:masters
+
+	token string            // of the administrator
+	users map[string]string // user name -> token, for identities that are no service accounts
+}
+
+// StartControlPlane starts both and waits until they serve. `bin` is what scripts/control-plane printed.
+func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, error) {
+	cp := &ControlPlane{Bin: bin, Dir: dir}
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return nil, fmt.Errorf("no control plane: %w (scripts/control-plane builds it)", err)
+		}
+	}
+	var ports [3]int
+	for i := range ports {
+		var err error
+		if ports[i], err = FreePort(); err != nil {
+			return nil, err
+		}
+	}
+	if err := cp.secrets(); err != nil {
+		return nil, err
+	}
+	client, peer := loopback("http", ports[0]), loopback("http", ports[1])
+	cp.URL = loopback("https", ports[2])
+	cp.Etcd = &Process{
+		Name: "etcd", Path: filepath.Join(bin, "etcd"), LogFile: filepath.Join(dir, "etcd.log"),
+		Args: []string{"--name", "e2e", "--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", client,
+			"--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+			"--initial-cluster", "e2e=" + peer, "--unsafe-no-fsync", "--log-level", "warn"},
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, client+"/health", ""); return err },
+	}
+	certs := filepath.Join(dir, "certs")
+	cp.API = &Process{
+		Name: "kube-apiserver", Path: filepath.Join(bin, "kube-apiserver"), LogFile: filepath.Join(dir, "kube-apiserver.log"),
+		// Nobody runs the controllers that create default service accounts and take the not-ready taint
+		// off new nodes, so the two admission plugins that count on them are off.
+		Args: []string{"--etcd-servers", client, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(ports[2]),
+			"--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none", "--cert-dir", certs,
+			"--service-cluster-ip-range", "10.0.0.0/24",
+			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
+			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
+			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
+			"--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition",
+			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"},
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, cp.URL+"/readyz", cp.token); return err },
+	}
+	if err := cp.Etcd.Start(ctx); err != nil {
+		return nil, err
+	}
+	if err := cp.API.Start(ctx); err != nil {
+		cp.Stop()
+		return nil, err
+	}
+	cp.Config = cp.restConfig(cp.token)
+	var err error
+	if cp.Client, err = kubernetes.NewForConfig(cp.Config); err != nil {
+		cp.Stop()
+		return nil, err
+	}
+	return cp, nil
+}
+
+// Stop ends both, the API server first. It has nothing left to save, so it is not asked twice.
+func (cp *ControlPlane) Stop() {
+	cp.API.Kill()
+	cp.Etcd.Kill()
+}
+
+func loopback(scheme string, port int) string { return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port) }
+
+func (cp *ControlPlane) secrets() error {
+	certs := filepath.Join(cp.Dir, "certs")
+	if err := os.MkdirAll(certs, 0o700); err != nil {
+		return err
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	pub, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return err
+	}
+	cp.users = map[string]string{}
+	var tokens strings.Builder
+	for user, group := range map[string]string{"admin": "system:masters", "system:kube-scheduler": "", "fgpu": ""} {
+		var random [16]byte
+		if _, err := rand.Read(random[:]); err != nil {
+			return err
+		}
+		cp.users[user] = hex.EncodeToString(random[:])
+		fmt.Fprintf(&tokens, "%s,%s,uid-%s,%q\n", cp.users[user], user, strings.ReplaceAll(user, ":", "-"), group)
+	}
+	cp.token = cp.users["admin"]
+	for name, content := range map[string][]byte{
+		"sa.key":     pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+		"sa.pub":     pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pub}),
+		"tokens.csv": []byte(tokens.String()),
+	} {
+		if err := os.WriteFile(filepath.Join(certs, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (cp *ControlPlane) restConfig(token string) *rest.Config {
+	return &rest.Config{
+		Host: cp.URL, BearerToken: token, QPS: 5000, Burst: 5000,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(cp.Dir, "certs", "apiserver.crt")},
+	}
+}
+
+// TokenFor asks the API server for a token of a service account: the identity that the manifests give to a
+// program, with exactly the rights they give it.
+func (cp *ControlPlane) TokenFor(ctx context.Context, namespace, serviceAccount string) (string, error) {
+	seconds := int64(7200)
+	r, err := cp.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("token of %s/%s: %w", namespace, serviceAccount, err)
+	}
+	return r.Status.Token, nil
+}
+
+// ClientFor speaks to the API server as a service account.
+func (cp *ControlPlane) ClientFor(ctx context.Context, namespace, serviceAccount string) (*kubernetes.Clientset, error) {
+	token, err := cp.TokenFor(ctx, namespace, serviceAccount)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(cp.restConfig(token))
+}
+
+// ClientForUser speaks to the API server as a user that is no service account.
+func (cp *ControlPlane) ClientForUser(user string) (*kubernetes.Clientset, error) {
+	token, ok := cp.users[user]
+	if !ok {
+		return nil, fmt.Errorf("no user %q", user)
+	}
+	return kubernetes.NewForConfig(cp.restConfig(token))
+}
+
+// Kubeconfig writes a kubeconfig for a service account and returns its path.
+func (cp *ControlPlane) Kubeconfig(ctx context.Context, namespace, serviceAccount string) (string, error) {
+	token, err := cp.TokenFor(ctx, namespace, serviceAccount)
+	if err != nil {
+		return "", err
+	}
+	return cp.writeKubeconfig(serviceAccount, token)
+}
+
+// UserKubeconfig is the same for a user: "system:kube-scheduler" or "fgpu", as kubeadm makes them.
+func (cp *ControlPlane) UserKubeconfig(user string) (string, error) {
+	token, ok := cp.users[user]
+	if !ok {
+		return "", fmt.Errorf("no user %q", user)
+	}
+	return cp.writeKubeconfig("user-"+strings.ReplaceAll(user, ":", "-"), token)
+}
+
+func (cp *ControlPlane) writeKubeconfig(name, token string) (string, error) {
+	file := filepath.Join(cp.Dir, name+".kubeconfig")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: e2e
+clusters:
+- name: e2e
+  cluster:
+    server: %s
+    certificate-authority: %s
+users:
+- name: %s
+  user:
+    token: %s
+contexts:
+- name: e2e
+  context:
+    cluster: e2e
+    user: %s
+`, cp.URL, filepath.Join(cp.Dir, "certs", "apiserver.crt"), name, token, name)
+	return file, os.WriteFile(file, []byte(text), 0o600)
+}
+
+// RestartAPI kills the API server, as a node failure would, and starts it again on the same data and port.
+func (cp *ControlPlane) RestartAPI(ctx context.Context, down time.Duration) error {
+	cp.API.Kill()
+	time.Sleep(down)
+	return cp.API.Start(ctx)
+}

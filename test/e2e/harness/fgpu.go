@@ -1,0 +1,142 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Fgpu is a running `fgpu serve`. Its ports stay the same over restarts.
+type Fgpu struct {
+	*Process
+	VerbsURL string
+	OpsURL   string
+}
+
+// StartFgpu runs the binary with a configuration file and the identity in a kubeconfig, until it is ready.
+func (cp *ControlPlane) StartFgpu(ctx context.Context, binary, name, config, kubeconfig string) (*Fgpu, error) {
+	f, err := cp.NewFgpu(binary, name, config, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Start(ctx)
+}
+
+// NewFgpu prepares it without starting it.
+func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu, error) {
+	if _, err := os.Stat(binary); err != nil {
+		return nil, fmt.Errorf("no fgpu to test: %w (scripts/build builds it, FGPU_BIN names another one)", err)
+	}
+	var addresses [3]string
+	for i := range addresses {
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		addresses[i] = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	f := &Fgpu{VerbsURL: "http://" + addresses[0], OpsURL: "http://" + addresses[1]}
+	f.Process = &Process{
+		Name: "fgpu", Path: binary, LogFile: filepath.Join(cp.Dir, name+".fgpu.log"),
+		Args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],
+			"--ops-address", addresses[1], "--health-address", addresses[2]},
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, "http://"+addresses[2]+"/readyz", ""); return err },
+	}
+	return f, nil
+}
+
+// StopCleanly sends SIGTERM; anything but exit code 0 is an error.
+func (f *Fgpu) StopCleanly() error {
+	if err := f.Stop(); err != nil {
+		return err
+	}
+	if code := f.ExitCode(); code != 0 {
+		return fmt.Errorf("fgpu answered SIGTERM with exit code %d, expected 0 (%v); end of %s:\n%s", code, f.Err(), f.LogFile, Tail(f.LogFile, 20))
+	}
+	return nil
+}
+
+// State is the part of /state that tests read.
+type State struct {
+	APIVersion string
+	Kind       string
+	Metadata   struct {
+		Ready      bool
+		Generation json.Number
+	}
+	Nodes []struct {
+		Name string
+		GPUs []GPU
+	}
+	Conflicts []json.RawMessage
+	Pending   []json.RawMessage
+}
+
+// GPU is one device in /state.
+type GPU struct {
+	UUID        string
+	Index       int64
+	Milli       Amount
+	MemMiB      Amount
+	Allocations []Allocation
+}
+
+// Amount of one dimension of a device.
+type Amount struct{ Capacity, Charged, Free int64 }
+
+// Allocation is what one container holds of a device.
+type Allocation struct {
+	Namespace, Pod, UID, Container, State string
+	Milli, MemMiB                         int64
+}
+
+// State reads what fgpu believes.
+func (f *Fgpu) State(ctx context.Context) (*State, error) {
+	body, err := Get(ctx, f.OpsURL+"/state", "")
+	if err != nil {
+		return nil, err
+	}
+	var s State
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, fmt.Errorf("/state: %w", err)
+	}
+	return &s, nil
+}
+
+// FilterReply is the part of ExtenderFilterResult that tests read.
+type FilterReply struct {
+	NodeNames *[]string
+	Error     string
+}
+
+// Filter asks as kube-scheduler does.
+func Filter(ctx context.Context, verbsURL string, pod *corev1.Pod, nodes ...string) (*FilterReply, error) {
+	body, err := json.Marshal(map[string]any{"Pod": pod, "Nodes": nil, "NodeNames": nodes})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, verbsURL+"/v1/filter", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := loopbackClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("filter: %s", resp.Status)
+	}
+	var reply FilterReply
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+		return nil, fmt.Errorf("filter: %w", err)
+	}
+	return &reply, nil
+}

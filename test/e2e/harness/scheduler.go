@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// Scheduler is a kube-scheduler that is started again when it ends by itself, as kubelet would.
+type Scheduler struct {
+	*Process
+	port     int
+	stopping atomic.Bool
+	Restarts atomic.Int32
+	done     chan struct{}
+}
+
+// StartScheduler runs kube-scheduler with a configuration file; `name` tells its files apart.
+func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string) (*Scheduler, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Scheduler{port: port, done: make(chan struct{})}
+	s.Process = &Process{
+		Name: "kube-scheduler", Path: filepath.Join(cp.Bin, "kube-scheduler"),
+		LogFile: filepath.Join(cp.Dir, name+".kube-scheduler.log"),
+		Args: []string{"--config", config, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
+			"--cert-dir", filepath.Join(cp.Dir, "certs"),
+			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"},
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, loopback("https", port)+"/readyz", ""); return err },
+	}
+	if err := s.Process.Start(ctx); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(s.done)
+		for {
+			<-s.Exited()
+			if s.stopping.Load() {
+				return
+			}
+			s.Restarts.Add(1)
+			if s.launch() != nil {
+				return
+			}
+		}
+	}()
+	return s, nil
+}
+
+// Stop ends it for good.
+func (s *Scheduler) Stop() error {
+	s.stopping.Store(true)
+	err := s.Process.Stop()
+	<-s.done
+	return err
+}
+
+// Attempts counts scheduling attempts by result ("scheduled", "unschedulable", "error").
+func (s *Scheduler) Attempts(ctx context.Context) (map[string]int, error) {
+	body, err := Get(ctx, loopback("https", s.port)+"/metrics", "")
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "scheduler_schedule_attempts_total{")
+		if !ok {
+			continue
+		}
+		_, result, _ := strings.Cut(rest, `result="`)
+		result, _, _ = strings.Cut(result, `"`)
+		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
+		}
+		counts[result] += int(value)
+	}
+	return counts, lines.Err()
+}

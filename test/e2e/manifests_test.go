@@ -1,0 +1,319 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"fgpu.io/fgpu/test/e2e/harness"
+)
+
+var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
+
+func TestTheDeploymentAndItsPodsAreAdmittedUnderTheRestrictedStandard(t *testing.T) {
+	objects, err := harness.Objects(manifest("dedicated", "deployment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := objects[0].(*appsv1.Deployment)
+	if !ok || len(objects) != 1 {
+		t.Fatalf("expected one Deployment, got %T", objects[0])
+	}
+	if _, err := plane.Client.AppsV1().Deployments(d.Namespace).Create(context.Background(), d, dryRun); err != nil {
+		t.Error(err)
+	}
+	if *d.Spec.Replicas != 1 || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		t.Errorf("%d replicas, strategy %s: two ledgers could bind at the same time", *d.Spec.Replicas, d.Spec.Strategy.Type)
+	}
+	// The namespace enforces the standard "restricted"; it judges pods, not deployments.
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "from-template", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+	if _, err := plane.Client.CoreV1().Pods(d.Namespace).Create(context.Background(), p, dryRun); err != nil {
+		t.Error(err)
+	}
+	bad := p.DeepCopy()
+	bad.Spec.HostNetwork = true
+	if _, err := plane.Client.CoreV1().Pods(d.Namespace).Create(context.Background(), bad, dryRun); err == nil {
+		t.Errorf("the namespace admits a pod with hostNetwork: the standard is not enforced")
+	}
+}
+
+func TestTheStaticPodIsAccepted(t *testing.T) {
+	objects, err := harness.Objects(manifest("control-plane", "fgpu-pod.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := objects[0].(*corev1.Pod)
+	if !ok || len(objects) != 1 {
+		t.Fatalf("expected one Pod, got %T", objects[0])
+	}
+	if _, err := plane.Client.CoreV1().Pods(p.Namespace).Create(context.Background(), p, dryRun); err != nil {
+		t.Error(err)
+	}
+}
+
+// rights lists what an identity may do, without what every authenticated identity may.
+func rights(t *testing.T, client *kubernetes.Clientset) []string {
+	t.Helper()
+	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(context.Background(),
+		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: "default"}}, createOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, rule := range review.Status.ResourceRules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				if strings.HasPrefix(resource, "selfsubject") {
+					continue
+				}
+				for _, verb := range rule.Verbs {
+					got = append(got, verb+" "+resource+"."+group)
+				}
+			}
+		}
+	}
+	sort.Strings(got)
+	return got
+}
+
+func TestFgpuMayDoWhatItNeedsAndNothingElse(t *testing.T) {
+	want := []string{
+		"create events.events.k8s.io", "create pods/binding.",
+		"get nodes.", "get pods.", "list nodes.", "list pods.", "patch events.events.k8s.io", "watch nodes.", "watch pods.",
+	}
+	dedicated, err := plane.ClientFor(context.Background(), "fgpu-system", "fgpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside, err := plane.ClientForUser("fgpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]*kubernetes.Clientset{"dedicated": dedicated, "control-plane": beside} {
+		if got := rights(t, client); !slices.Equal(got, want) {
+			t.Errorf("%s: fgpu may %v, expected %v", name, got, want)
+		}
+		// And the API server acts on it.
+		if _, err := client.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{Limit: 1}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := client.CoreV1().Secrets("fgpu-system").List(context.Background(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%s: fgpu reads secrets", name)
+		}
+	}
+}
+
+func TestBothVariantsGiveFgpuTheSameRules(t *testing.T) {
+	var rules [2][]rbacv1.PolicyRule
+	for i, folder := range []string{"dedicated", "control-plane"} {
+		objects, err := harness.Objects(manifest(folder, "rbac.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			if role, ok := o.(*rbacv1.ClusterRole); ok {
+				rules[i] = append(rules[i], role.Rules...)
+			}
+		}
+	}
+	if a, b := mustJSON(t, rules[0]), mustJSON(t, rules[1]); a != b {
+		t.Errorf("dedicated: %s\ncontrol-plane: %s", a, b)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// read decodes a YAML or JSON file; unknown keys are allowed because only some are looked at.
+func read(t *testing.T, into any, parts ...string) {
+	t.Helper()
+	text, err := os.ReadFile(manifest(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", filepath.Join(parts...), err)
+	}
+}
+
+type extender struct {
+	URLPrefix        string    `json:"urlPrefix"`
+	FilterVerb       string    `json:"filterVerb"`
+	PrioritizeVerb   string    `json:"prioritizeVerb"`
+	PreemptVerb      string    `json:"preemptVerb"`
+	BindVerb         string    `json:"bindVerb"`
+	Weight           int       `json:"weight"`
+	HTTPTimeout      any       `json:"httpTimeout"`
+	EnableHTTPS      *bool     `json:"enableHttps"`
+	NodeCacheCapable bool      `json:"nodeCacheCapable"`
+	Ignorable        bool      `json:"ignorable"`
+	ManagedResources []managed `json:"managedResources"`
+}
+
+type managed struct {
+	Name               string `json:"name"`
+	IgnoredByScheduler bool   `json:"ignoredByScheduler"`
+}
+
+func names(e extender) (names []string) {
+	for _, m := range e.ManagedResources {
+		names = append(names, m.Name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// schedulerFile is the part of a KubeSchedulerConfiguration that has to agree with other files.
+type schedulerFile struct {
+	PercentageOfNodesToScore int        `json:"percentageOfNodesToScore"`
+	Extenders                []extender `json:"extenders"`
+	Profiles                 []struct {
+		PluginConfig []struct {
+			Name string
+			Args struct {
+				IgnoredResources []string `json:"ignoredResources"`
+			} `json:"args"`
+		} `json:"pluginConfig"`
+	} `json:"profiles"`
+}
+
+func TestAllSchedulerConfigurationsAgree(t *testing.T) {
+	var vocabulary struct {
+		Resources struct {
+			Compute              []struct{ Name string }
+			Memory, Count, Whole []string
+		}
+	}
+	read(t, &vocabulary, "dedicated", "fgpu.yaml")
+	r := vocabulary.Resources
+	var known []string
+	for _, c := range r.Compute {
+		known = append(known, c.Name)
+	}
+	known = append(append(append(known, r.Memory...), r.Count...), r.Whole...)
+	sort.Strings(known)
+
+	for _, f := range []form{light, advertised, annotationsOnly, besideDefault} {
+		var s schedulerFile
+		read(t, &s, f.folder, f.scheduler)
+		if len(s.Extenders) != 1 {
+			t.Fatalf("%s: %d extenders", f.name, len(s.Extenders))
+		}
+		e := s.Extenders[0]
+		if e.URLPrefix != "http://127.0.0.1:9443/v1" || e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" ||
+			e.BindVerb != "bind" || e.PreemptVerb != "" || e.Weight != 200 || e.HTTPTimeout != "10s" || !e.NodeCacheCapable ||
+			e.Ignorable || s.PercentageOfNodesToScore != 100 {
+			t.Errorf("%s: %+v", f.name, e)
+		}
+		want := known
+		if f == annotationsOnly {
+			want = nil
+		}
+		if got := names(e); !slices.Equal(got, want) {
+			t.Errorf("%s: managed are %v, fgpu.yaml knows %v", f.name, got, want)
+		}
+		for _, m := range e.ManagedResources {
+			if m.IgnoredByScheduler {
+				t.Errorf("%s: ignoredByScheduler at %s would overwrite ignoredResources of every profile", f.name, m.Name)
+			}
+		}
+		for _, p := range s.Profiles {
+			for _, plugin := range p.PluginConfig {
+				if slices.Contains(plugin.Args.IgnoredResources, "nvidia.com/gpu") {
+					t.Errorf("%s: nvidia.com/gpu is ignored although nodes advertise it", f.name)
+				}
+			}
+		}
+	}
+
+	var policy struct {
+		Kind, APIVersion string
+		Extenders        []extender `json:"extenders"`
+	}
+	read(t, &policy, "legacy", "policy.json")
+	e := policy.Extenders[0]
+	if policy.Kind != "Policy" || policy.APIVersion != "v1" || e.EnableHTTPS == nil || e.HTTPTimeout != float64(10e9) ||
+		e.URLPrefix != "http://127.0.0.1:9443/v1" || e.Weight != 200 || e.Ignorable || !e.NodeCacheCapable {
+		t.Errorf("policy.json: %+v", e)
+	}
+	if got := names(e); !slices.Equal(got, known) {
+		t.Errorf("policy.json: managed are %v, fgpu.yaml knows %v", got, known)
+	}
+}
+
+func TestTheKustomizationNamesWhatIsThere(t *testing.T) {
+	var k struct {
+		Resources          []string
+		ConfigMapGenerator []struct {
+			Name, Namespace string
+			Files           []string
+		}
+		Images []struct{ Name string }
+	}
+	read(t, &k, "dedicated", "kustomization.yaml")
+	files := slices.Clone(k.Resources)
+	keys := map[string]bool{}
+	for _, f := range k.ConfigMapGenerator[0].Files {
+		key, file, renamed := strings.Cut(f, "=")
+		if !renamed {
+			file = key
+		}
+		keys[key] = true
+		files = append(files, file)
+	}
+	for _, f := range files {
+		if _, err := os.Stat(manifest("dedicated", f)); err != nil {
+			t.Error(err)
+		}
+	}
+	objects, err := harness.Objects(manifest("dedicated", "deployment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := objects[0].(*appsv1.Deployment).Spec.Template.Spec
+	if got := spec.Volumes[0].ConfigMap.Name; got != k.ConfigMapGenerator[0].Name {
+		t.Errorf("the pod mounts ConfigMap %q, kustomize makes %q", got, k.ConfigMapGenerator[0].Name)
+	}
+	for _, c := range spec.Containers {
+		for _, arg := range append(c.Command, c.Args...) {
+			if _, file, ok := strings.Cut(arg, "--config=/etc/fgpu/"); ok && !keys[file] {
+				t.Errorf("container %s reads %s, which is not in the ConfigMap", c.Name, file)
+			}
+		}
+		image, _, _ := strings.Cut(c.Image, ":")
+		if !slices.ContainsFunc(k.Images, func(i struct{ Name string }) bool { return i.Name == image }) {
+			t.Errorf("image %s cannot be set in kustomization.yaml", image)
+		}
+	}
+}
+
+func TestTheShippedConfigurationsAreValid(t *testing.T) {
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("no fgpu to test: %v (scripts/build builds it, FGPU_BIN names another one)", err)
+	}
+	for _, folder := range []string{"dedicated", "control-plane"} {
+		if out, err := exec.Command(binary, "check-config", manifest(folder, "fgpu.yaml")).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", folder, err, out)
+		}
+	}
+}
