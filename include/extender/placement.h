@@ -35,6 +35,7 @@ struct filter_result {
     enum demand_defect defect;
     const struct pack_result *results; /* name_n of them */
     size_t fit_n;
+    uint64_t generation; /* of the ledger that was looked at; 0 when it was not */
 };
 
 /* ERR_UNAVAILABLE until the ledger is synced; ERR_LIMIT when the request is too large for its arena. */

@@ -32,7 +32,7 @@ static int too_large(struct err *reterr)
  * asks for nothing or is malformed. */
 static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod,
                   const struct str *names, size_t name_n, struct demand *ret_demand,
-                  struct pack_result **ret_results, struct err *reterr)
+                  struct pack_result **ret_results, uint64_t *ret_generation, struct err *reterr)
 {
     const struct pack_params params = {c->node_strategy, c->device_strategy};
     struct store_pod_key key = {.uid = pod->uid, .namespace_ = pod->namespace_, .demand = ret_demand};
@@ -43,6 +43,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     int r;
 
     *ret_results = NULL;
+    *ret_generation = 0;
     if (not_ready != NULL) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
     }
@@ -64,6 +65,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (*ret_results == NULL) {
         return too_large(reterr);
     }
+    *ret_generation = view.generation;
     pack_nodes(&view, ret_demand, &params, holds, hold_n, names, name_n, *ret_results);
     return 0;
 }
@@ -82,14 +84,16 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     struct demand demand;
     struct pack_result *results;
     size_t limit = (size_t)c->policy->candidates;
-    int r = decide(c, a, pod, names, name_n, &demand, &results, reterr);
+    uint64_t generation;
+    int r = decide(c, a, pod, names, name_n, &demand, &results, &generation, reterr);
 
     if (r != 0) {
         return r;
     }
     /* A new filter call for this pod proves that its previous attempt is over (contract.md 3.1). */
     store_unhold(c->store, pod->uid);
-    *ret = (struct filter_result){.outcome = FILTER_NOT_OURS, .defect = demand.defect};
+    *ret = (struct filter_result){
+        .outcome = FILTER_NOT_OURS, .defect = demand.defect, .generation = generation};
     if (demand.defect != DEMAND_OK) {
         ret->outcome = FILTER_DEFECT;
     } else if (results != NULL) {
@@ -124,7 +128,8 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     struct demand demand;
     struct pack_result *results;
     int32_t *points = ARENA_ARRAY(a, name_n, int32_t);
-    int r = decide(c, a, pod, names, name_n, &demand, &results, reterr);
+    uint64_t generation;
+    int r = decide(c, a, pod, names, name_n, &demand, &results, &generation, reterr);
 
     if (r != 0) {
         return r;
