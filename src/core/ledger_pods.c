@@ -208,6 +208,7 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
     for (size_t w = 0; w < d->wish_n; w++) {
         const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
 
+        BUG_ON(c == NULL);
         for (size_t i = 0; i < c->device_n; i++) {
             refs[(*ret_n)++] = ledger_device_ref(l, c->devices[i].uuid, c->devices[i].index);
         }
