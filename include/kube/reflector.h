@@ -1,0 +1,129 @@
+/* kube/reflector.h - keeps a consumer in step with all pods, or all nodes, of a cluster. No I/O, no
+ * clock.
+ *
+ * A driver (kube/watcher.h) asks reflector_next what to do, does it, feeds the bytes of the reply
+ * and says how it ended. The state machine:
+ *
+ *     LIST page by page --complete--> WATCH from the cursor --ends--> WATCH from the cursor ...
+ *      ^                                  |
+ *      +-- ERROR 410, unreadable data, an HTTP status that is neither 200, 401 nor 429
+ *
+ * - Every list is without resourceVersion, so it is the most recent state (design.md 8), in pages
+ *   of REFLECTOR_PAGE. A page that fails for a passing reason is asked for again, within the same
+ *   bracket; 410 in the middle starts over. After a list the watch starts at the resourceVersion of
+ *   its first page.
+ * - The cursor is the resourceVersion of the last event applied, bookmarks included (contract.md
+ *   R31).
+ * - Watches carry timeoutSeconds of 300 to 600, at random, and bookmarks. A clean end, silence and
+ *   a broken connection go on from the cursor; so do 429, 401 and a connection that could not be
+ *   made. A watch that ends within 1 s without an event counts as failed and is followed by a list.
+ * - Failures wait: 0.8 s, doubling to 30 s, plus up to 100 % at random, forgotten after 2 minutes
+ *   without failure; at least as long as a Retry-After says.
+ *
+ * Pods that are Succeeded or Failed are not asked for: completion arrives as DELETED
+ * (contract.md 5.4).
+ *
+ * Sources: client-go tools/cache/reflector.go, contract.md 5.
+ */
+#ifndef KUBE_REFLECTOR_H
+#define KUBE_REFLECTOR_H
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "kube/outcome.h"
+#include "model/node.h"
+#include "model/pod.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REFLECTOR_PAGE 500
+#define REFLECTOR_OBJECT_BYTES_MAX (32U * 1024 * 1024) /* decoded, one object at a time */
+
+enum kube_resource { KUBE_PODS, KUBE_NODES, KUBE_RESOURCE__MAX };
+
+const char *kube_resource_name(enum kube_resource resource); /* "pods" */
+
+/* One of `pod`, `node` is set. All text is valid until the callback returns. */
+struct kube_object {
+    enum kube_resource resource;
+    const struct pod *pod;
+    const struct node *node;
+    struct str raw; /* the object as JSON */
+};
+
+/* Called from within reflector_feed and reflector_done. NULL entries are skipped, except
+ * `unusable`. */
+struct reflector_handler {
+    /* A list begins: what is not seen before list_end(complete) does not exist any more. */
+    void (*list_begin)(void *ctx);
+    /* The object is like this now. In a bracket: an item of the list (the same item may come
+     * twice). */
+    void (*object)(void *ctx, const struct kube_object *o);
+    /* The object is gone, or does not match the selection any more; last known content. */
+    void (*deleted)(void *ctx, const struct kube_object *o);
+    /* An object that cannot be decoded (wrong type of a field, beyond our limits): *o has what
+     * could be salvaged (kube_salvage_pod), `why` the reason. NULL: such an object is a failure of
+     * the list or watch, so that nothing is ever missing unnoticed. */
+    void (*unusable)(void *ctx, const struct kube_object *o, bool deleted, const struct err *why);
+    /* `resource_version` as of the list; empty when not complete: the bracket is to be forgotten.
+     */
+    void (*list_end)(void *ctx, bool complete, struct str resource_version);
+    /* Everything up to here was delivered. */
+    void (*bookmark)(void *ctx, struct str resource_version);
+    /* The first complete list of this reflector, right after its list_end. */
+    void (*synced)(void *ctx);
+    void *ctx;
+};
+
+enum reflector_action { REFLECTOR_LIST, REFLECTOR_WATCH, REFLECTOR_WAIT };
+
+struct reflector_step {
+    enum reflector_action action;
+    int64_t wait_until_ns; /* REFLECTOR_WAIT */
+    const char *path;      /* LIST, WATCH: path and query, until the next call */
+    uint32_t silence_ms;   /* LIST, WATCH: give up (KUBE_SILENT) after so long without a byte */
+};
+
+/* Counters for metrics, and what a status page wants to know. */
+struct reflector_stats {
+    uint64_t list_n;        /* complete lists */
+    uint64_t list_failed_n; /* pages that failed, and lists that had to start over */
+    uint64_t watch_n;       /* watches begun */
+    uint64_t watch_failed_n;
+    uint64_t expired_n; /* 410, in whatever form */
+    uint64_t event_n;   /* ADDED, MODIFIED, DELETED applied */
+    uint64_t bookmark_n;
+    uint64_t item_n; /* list items delivered */
+    uint64_t unusable_n;
+    bool synced;
+    int64_t last_heard_ns;        /* monotonic: the last byte, or complete list; 0: never */
+    char resource_version[128];   /* the cursor */
+    char last_error[ERR_MSG_MAX]; /* empty when the last exchange went well */
+};
+
+struct reflector;
+
+/* `handler` is copied. `rng` is borrowed, used by this reflector only. */
+struct reflector *reflector_new(enum kube_resource resource,
+                                const struct reflector_handler *handler, struct rng *rng);
+void reflector_free(struct reflector *r);
+
+/* What to do now. LIST and WATCH must be followed by reflector_done before the next call. */
+void reflector_next(struct reflector *r, int64_t now_ns, struct reflector_step *ret);
+
+/* Bytes of the body of a reply with status 200. Negative: end the exchange (KUBE_ABORTED). */
+WARN_UNUSED int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes,
+                               struct err *reterr);
+
+/* How the exchange ended. KUBE_CANCELLED leaves everything as it is. */
+void reflector_done(struct reflector *r, int64_t now_ns, const struct kube_outcome *outcome);
+
+/* Asks for a fresh list as soon as the present exchange is done; the driver may end a watch for it.
+ */
+void reflector_relist(struct reflector *r);
+
+const struct reflector_stats *reflector_stats(const struct reflector *r);
+
+#endif

@@ -1,0 +1,66 @@
+/* kube/watch_decoder.h - bytes of a watch stream in, events out. No I/O.
+ *
+ * A stream is one JSON document per line, {"type":"ADDED","object":{...}}; the pieces fed here may
+ * end anywhere (contract.md 5.4). A line that lies within one piece is read in place; the rest is
+ * collected in a buffer that grows to WATCH_LINE_MAX.
+ *
+ * An event is applied only when its whole line was proved well-formed: `decode` looks at the object
+ * while the line is being read, `event` says that it stands. The first error sticks.
+ */
+#ifndef KUBE_WATCH_DECODER_H
+#define KUBE_WATCH_DECODER_H
+
+#include "base/json_read.h"
+#include "base/strbuf.h"
+
+#include <stddef.h>
+
+/* etcd holds objects of 1.5 MiB by default; more than this is no API server. */
+#define WATCH_LINE_MAX (8U * 1024 * 1024)
+
+enum watch_event_type {
+    WATCH_ADDED,
+    WATCH_MODIFIED,
+    WATCH_DELETED,
+    WATCH_BOOKMARK,
+    WATCH_ERROR,
+    WATCH_EVENT_TYPE__MAX
+};
+
+const char *watch_event_type_name(enum watch_event_type type); /* "ADDED" */
+
+struct watch_sink {
+    /* Consumes the object, exactly one value; what it decodes must not be acted on before `event`.
+     */
+    bool (*decode)(void *ctx, enum watch_event_type type, struct json_reader *r);
+    /* The line is complete and sound; `object` is its text, until return. Negative: no more events,
+     * watch_decoder_feed returns that code. */
+    int (*event)(void *ctx, enum watch_event_type type, struct str object, struct err *reterr);
+    /* Instead of `event`, for an object that `decode` refused or that is beyond the reader's limits
+     * (ERR_INVALID, ERR_LIMIT). Nothing was proved of `object`; kube_salvage_pod can look at it. */
+    int (*unusable)(void *ctx, enum watch_event_type type, struct str object, const struct err *why,
+                    struct err *reterr);
+    void *ctx;
+};
+
+struct watch_decoder {
+    struct json_reader *reader; /* borrowed */
+    struct arena *arena;        /* borrowed; reset before every line */
+    struct watch_sink sink;
+    struct strbuf line; /* the beginning of a line whose end has not come yet */
+    uint64_t event_n;   /* lines decoded since the last reset, ERROR included */
+};
+
+void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, struct arena *arena,
+                        const struct watch_sink *sink);
+void watch_decoder_fini(struct watch_decoder *d);
+void watch_decoder_reset(struct watch_decoder *d); /* for the next stream; memory is kept */
+
+/*   ERR_PARSE  not a watch event     ERR_LIMIT  a line above WATCH_LINE_MAX
+ *   or whatever a callback returned. After an error: reset before anything else. */
+WARN_UNUSED int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr);
+
+/* The stream ended: ERR_PARSE when inside a line. */
+WARN_UNUSED int watch_decoder_end(struct watch_decoder *d, struct err *reterr);
+
+#endif

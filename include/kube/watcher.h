@@ -1,0 +1,33 @@
+/* kube/watcher.h - a reflector on a thread of its own: does what kube/reflector.h says, decides
+ * nothing.
+ *
+ * The handler's callbacks run on that thread, one at a time.
+ */
+#ifndef KUBE_WATCHER_H
+#define KUBE_WATCHER_H
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "kube/reflector.h"
+#include "kube/transport.h"
+
+struct kube_watcher;
+
+/* Borrows `client`; copies `handler`. `clock` NULL: the system's. */
+WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
+                                   const struct reflector_handler *handler,
+                                   const struct clock *clock, struct kube_watcher **ret,
+                                   struct err *reterr);
+
+/* Ends the exchange in progress, joins the thread and frees. No callback runs after it returned.
+ * NULL is fine. Not from a callback. */
+void kube_watcher_stop(struct kube_watcher *w);
+
+/* Lists afresh as soon as possible (an audit), then watches on. From any thread. */
+void kube_watcher_relist(struct kube_watcher *w);
+
+/* As of the last exchange, list page or 100 ms of watching. From any thread. */
+void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret);
+
+#endif

@@ -1,0 +1,58 @@
+/* kube/reflector_internal.h - the state shared by the two halves of the reflector: reflector.c
+ * decides what comes next, reflector_feed.c turns bytes into callbacks. */
+#ifndef KUBE_REFLECTOR_INTERNAL_H
+#define KUBE_REFLECTOR_INTERNAL_H
+
+#include "kube/reflector.h"
+
+#include "backoff_internal.h"
+
+#include "base/arena.h"
+#include "base/json_read.h"
+#include "base/strbuf.h"
+#include "kube/list_decoder.h"
+#include "kube/objects.h"
+#include "kube/watch_decoder.h"
+
+#define RV_MAX sizeof(((struct reflector_stats *)0)->resource_version)
+
+enum reflector_busy { BUSY_NOT, BUSY_LISTING, BUSY_WATCHING };
+
+struct reflector {
+    enum kube_resource resource;
+    struct reflector_handler handler;
+    struct rng *rng;
+    struct reflector_stats stats; /* its resource_version is the cursor */
+
+    /* what comes next */
+    enum reflector_busy busy;
+    bool need_list;
+    bool relist_asked;
+    bool relisted_at_once; /* the last 410 was answered without waiting: the next one waits */
+    int64_t not_before_ns;
+    int64_t begun_ns; /* the present exchange */
+    struct backoff backoff;
+    struct strbuf path;
+
+    /* the list in progress */
+    bool bracket_open;
+    uint32_t page_failure_n;   /* in a row, of the page that `continue_` asks for */
+    char list_version[RV_MAX]; /* of its first page; empty: none yet */
+    struct strbuf continue_;
+
+    /* the bytes in progress */
+    struct list_decoder *list;
+    struct watch_decoder watch;
+    struct arena arena; /* of the present object */
+    struct pod pod;
+    struct node node;
+    struct kube_status status;
+    struct err refused; /* why reflector_feed failed; ERR_OK: it did not */
+    struct json_reader reader;
+};
+
+/* Callbacks of the decoders. */
+int reflector_list_item(void *ctx, struct str item, struct err *reterr);
+struct watch_sink reflector_watch_sink(struct reflector *r);
+
+#endif

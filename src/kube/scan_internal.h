@@ -1,0 +1,35 @@
+/* kube/scan_internal.h - finds where a JSON value ends, without checking it.
+ *
+ * For splitting: pieces are cut here and checked afterwards by the strict reader. Bytes may arrive
+ * in any number of calls.
+ */
+#ifndef KUBE_SCAN_INTERNAL_H
+#define KUBE_SCAN_INTERNAL_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_scan {
+    uint32_t depth; /* open brackets */
+    bool in_string;
+    bool escaped; /* the next byte follows a backslash */
+};
+
+static inline bool scan_is_blank(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* Goes on from `at` to just behind the bracket that brings the depth to `floor`; returns that
+ * place, or n with the state kept when the text ends before. */
+size_t scan_to_depth(struct json_scan *s, const char *p, size_t at, size_t n, uint32_t floor);
+
+/* The raw value of `key` in the object `text`, or STR_NULL. Keys are compared as written. */
+struct str scan_member(struct str text, struct str key);
+/* The same, without its quotes; STR_NULL when it is no string or has escapes. */
+struct str scan_member_text(struct str text, struct str key);
+
+#endif

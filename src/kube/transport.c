@@ -1,0 +1,122 @@
+/* kube/transport.c - the client: what all its calls share. */
+#include "transport_internal.h"
+
+#include "base/bug.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONNECTIONS_DEFAULT = 64 };
+
+static CURLcode curl_ready;
+
+static void init_curl(void)
+{
+    curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int context_init(struct easy_context *c, const struct credentials *creds,
+                        const struct kube_client_options *options, struct err *reterr)
+{
+    c->creds = creds;
+    c->clock = options->clock != NULL ? options->clock : clock_system();
+    c->observe = options->observe;
+    c->observe_ctx = options->observe_ctx;
+    c->user_agent =
+        strdup(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION);
+    BUG_ON(c->user_agent == NULL);
+    c->token = token_source_new(creds);
+    int rc = endpoint_init(&c->endpoint, creds, reterr);
+    if (rc == 0) {
+        rc = pem_file_init(&c->ca, creds->ca_pem, reterr);
+    }
+    if (rc == 0) {
+        rc = pem_file_init(&c->cert, creds->client_cert_pem, reterr);
+    }
+    if (rc == 0) {
+        rc = pem_file_init(&c->key, creds->client_key_pem, reterr);
+    }
+    return rc;
+}
+
+static void context_fini(struct easy_context *c)
+{
+    pem_file_fini(&c->ca);
+    pem_file_fini(&c->cert);
+    pem_file_fini(&c->key);
+    endpoint_fini(&c->endpoint);
+    token_source_free(c->token);
+    free(c->user_agent);
+}
+
+int kube_client_new(const struct credentials *creds, const struct kube_client_options *options,
+                    struct kube_client **ret, struct err *reterr)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_curl);
+    if (curl_ready != CURLE_OK) {
+        return err_set(reterr, ERR_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
+    }
+    struct kube_client *c = xcalloc(1, sizeof(*c));
+    c->context.ca.fd = c->context.cert.fd = c->context.key.fd = -1;
+    int rc = context_init(&c->context, creds, options, reterr);
+    if (rc == 0) {
+        uint32_t max =
+            options->connections_max != 0 ? options->connections_max : CONNECTIONS_DEFAULT;
+        rc = call_queue_new(&c->context, max, &c->calls, reterr);
+    }
+    if (rc != 0) {
+        kube_client_free(c);
+        return rc;
+    }
+    *ret = c;
+    return 0;
+}
+
+void kube_client_stop(struct kube_client *c)
+{
+    call_queue_stop(c->calls);
+}
+
+void kube_client_free(struct kube_client *c)
+{
+    if (c != NULL) {
+        call_queue_free(c->calls);
+        context_fini(&c->context);
+        free(c);
+    }
+}
+
+/* Bytes that would end the line they are put into. */
+static bool breaks_line(const char *text, bool blanks_too)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        unsigned char byte = (unsigned char)*p;
+        if (byte < ' ' || byte == 0x7f || (blanks_too && byte == ' ')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_request(const struct kube_request *request, struct err *reterr)
+{
+    if (request->path[0] != '/' || breaks_line(request->path, true)) {
+        return err_set(reterr, ERR_INVALID, "not a path: \"%s\"", request->path);
+    }
+    for (const char *const *h = request->headers; h != NULL && *h != NULL; h++) {
+        if (breaks_line(*h, false)) {
+            return err_set(reterr, ERR_INVALID, "control character in a header");
+        }
+    }
+    return 0;
+}
+
+int kube_client_submit(struct kube_client *c, const struct kube_request *request,
+                       kube_done_fn *done, void *ctx, struct err *reterr)
+{
+    BUG_ON(request->deadline_ms == 0);
+    int rc = check_request(request, reterr);
+    return rc != 0 ? rc : call_queue_submit(c->calls, request, done, ctx, reterr);
+}

@@ -1,0 +1,407 @@
+/* kube/transport_calls.c - the thread of the short calls.
+ *
+ * Submitters append to `incoming` under the lock and wake the thread; everything else belongs to
+ * the thread alone. At most `slot_n` calls are with libcurl, the others wait in order with their
+ * deadlines running: so a burst shares a bounded number of connections instead of opening one each.
+ */
+#include "transport_internal.h"
+
+#include "thread_internal.h"
+
+#include "base/bug.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000 };
+
+struct call {
+    struct call *next;
+    char *method, *path, *content_type; /* content_type may be NULL */
+    char **headers;                     /* ends with NULL */
+    char *body;
+    size_t body_n;
+    const char *verb, *resource;
+    size_t response_max;
+    int64_t submitted_ns, deadline_ns;
+    kube_done_fn *done;
+    void *ctx;
+};
+
+struct call_list {
+    struct call *first, **end;
+};
+
+struct slot {
+    struct exchange exchange;
+    struct call *call; /* NULL: free */
+    struct strbuf response;
+};
+
+struct call_queue {
+    const struct easy_context *context;
+    CURLM *multi;
+    pthread_t thread;
+    bool running; /* started and not joined; the owner's */
+
+    pthread_mutex_t lock; /* of the next three */
+    struct call_list incoming;
+    uint32_t in_flight;
+    bool stopping;
+
+    struct call_list waiting; /* the thread's, from here on */
+    struct slot *slots;
+    uint32_t slot_n;
+    uint32_t used_n;
+};
+
+static void list_init(struct call_list *l)
+{
+    l->first = NULL;
+    l->end = &l->first;
+}
+
+static void list_append(struct call_list *l, struct call *call)
+{
+    call->next = NULL;
+    *l->end = call;
+    l->end = &call->next;
+}
+
+static struct call *list_take(struct call_list *l)
+{
+    struct call *call = l->first;
+    if (call != NULL) {
+        l->first = call->next;
+        if (l->first == NULL) {
+            l->end = &l->first;
+        }
+    }
+    return call;
+}
+
+/* ---- calls ---- */
+
+static char *copy(const char *text)
+{
+    char *p = text != NULL ? strdup(text) : NULL;
+    BUG_ON(text != NULL && p == NULL);
+    return p;
+}
+
+static char **copy_headers(const char *const *headers)
+{
+    size_t n = 0;
+    while (headers != NULL && headers[n] != NULL) {
+        n++;
+    }
+    char **ret = xcalloc(n + 1, sizeof(*ret));
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = copy(headers[i]);
+    }
+    return ret;
+}
+
+static struct call *call_new(const struct kube_request *r, int64_t now_ns, kube_done_fn *done,
+                             void *ctx)
+{
+    struct call *call = xcalloc(1, sizeof(*call));
+    call->method = copy(r->method);
+    call->path = copy(r->path);
+    call->content_type = copy(r->content_type);
+    call->headers = copy_headers(r->headers);
+    call->body = xmalloc(r->body.n);
+    call->body_n = r->body.n;
+    if (r->body.n > 0) {
+        memcpy(call->body, r->body.p, r->body.n);
+    }
+    call->verb = r->verb;
+    call->resource = r->resource;
+    call->response_max =
+        r->response_bytes_max != 0 ? r->response_bytes_max : KUBE_RESPONSE_BYTES_MAX;
+    call->submitted_ns = now_ns;
+    call->deadline_ns = now_ns + r->deadline_ms * NS_PER_MS;
+    call->done = done;
+    call->ctx = ctx;
+    return call;
+}
+
+static void call_free(struct call *call)
+{
+    for (char **h = call->headers; *h != NULL; h++) {
+        free(*h);
+    }
+    free(call->headers);
+    free(call->method);
+    free(call->path);
+    free(call->content_type);
+    free(call->body);
+    free(call);
+}
+
+/* The one place where a call ends. */
+static void call_finish(struct call_queue *q, struct call *call, const struct kube_outcome *outcome,
+                        struct str body)
+{
+    struct kube_response response = {
+        .outcome = *outcome,
+        .body = body,
+        .duration_ns = clock_mono_ns(q->context->clock) - call->submitted_ns,
+    };
+    pthread_mutex_lock(&q->lock);
+    q->in_flight--;
+    pthread_mutex_unlock(&q->lock);
+    call->done(call->ctx, &response);
+    call_free(call);
+}
+
+static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind,
+                      const char *detail)
+{
+    struct kube_outcome outcome = {.kind = kind, .retry_after_ms = KUBE_NO_RETRY_AFTER};
+    snprintf(outcome.detail, sizeof(outcome.detail), "%.*s", (int)sizeof(outcome.detail) - 1,
+             detail);
+    if (q->context->observe != NULL) {
+        q->context->observe(q->context->observe_ctx, call->verb, call->resource, 0,
+                            clock_mono_ns(q->context->clock) - call->submitted_ns);
+    }
+    call_finish(q, call, &outcome, STR_NULL);
+}
+
+/* ---- slots ---- */
+
+static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
+{
+    struct slot *slot = ctx;
+    strbuf_add(&slot->response, p, size * n);
+    return slot->response.overflowed ? 0 : size * n;
+}
+
+static struct slot *free_slot(struct call_queue *q)
+{
+    for (uint32_t i = 0; i < q->slot_n; i++) {
+        if (q->slots[i].call == NULL) {
+            return &q->slots[i];
+        }
+    }
+    BUG("no free slot");
+}
+
+static void slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
+{
+    struct slot *slot = free_slot(q);
+    struct exchange *x = &slot->exchange;
+    const struct exchange_request request = {
+        .method = call->method,
+        .path = call->path,
+        .body = {call->body, call->body_n},
+        .content_type = call->content_type,
+        .headers = (const char *const *)call->headers,
+    };
+    struct err err;
+    if (x->easy == NULL) {
+        x->easy = curl_easy_init();
+        BUG_ON(x->easy == NULL);
+    }
+    if (exchange_begin(x, q->context, &request, &err) != 0) {
+        exchange_abandon(x);
+        call_fail(q, call, KUBE_NOT_SENT, err.msg);
+        return;
+    }
+    long left_ms = (long)((call->deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
+    strbuf_init(&slot->response, call->response_max);
+    slot->call = call;
+    q->used_n++;
+    EASY_SET(x->easy, CURLOPT_TIMEOUT_MS, left_ms);
+    EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, left_ms < CONNECT_MS ? left_ms : CONNECT_MS);
+    EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
+    EASY_SET(x->easy, CURLOPT_WRITEDATA, slot);
+    EASY_SET(x->easy, CURLOPT_PRIVATE, slot);
+    BUG_ON(curl_multi_add_handle(q->multi, x->easy) != CURLM_OK);
+}
+
+static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_outcome *outcome)
+{
+    struct call *call = slot->call;
+    struct strbuf response = slot->response;
+    BUG_ON(curl_multi_remove_handle(q->multi, slot->exchange.easy) != CURLM_OK);
+    exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
+    slot->call = NULL;
+    q->used_n--;
+    call_finish(q, call, outcome, strbuf_view(&response));
+    strbuf_fini(&response);
+}
+
+static void take_results(struct call_queue *q)
+{
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(q->multi, &left)) != NULL) {
+        struct slot *slot;
+        struct kube_outcome outcome;
+        EASY_GET(message->easy_handle, CURLINFO_PRIVATE, (char **)&slot);
+        exchange_outcome(&slot->exchange, message->data.result, &outcome);
+        if (slot->response.overflowed) {
+            outcome.kind = KUBE_TOO_LARGE;
+        } else if (outcome.kind == KUBE_ANSWERED && outcome.http_status >= 400) {
+            outcome_describe(&outcome, strbuf_view(&slot->response));
+        }
+        slot_end(q, slot, &outcome);
+    }
+}
+
+/* ---- the thread ---- */
+
+/* Returns whether to stop. */
+static bool take_incoming(struct call_queue *q)
+{
+    struct call *call;
+    pthread_mutex_lock(&q->lock);
+    while ((call = list_take(&q->incoming)) != NULL) {
+        list_append(&q->waiting, call);
+    }
+    bool stopping = q->stopping;
+    pthread_mutex_unlock(&q->lock);
+    return stopping;
+}
+
+/* Begins what there is room for, ends what waited too long; the next deadline among the waiting. */
+static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
+{
+    struct call_list all = q->waiting;
+    int64_t next_ns = INT64_MAX;
+    struct call *call;
+    if (all.first == NULL) {
+        all.end = &all.first;
+    }
+    list_init(&q->waiting);
+    while ((call = list_take(&all)) != NULL) {
+        if (call->deadline_ns <= now_ns) {
+            call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
+        } else if (q->used_n < q->slot_n) {
+            slot_begin(q, call, now_ns);
+        } else {
+            next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
+            list_append(&q->waiting, call);
+        }
+    }
+    return next_ns;
+}
+
+static void cancel_all(struct call_queue *q)
+{
+    struct call *call;
+    for (uint32_t i = 0; i < q->slot_n; i++) {
+        struct slot *slot = &q->slots[i];
+        if (slot->call != NULL) {
+            struct kube_outcome outcome;
+            exchange_outcome(&slot->exchange, CURLE_ABORTED_BY_CALLBACK, &outcome);
+            outcome.kind = KUBE_CANCELLED;
+            slot_end(q, slot, &outcome);
+        }
+    }
+    while ((call = list_take(&q->waiting)) != NULL) {
+        call_fail(q, call, KUBE_CANCELLED, "stopping");
+    }
+}
+
+static void *run(void *ctx)
+{
+    struct call_queue *q = ctx;
+    while (!take_incoming(q)) {
+        int64_t now_ns = clock_mono_ns(q->context->clock);
+        int64_t next_ns = serve_waiting(q, now_ns);
+        int active, wait_ms = IDLE_POLL_MS;
+        BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
+        take_results(q);
+        if (q->waiting.first != NULL && q->used_n < q->slot_n) {
+            continue; /* a result made room */
+        }
+        if (next_ns - now_ns < IDLE_POLL_MS * NS_PER_MS) {
+            wait_ms = (int)((next_ns - now_ns) / NS_PER_MS) + 1;
+        }
+        BUG_ON(curl_multi_poll(q->multi, NULL, 0, wait_ms, NULL) != CURLM_OK);
+    }
+    cancel_all(q);
+    return NULL;
+}
+
+/* ---- the owner's side ---- */
+
+int call_queue_new(const struct easy_context *context, uint32_t connections_max,
+                   struct call_queue **ret, struct err *reterr)
+{
+    struct call_queue *q = xcalloc(1, sizeof(*q));
+    q->context = context;
+    q->slots = xcalloc(connections_max, sizeof(*q->slots));
+    q->slot_n = connections_max;
+    list_init(&q->incoming);
+    list_init(&q->waiting);
+    BUG_ON(pthread_mutex_init(&q->lock, NULL) != 0);
+    q->multi = curl_multi_init();
+    BUG_ON(q->multi == NULL);
+    curl_multi_setopt(q->multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
+    int rc = thread_start(&q->thread, "kube-calls", run, q, reterr);
+    if (rc != 0) {
+        call_queue_free(q);
+        return rc;
+    }
+    q->running = true;
+    *ret = q;
+    return 0;
+}
+
+void call_queue_stop(struct call_queue *q)
+{
+    if (!q->running) {
+        return;
+    }
+    pthread_mutex_lock(&q->lock);
+    q->stopping = true;
+    pthread_mutex_unlock(&q->lock);
+    curl_multi_wakeup(q->multi);
+    BUG_ON(pthread_join(q->thread, NULL) != 0);
+    q->running = false;
+}
+
+void call_queue_free(struct call_queue *q)
+{
+    if (q == NULL) {
+        return;
+    }
+    call_queue_stop(q);
+    for (uint32_t i = 0; i < q->slot_n; i++) {
+        if (q->slots[i].exchange.easy != NULL) {
+            curl_easy_cleanup(q->slots[i].exchange.easy);
+        }
+    }
+    curl_multi_cleanup(q->multi);
+    pthread_mutex_destroy(&q->lock);
+    free(q->slots);
+    free(q);
+}
+
+int call_queue_submit(struct call_queue *q, const struct kube_request *request, kube_done_fn *done,
+                      void *ctx, struct err *reterr)
+{
+    struct call *call = call_new(request, clock_mono_ns(q->context->clock), done, ctx);
+    pthread_mutex_lock(&q->lock);
+    bool stopping = q->stopping;
+    bool full = q->in_flight == KUBE_IN_FLIGHT_MAX;
+    if (!stopping && !full) {
+        list_append(&q->incoming, call);
+        q->in_flight++;
+    }
+    pthread_mutex_unlock(&q->lock);
+    if (!stopping && !full) {
+        curl_multi_wakeup(q->multi);
+        return 0;
+    }
+    call_free(call);
+    return stopping ? err_set(reterr, ERR_CANCELLED, "the API client is stopping")
+                    : err_set(reterr, ERR_UNAVAILABLE, "%d calls to the API server are in flight",
+                              KUBE_IN_FLIGHT_MAX);
+}

@@ -1,0 +1,254 @@
+/* kube/transport_exchange.c - a curl handle for one exchange, and the meaning of its end. */
+#include "transport_internal.h"
+
+#include "scan_internal.h"
+
+#include "base/bug.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    KEEPALIVE_IDLE_S = 30,
+    KEEPALIVE_INTERVAL_S = 10,
+    KEEPALIVE_PROBES = 3,
+    USER_TIMEOUT_MS = 60 * 1000, /* unacknowledged data: as long as the probes take */
+    CONNECTION_LIFE_S = 600,     /* so that load spreads again after servers were replaced */
+    RETRY_AFTER_MAX_S = 3600,
+    URL_BYTES_MAX = 256 * 1024,
+};
+
+/* Without this a connection whose other end vanished looks alive for a quarter of an hour. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+    };
+    (void)ctx;
+    (void)purpose;
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        int value = options[i].value;
+        if (setsockopt(fd, options[i].level, options[i].name, &value, sizeof(value)) != 0) {
+            return CURL_SOCKOPT_ERROR;
+        }
+    }
+    return CURL_SOCKOPT_OK;
+}
+
+static void add_header(struct exchange *x, const char *line)
+{
+    struct curl_slist *more = curl_slist_append(x->headers, line);
+    BUG_ON(more == NULL);
+    x->headers = more;
+}
+
+static int add_token(struct exchange *x, const struct easy_context *c, struct err *reterr)
+{
+    static const char start[] = "Authorization: Bearer ";
+    struct strbuf line;
+    strbuf_init(&line, sizeof(start) + TOKEN_BYTES_MAX);
+    strbuf_add_cstr(&line, start);
+    int rc = token_source_get(c->token, x->begun_ns, &line, &x->token_generation, reterr);
+    if (rc == 0 && x->token_generation != 0) {
+        add_header(x, line.p);
+    }
+    if (line.cap > 0) {
+        explicit_bzero(line.p, line.cap);
+    }
+    strbuf_fini(&line);
+    return rc;
+}
+
+static void set_identity(CURL *e, const struct easy_context *c)
+{
+    const struct credentials *creds = c->creds;
+    EASY_SET(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    EASY_SET(e, CURLOPT_SSL_VERIFYPEER, creds->insecure_skip_tls_verify ? 0L : 1L);
+    EASY_SET(e, CURLOPT_SSL_VERIFYHOST, creds->insecure_skip_tls_verify ? 0L : 2L);
+    if (c->ca.fd >= 0) {
+        EASY_SET(e, CURLOPT_CAINFO, c->ca.path);
+        EASY_SET(e, CURLOPT_CAPATH, (char *)NULL);
+    }
+    if (c->cert.fd >= 0) {
+        EASY_SET(e, CURLOPT_SSLCERT, c->cert.path);
+        EASY_SET(e, CURLOPT_SSLKEY, c->key.path);
+    }
+    if (creds->username != NULL) {
+        EASY_SET(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        EASY_SET(e, CURLOPT_USERNAME, creds->username);
+        EASY_SET(e, CURLOPT_PASSWORD, creds->password != NULL ? creds->password : "");
+    }
+}
+
+static void set_manners(CURL *e, const struct easy_context *c)
+{
+    EASY_SET(e, CURLOPT_NOSIGNAL, 1L);
+    EASY_SET(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    EASY_SET(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    EASY_SET(e, CURLOPT_FOLLOWLOCATION, 0L);
+    EASY_SET(e, CURLOPT_PROXY, "");
+    EASY_SET(e, CURLOPT_NOPROXY, "*");
+    EASY_SET(e, CURLOPT_PATH_AS_IS, 1L);
+    EASY_SET(e, CURLOPT_USERAGENT, c->user_agent);
+    EASY_SET(e, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    EASY_SET(e, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFE_S);
+    if (c->endpoint.connect_to != NULL) {
+        EASY_SET(e, CURLOPT_CONNECT_TO, c->endpoint.connect_to);
+    }
+}
+
+static void set_body(struct exchange *x, const struct exchange_request *request)
+{
+    CURL *e = x->easy;
+    bool is_get = strcmp(request->method, "GET") == 0;
+    if (request->body.n > 0) {
+        EASY_SET(e, CURLOPT_POSTFIELDS, request->body.p);
+        EASY_SET(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.n);
+        char line[128];
+        snprintf(line, sizeof(line), "Content-Type: %s",
+                 request->content_type != NULL ? request->content_type : "application/json");
+        add_header(x, line);
+        add_header(x, "Expect:"); /* a round trip that buys nothing from an API server */
+    } else if (strcmp(request->method, "POST") == 0) {
+        EASY_SET(e, CURLOPT_POSTFIELDS, "");
+    }
+    if (!is_get && strcmp(request->method, "POST") != 0) {
+        EASY_SET(e, CURLOPT_CUSTOMREQUEST, request->method);
+    }
+}
+
+static int set_url(struct exchange *x, const struct easy_context *c, const char *path,
+                   struct err *reterr)
+{
+    struct strbuf url;
+    strbuf_init(&url, URL_BYTES_MAX);
+    strbuf_add_cstr(&url, c->endpoint.base);
+    strbuf_add_cstr(&url, path);
+    bool ok = !url.overflowed && curl_easy_setopt(x->easy, CURLOPT_URL, url.p) == CURLE_OK;
+    strbuf_fini(&url);
+    return ok ? 0 : err_set(reterr, ERR_INVALID, "the URL is too long");
+}
+
+int exchange_begin(struct exchange *x, const struct easy_context *c,
+                   const struct exchange_request *request, struct err *reterr)
+{
+    x->headers = NULL;
+    x->error[0] = '\0';
+    x->token_generation = 0;
+    x->begun_ns = clock_mono_ns(c->clock);
+    curl_easy_reset(x->easy); /* connections stay */
+    set_manners(x->easy, c);
+    set_identity(x->easy, c);
+    EASY_SET(x->easy, CURLOPT_ERRORBUFFER, x->error);
+    add_header(x, "Accept: application/json");
+    if (c->endpoint.host_header != NULL) {
+        add_header(x, c->endpoint.host_header);
+    }
+    for (const char *const *h = request->headers; h != NULL && *h != NULL; h++) {
+        add_header(x, *h);
+    }
+    set_body(x, request);
+    int rc = set_url(x, c, request->path, reterr);
+    if (rc == 0) {
+        rc = add_token(x, c, reterr);
+    }
+    EASY_SET(x->easy, CURLOPT_HTTPHEADER, x->headers);
+    return rc;
+}
+
+/* ---- the end ---- */
+
+/* Seconds; the other form, a date, is not used by Kubernetes. */
+static int64_t retry_after_ms(CURL *easy)
+{
+    struct curl_header *h;
+    uint64_t seconds;
+    if (curl_easy_header(easy, "Retry-After", 0, CURLH_HEADER, -1, &h) != CURLHE_OK ||
+        !str_to_u64(str_trim(str_of(h->value)), UINT32_MAX, &seconds)) {
+        return KUBE_NO_RETRY_AFTER;
+    }
+    return (int64_t)(seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
+}
+
+static bool request_left(CURL *easy)
+{
+    long bytes = 0;
+    EASY_GET(easy, CURLINFO_REQUEST_SIZE, &bytes);
+    return bytes > 0;
+}
+
+static enum kube_outcome_kind kind_of(CURLcode code, int http_status, bool sent)
+{
+    if (code == CURLE_OK) {
+        return http_status >= 200 ? KUBE_ANSWERED : KUBE_LOST;
+    }
+    if (!sent) {
+        return KUBE_NOT_SENT;
+    }
+    return code == CURLE_OPERATION_TIMEDOUT ? KUBE_TIMED_OUT : KUBE_LOST;
+}
+
+void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outcome *ret)
+{
+    long status = 0;
+    bool sent = request_left(x->easy);
+    EASY_GET(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    *ret = (struct kube_outcome){
+        .kind = kind_of(code, (int)status, sent),
+        .maybe_sent = sent,
+        .http_status = (int)status,
+        .retry_after_ms = retry_after_ms(x->easy),
+    };
+    if (code != CURLE_OK) {
+        snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1,
+                 x->error[0] != '\0' ? x->error : curl_easy_strerror(code));
+    }
+}
+
+void exchange_abandon(struct exchange *x)
+{
+    EASY_SET(x->easy, CURLOPT_HTTPHEADER, (struct curl_slist *)NULL);
+    EASY_SET(x->easy, CURLOPT_ERRORBUFFER, (char *)NULL);
+    curl_slist_free_all(x->headers);
+    x->headers = NULL;
+}
+
+int64_t exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
+                     const char *resource, const struct kube_outcome *o)
+{
+    int64_t duration_ns = clock_mono_ns(c->clock) - x->begun_ns;
+    if (o->kind == KUBE_ANSWERED && o->http_status == 401) {
+        token_source_reject(c->token, x->token_generation);
+    }
+    if (c->observe != NULL) {
+        c->observe(c->observe_ctx, verb, resource, o->http_status, duration_ns);
+    }
+    exchange_abandon(x);
+    return duration_ns;
+}
+
+void outcome_describe(struct kube_outcome *o, struct str body)
+{
+    /* for people only, so the escapes are dropped instead of decoded */
+    struct str raw = scan_member(body, STR("message"));
+    size_t n = 0;
+    if (raw.n == 0 || raw.p[0] != '"') {
+        return;
+    }
+    for (size_t i = 1; i + 1 < raw.n && n + 1 < sizeof(o->detail); i++) {
+        unsigned char byte = (unsigned char)raw.p[i];
+        if (byte >= ' ' && byte < 0x7f && byte != '\\') {
+            o->detail[n++] = (char)byte;
+        }
+    }
+    o->detail[n] = '\0';
+}

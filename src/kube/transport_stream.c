@@ -1,0 +1,143 @@
+/* kube/transport_stream.c - one long reply, on the thread of whoever wants it. */
+#include "transport_internal.h"
+
+#include "base/bug.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+enum { CONNECT_MS = 10 * 1000, ERROR_BODY_MAX = 16 * 1024 };
+
+struct kube_stream {
+    const struct easy_context *context;
+    CURLM *multi;
+    struct exchange exchange;
+    bool interrupted; /* atomic: any thread sets it */
+
+    /* the present run */
+    kube_bytes_fn *bytes;
+    void *ctx;
+    bool refused;             /* `bytes` returned negative */
+    int64_t heard_ns;         /* last byte of the body */
+    struct strbuf error_body; /* of a reply that is not 200; its beginning */
+};
+
+int kube_stream_new(struct kube_client *c, struct kube_stream **ret, struct err *reterr)
+{
+    struct kube_stream *s = xcalloc(1, sizeof(*s));
+    s->context = &c->context;
+    s->multi = curl_multi_init();
+    s->exchange.easy = curl_easy_init();
+    strbuf_init(&s->error_body, ERROR_BODY_MAX);
+    if (s->multi == NULL || s->exchange.easy == NULL) {
+        kube_stream_free(s);
+        return err_set(reterr, ERR_INTERNAL, "libcurl has no memory for a stream");
+    }
+    *ret = s;
+    return 0;
+}
+
+void kube_stream_free(struct kube_stream *s)
+{
+    if (s != NULL) {
+        curl_easy_cleanup(s->exchange.easy);
+        curl_multi_cleanup(s->multi);
+        strbuf_fini(&s->error_body);
+        free(s);
+    }
+}
+
+void kube_stream_interrupt(struct kube_stream *s)
+{
+    __atomic_store_n(&s->interrupted, true, __ATOMIC_RELEASE);
+    curl_multi_wakeup(s->multi);
+}
+
+static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
+{
+    struct kube_stream *s = ctx;
+    struct str bytes = {p, size * n};
+    long status = 0;
+    struct err ignored; /* the receiver keeps its own account */
+    s->heard_ns = clock_mono_ns(s->context->clock);
+    EASY_GET(s->exchange.easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200) {
+        size_t room = ERROR_BODY_MAX - s->error_body.n;
+        strbuf_add(&s->error_body, p, bytes.n < room ? bytes.n : room);
+        return bytes.n;
+    }
+    /* a stopping process must not work through what is left in the socket */
+    if (__atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE)) {
+        return 0;
+    }
+    s->refused = s->bytes(s->ctx, bytes, &ignored) < 0;
+    return s->refused ? 0 : bytes.n;
+}
+
+/* Whether the transfer is over; then *ret is what libcurl says. */
+static bool is_over(struct kube_stream *s, CURLcode *ret)
+{
+    int active, left;
+    BUG_ON(curl_multi_perform(s->multi, &active) != CURLM_OK);
+    const CURLMsg *message = curl_multi_info_read(s->multi, &left);
+    if (message != NULL) {
+        *ret = message->data.result;
+    }
+    return message != NULL;
+}
+
+static void transfer(struct kube_stream *s, uint32_t silence_ms, struct kube_outcome *ret)
+{
+    CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    bool silent = false, interrupted = false;
+    while (!is_over(s, &code)) {
+        int64_t quiet_ms = (clock_mono_ns(s->context->clock) - s->heard_ns) / NS_PER_MS;
+        interrupted = __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE);
+        silent = quiet_ms >= silence_ms;
+        if (silent || interrupted) {
+            break;
+        }
+        BUG_ON(curl_multi_poll(s->multi, NULL, 0, (int)(silence_ms - quiet_ms), NULL) != CURLM_OK);
+    }
+    exchange_outcome(&s->exchange, code, ret);
+    if (s->refused) {
+        ret->kind = KUBE_ABORTED;
+    } else if (interrupted ||
+               (code == CURLE_WRITE_ERROR && __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE))) {
+        ret->kind = KUBE_CANCELLED;
+    } else if (silent) {
+        ret->kind = KUBE_SILENT;
+        snprintf(ret->detail, sizeof(ret->detail), "no byte for %u ms", silence_ms);
+    } else if (ret->kind == KUBE_ANSWERED && ret->http_status != 200) {
+        outcome_describe(ret, strbuf_view(&s->error_body));
+    }
+}
+
+void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
+                     kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
+{
+    struct exchange *x = &s->exchange;
+    const struct exchange_request get = {.method = "GET", .path = request->path};
+    struct err err;
+    s->bytes = bytes;
+    s->ctx = ctx;
+    s->refused = false;
+    strbuf_reset(&s->error_body);
+    if (exchange_begin(x, s->context, &get, &err) != 0) {
+        exchange_abandon(x);
+        *ret = (struct kube_outcome){.kind = KUBE_NOT_SENT, .retry_after_ms = KUBE_NO_RETRY_AFTER};
+        snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1, err.msg);
+    } else {
+        s->heard_ns = x->begun_ns;
+        EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+        EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
+        EASY_SET(x->easy, CURLOPT_WRITEDATA, s);
+        BUG_ON(curl_multi_add_handle(s->multi, x->easy) != CURLM_OK);
+        transfer(s, request->silence_ms, ret);
+        BUG_ON(curl_multi_remove_handle(s->multi, x->easy) != CURLM_OK);
+        exchange_end(x, s->context, request->verb, request->resource, ret);
+    }
+    __atomic_store_n(&s->interrupted, false, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,184 @@
+#include "kube/watcher.h"
+
+#include "thread_internal.h"
+
+#include "base/bug.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NS_PER_S INT64_C(1000000000)
+#define STATS_EVERY_NS (NS_PER_S / 10)
+
+struct kube_watcher {
+    const struct clock *clock;
+    struct reflector *reflector;
+    struct kube_stream *stream;
+    enum kube_resource resource;
+    struct rng rng;
+    pthread_t thread;
+    int64_t published_ns; /* the thread's */
+
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    bool stopping;
+    bool relist;
+    struct reflector_stats stats;
+};
+
+static void publish(struct kube_watcher *w, int64_t now_ns)
+{
+    w->published_ns = now_ns;
+    pthread_mutex_lock(&w->lock);
+    w->stats = *reflector_stats(w->reflector);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
+{
+    struct kube_watcher *w = ctx;
+    int64_t now_ns = clock_mono_ns(w->clock);
+    int rc = reflector_feed(w->reflector, now_ns, bytes, reterr);
+    if (now_ns - w->published_ns >= STATS_EVERY_NS) {
+        publish(w, now_ns);
+    }
+    return rc;
+}
+
+static struct timespec in_ns(int64_t ns)
+{
+    struct timespec t;
+    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &t) != 0);
+    int64_t sum = t.tv_nsec + ns % NS_PER_S;
+    t.tv_sec += (time_t)(ns / NS_PER_S + sum / NS_PER_S);
+    t.tv_nsec = (long)(sum % NS_PER_S);
+    return t;
+}
+
+static void wait_ns(struct kube_watcher *w, int64_t ns)
+{
+    struct timespec until = in_ns(ns > 0 ? ns : 0);
+    pthread_mutex_lock(&w->lock);
+    int rc = 0;
+    while (!w->stopping && rc == 0) {
+        rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Passes what other threads want on to the reflector; returns whether to go on. */
+static bool take_wishes(struct kube_watcher *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool stopping = w->stopping;
+    if (w->relist) {
+        w->relist = false;
+        reflector_relist(w->reflector);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return !stopping;
+}
+
+static void *run(void *ctx)
+{
+    struct kube_watcher *w = ctx;
+    while (take_wishes(w)) {
+        struct reflector_step step;
+        int64_t now_ns = clock_mono_ns(w->clock);
+        reflector_next(w->reflector, now_ns, &step);
+        if (step.action == REFLECTOR_WAIT) {
+            wait_ns(w, step.wait_until_ns - now_ns);
+            continue;
+        }
+        const struct kube_stream_request request = {
+            .path = step.path,
+            .silence_ms = step.silence_ms,
+            .verb = step.action == REFLECTOR_LIST ? "list" : "watch",
+            .resource = kube_resource_name(w->resource),
+        };
+        struct kube_outcome outcome;
+        kube_stream_run(w->stream, &request, on_bytes, w, &outcome);
+        now_ns = clock_mono_ns(w->clock);
+        reflector_done(w->reflector, now_ns, &outcome);
+        publish(w, now_ns);
+    }
+    return NULL;
+}
+
+static void watcher_free(struct kube_watcher *w)
+{
+    reflector_free(w->reflector);
+    kube_stream_free(w->stream);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+static struct kube_watcher *watcher_new(enum kube_resource resource, const struct clock *clock)
+{
+    pthread_condattr_t attr;
+    struct kube_watcher *w = xcalloc(1, sizeof(*w));
+    w->resource = resource;
+    w->clock = clock != NULL ? clock : clock_system();
+    BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
+    BUG_ON(pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
+    BUG_ON(pthread_cond_init(&w->changed, &attr) != 0);
+    pthread_condattr_destroy(&attr);
+    return w;
+}
+
+int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
+                       const struct reflector_handler *handler, const struct clock *clock,
+                       struct kube_watcher **ret, struct err *reterr)
+{
+    struct kube_watcher *w = watcher_new(resource, clock);
+    uint64_t seed;
+    int rc = rng_os_bytes(&seed, sizeof(seed), reterr);
+    if (rc == 0) {
+        rng_init(&w->rng, seed);
+        w->reflector = reflector_new(resource, handler, &w->rng);
+        rc = kube_stream_new(client, &w->stream, reterr);
+    }
+    if (rc == 0) {
+        rc = thread_start(&w->thread, resource == KUBE_PODS ? "kube-pods" : "kube-nodes", run, w,
+                          reterr);
+    }
+    if (rc != 0) {
+        watcher_free(w);
+        return rc;
+    }
+    *ret = w;
+    return 0;
+}
+
+static void wish(struct kube_watcher *w, bool *what)
+{
+    pthread_mutex_lock(&w->lock);
+    *what = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    kube_stream_interrupt(w->stream);
+}
+
+void kube_watcher_stop(struct kube_watcher *w)
+{
+    if (w != NULL) {
+        wish(w, &w->stopping);
+        BUG_ON(pthread_join(w->thread, NULL) != 0);
+        watcher_free(w);
+    }
+}
+
+void kube_watcher_relist(struct kube_watcher *w)
+{
+    wish(w, &w->relist);
+}
+
+void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret)
+{
+    pthread_mutex_lock(&w->lock);
+    *ret = w->stats;
+    pthread_mutex_unlock(&w->lock);
+}

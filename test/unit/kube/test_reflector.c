@@ -1,0 +1,632 @@
+#include "kube/reflector.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+#include "base/strbuf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+/* A script is what the driver sees and does; `told` is what the consumer was told since the last
+ * look. */
+enum step_kind {
+    END,
+    LIST,       /* next says: list, and the path has `text` */
+    WATCH,      /* next says: watch, and the path has `text` */
+    WAIT,       /* next says: wait between a and b ms; then time passes */
+    FEED,       /* bytes, accepted */
+    FEED_FAILS, /* bytes, refused with code a */
+    DONE,       /* reply complete, HTTP status a, Retry-After b ms if b > 0 */
+    BREAKS,     /* the exchange ends as outcome kind a */
+    PASS,       /* a ms pass */
+    TOLD,
+    RELIST, /* somebody asks for a fresh list */
+};
+
+struct step {
+    enum step_kind kind;
+    const char *text;
+    int64_t a, b;
+};
+
+struct fixture {
+    struct reflector *reflector;
+    struct rng rng;
+    struct strbuf told;
+    int64_t now_ns;
+};
+
+static void tell_object(struct fixture *f, const char *what, const struct kube_object *o)
+{
+    struct str name = o->pod != NULL ? o->pod->name : o->node->name;
+    struct str version = o->pod != NULL ? o->pod->resource_version : o->node->resource_version;
+    strbuf_addf(&f->told, "%s%s %.*s@%.*s", f->told.n > 0 ? "; " : "", what, STR_ARG(name),
+                STR_ARG(version));
+}
+
+static void on_list_begin(void *ctx)
+{
+    struct fixture *f = ctx;
+    strbuf_addf(&f->told, "%sbegin", f->told.n > 0 ? "; " : "");
+}
+
+static void on_object(void *ctx, const struct kube_object *o)
+{
+    tell_object(ctx, "object", o);
+}
+
+static void on_deleted(void *ctx, const struct kube_object *o)
+{
+    tell_object(ctx, "deleted", o);
+}
+
+static void on_unusable(void *ctx, const struct kube_object *o, bool deleted, const struct err *why)
+{
+    (void)why;
+    tell_object(ctx, deleted ? "unusable deleted" : "unusable", o);
+}
+
+static void on_list_end(void *ctx, bool complete, struct str version)
+{
+    struct fixture *f = ctx;
+    strbuf_addf(&f->told, "%s%s %.*s", f->told.n > 0 ? "; " : "", complete ? "complete" : "forget",
+                STR_ARG(version));
+}
+
+static void on_bookmark(void *ctx, struct str version)
+{
+    struct fixture *f = ctx;
+    strbuf_addf(&f->told, "%sbookmark %.*s", f->told.n > 0 ? "; " : "", STR_ARG(version));
+}
+
+static void on_synced(void *ctx)
+{
+    struct fixture *f = ctx;
+    strbuf_add_cstr(&f->told, "; synced");
+}
+
+static const struct reflector_handler handler = {
+    .list_begin = on_list_begin,
+    .object = on_object,
+    .deleted = on_deleted,
+    .unusable = on_unusable,
+    .list_end = on_list_end,
+    .bookmark = on_bookmark,
+    .synced = on_synced,
+};
+
+static void begin(struct fixture *f, enum kube_resource resource, bool with_unusable)
+{
+    struct reflector_handler h = handler;
+    h.ctx = f;
+    if (!with_unusable) {
+        h.unusable = NULL;
+    }
+    rng_init(&f->rng, 7);
+    strbuf_init(&f->told, 64 * 1024);
+    f->now_ns = 1000 * NS_PER_MS;
+    f->reflector = reflector_new(resource, &h, &f->rng);
+}
+
+static void finish(struct fixture *f)
+{
+    reflector_free(f->reflector);
+    strbuf_fini(&f->told);
+}
+
+static void expect_exchange(struct fixture *f, const char *name, size_t at, const struct step *s)
+{
+    struct reflector_step next;
+    enum reflector_action wanted = s->kind == LIST ? REFLECTOR_LIST : REFLECTOR_WATCH;
+    reflector_next(f->reflector, f->now_ns, &next);
+    if (next.action != wanted || strstr(next.path, s->text) == NULL) {
+        fail_msg("%s, step %zu: action %d, path %s, expected %s", name, at, next.action,
+                 next.path != NULL ? next.path : "", s->text);
+    }
+    if (wanted == REFLECTOR_LIST && strstr(next.path, "resourceVersion") != NULL) {
+        fail_msg("%s, step %zu: a list with resourceVersion: %s", name, at, next.path);
+    }
+}
+
+static void expect_wait(struct fixture *f, const char *name, size_t at, const struct step *s)
+{
+    struct reflector_step next;
+    reflector_next(f->reflector, f->now_ns, &next);
+    int64_t ms = (next.wait_until_ns - f->now_ns) / NS_PER_MS;
+    if (next.action != REFLECTOR_WAIT || ms < s->a || ms > s->b) {
+        fail_msg("%s, step %zu: action %d, wait of %lld ms", name, at, next.action, (long long)ms);
+    }
+    f->now_ns = next.wait_until_ns;
+}
+
+static void done(struct fixture *f, enum kube_outcome_kind kind, int status, int64_t retry_after_ms)
+{
+    struct kube_outcome o = {
+        .kind = kind,
+        .http_status = status,
+        .retry_after_ms = retry_after_ms > 0 ? retry_after_ms : KUBE_NO_RETRY_AFTER,
+        .detail = "as scripted",
+    };
+    reflector_done(f->reflector, f->now_ns, &o);
+}
+
+static void expect_feed(struct fixture *f, const char *name, size_t at, const struct step *s)
+{
+    struct err err = {.code = ERR_OK};
+    int rc = reflector_feed(f->reflector, f->now_ns, str_of(s->text), &err);
+    if (rc != (s->kind == FEED ? 0 : -(int)s->a)) {
+        fail_msg("%s, step %zu: feed gave %d %s", name, at, rc, err.msg);
+    }
+}
+
+static void play(struct fixture *f, const char *name, const struct step *steps)
+{
+    for (size_t at = 0; steps[at].kind != END; at++) {
+        const struct step *s = &steps[at];
+        switch (s->kind) {
+        case LIST:
+        case WATCH:
+            expect_exchange(f, name, at, s);
+            break;
+        case WAIT:
+            expect_wait(f, name, at, s);
+            break;
+        case FEED:
+        case FEED_FAILS:
+            expect_feed(f, name, at, s);
+            break;
+        case DONE:
+            done(f, KUBE_ANSWERED, (int)s->a, s->b);
+            break;
+        case BREAKS:
+            done(f, (enum kube_outcome_kind)s->a, 0, 0);
+            break;
+        case PASS:
+            f->now_ns += s->a * NS_PER_MS;
+            break;
+        case RELIST:
+            reflector_relist(f->reflector);
+            break;
+        case TOLD:
+            if (strcmp(f->told.p, s->text) != 0) {
+                fail_msg("%s, step %zu: told \"%s\", expected \"%s\"", name, at, f->told.p,
+                         s->text);
+            }
+            strbuf_reset(&f->told);
+            break;
+        case END:
+            break;
+        }
+    }
+}
+
+#define OBJECT(name, version)                                                                      \
+    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+#define PAGE(version, token, items)                                                                \
+    "{\"metadata\":{\"resourceVersion\":\"" version "\",\"continue\":\"" token                     \
+    "\"},\"items\":[" items "]}"
+#define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}\n"
+#define BOOKMARK(version)                                                                          \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"       \
+    "\"" version "\"},\"spec\":{\"containers\":null},\"status\":{}}}\n"
+#define ERROR_EVENT(code, reason)                                                                  \
+    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason   \
+    "\"}}\n"
+
+/* the common start: one page, then a watch from its version */
+#define SYNCED                                                                                     \
+    {LIST,                                                                                         \
+     "/api/v1/"                                                                                    \
+     "pods?limit=500&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",        \
+     0, 0},                                                                                        \
+        {FEED, PAGE("10", "", OBJECT("a", "3")), 0, 0}, {DONE, NULL, 200, 0},                      \
+        {TOLD, "begin; object a@3; complete 10; synced", 0, 0},                                    \
+    {                                                                                              \
+        WATCH, "resourceVersion=10", 0, 0                                                          \
+    }
+
+#define FIRST_WAIT                                                                                 \
+    {                                                                                              \
+        WAIT, NULL, 800, 1600                                                                      \
+    }
+#define SECOND_WAIT                                                                                \
+    {                                                                                              \
+        WAIT, NULL, 1600, 3200                                                                     \
+    }
+
+static const struct {
+    const char *name;
+    struct step steps[28];
+} scripts[] = {
+    {"list in pages, watch from the first page's version",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "t/1", OBJECT("a", "3") "," OBJECT("b", "4")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {LIST, "&continue=t%2F1", 0, 0},
+      {FEED, PAGE("11", "", OBJECT("c", "5")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@3; object b@4; object c@5; complete 10; synced", 0, 0},
+      {WATCH, "resourceVersion=10", 0, 0}}},
+    {"the cursor follows events and bookmarks, a clean end goes on from it",
+     {SYNCED,
+      {FEED, EVENT("MODIFIED", "a", "12"), 0, 0},
+      {FEED, EVENT("DELETED", "a", "13") BOOKMARK("15"), 0, 0},
+      {TOLD, "object a@12; deleted a@13; bookmark 15", 0, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "allowWatchBookmarks=true", 0, 0},
+      {DONE, NULL, 429, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=15", 0, 0}}},
+    {"an event in pieces counts when complete",
+     {SYNCED,
+      {FEED, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\",\"resource", 0, 0},
+      {TOLD, "", 0, 0},
+      {BREAKS, NULL, KUBE_LOST, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0},
+      {FEED, EVENT("ADDED", "x", "11"), 0, 0},
+      {TOLD, "object x@11", 0, 0}}},
+    {"ERROR 410 in a 200 stream: list at once, the second time after a wait",
+     {SYNCED,
+      {FEED_FAILS, ERROR_EVENT("410", "Expired"), ERR_EXPIRED, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("20", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; complete 20", 0, 0},
+      {WATCH, "resourceVersion=20", 0, 0},
+      {FEED_FAILS, ERROR_EVENT("410", "Gone"), ERR_EXPIRED, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"410 as HTTP status of a watch", {SYNCED, {DONE, NULL, 410, 0}, {LIST, "?limit=500", 0, 0}}},
+    {"410 in mid-list starts over",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "t1", OBJECT("a", "3")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 410, 0},
+      {TOLD, "begin; object a@3; forget ", 0, 0},
+      {LIST, "Failed", 0, 0},
+      {FEED, PAGE("12", "", OBJECT("a", "11")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@11; complete 12; synced", 0, 0},
+      {WATCH, "resourceVersion=12", 0, 0}}},
+    {"a page that fails for a passing reason is asked for again",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "t1", OBJECT("a", "3")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {LIST, "continue=t1", 0, 0},
+      {FEED, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" OBJECT("b", "4"), 0, 0},
+      {BREAKS, NULL, KUBE_LOST, 0},
+      FIRST_WAIT,
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 503, 0},
+      SECOND_WAIT,
+      {LIST, "continue=t1", 0, 0},
+      {FEED, PAGE("10", "", OBJECT("b", "4")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@3; object b@4; object b@4; complete 10; synced", 0, 0}}},
+    {"a page that keeps failing starts over",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "t1", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 500, 0},
+      FIRST_WAIT,
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 500, 0},
+      SECOND_WAIT,
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 500, 0},
+      {WAIT, NULL, 3200, 6400},
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 500, 0},
+      {WAIT, NULL, 6400, 12800},
+      {LIST, "continue=t1", 0, 0},
+      {DONE, NULL, 500, 0},
+      {WAIT, NULL, 12800, 25600},
+      {TOLD, "begin; forget ", 0, 0},
+      {LIST, "Failed", 0, 0},
+      {TOLD, "begin", 0, 0}}},
+    {"the first list is refused: 401 and 403",
+     {{LIST, "?limit=500", 0, 0},
+      {DONE, NULL, 401, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {DONE, NULL, 403, 0},
+      SECOND_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {TOLD, "begin; forget ; begin", 0, 0}}},
+    {"a list that is no list",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, "{\"kind\":\"Status\"}", 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"a list that is cut off although HTTP says complete",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" OBJECT("a", "3"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@3; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"garbage in a list",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED_FAILS, "{\"items\":[{\"metadata\":{\"name\":\"a\",\"name\":\"b\"}}", ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"an item without a name",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED_FAILS, "{\"items\":[{\"metadata\":{\"resourceVersion\":\"3\"}}", ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      FIRST_WAIT}},
+    {"watch 429 waits as long as asked, and does not list",
+     {SYNCED,
+      {DONE, NULL, 429, 60000},
+      {WAIT, NULL, 60000, 60000},
+      {WATCH, "resourceVersion=10", 0, 0}}},
+    {"connection refused on watch: the watch again, waits double up to the cap",
+     {SYNCED,
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      SECOND_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {WAIT, NULL, 3200, 6400},
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {WAIT, NULL, 6400, 12800},
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {WAIT, NULL, 12800, 25600},
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {WAIT, NULL, 25600, 60000},
+      {WATCH, "resourceVersion=10", 0, 0}}},
+    {"the wait is short again after two minutes without failure",
+     {SYNCED,
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      SECOND_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0},
+      {PASS, NULL, 120001, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      FIRST_WAIT}},
+    {"401 on a watch: the watch again",
+     {SYNCED, {DONE, NULL, 401, 0}, FIRST_WAIT, {WATCH, "resourceVersion=10", 0, 0}}},
+    {"other statuses on a watch: list",
+     {SYNCED, {DONE, NULL, 500, 0}, FIRST_WAIT, {LIST, "?limit=500", 0, 0}, {TOLD, "begin", 0, 0}}},
+    {"a watch that ends at once without an event is a failure",
+     {SYNCED, {PASS, NULL, 999, 0}, {DONE, NULL, 200, 0}, FIRST_WAIT, {LIST, "?limit=500", 0, 0}}},
+    {"a watch that ends at once with an event is not",
+     {SYNCED,
+      {FEED, BOOKMARK("11"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=11", 0, 0}}},
+    {"an idle watch that ends later is not",
+     {SYNCED, {PASS, NULL, 1000, 0}, {DONE, NULL, 200, 0}, {WATCH, "resourceVersion=10", 0, 0}}},
+    {"silence and a broken connection go on from the cursor",
+     {SYNCED,
+      {FEED, BOOKMARK("11"), 0, 0},
+      {PASS, NULL, 120000, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      {WATCH, "resourceVersion=11", 0, 0},
+      {FEED, BOOKMARK("12"), 0, 0},
+      {BREAKS, NULL, KUBE_LOST, 0},
+      {WATCH, "resourceVersion=12", 0, 0}}},
+    {"a stream that ends inside an event is unreadable: list",
+     {SYNCED,
+      {FEED, BOOKMARK("11") "{\"type\":\"ADD", 0, 0},
+      {DONE, NULL, 200, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"garbage in a watch: list, nothing applied",
+     {SYNCED,
+      {FEED_FAILS, "<html>\n", ERR_PARSE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"ERROR that is not 410: list after a wait",
+     {SYNCED,
+      {FEED_FAILS, ERROR_EVENT("500", "InternalError"), ERR_UNAVAILABLE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"ERROR 429: the watch again",
+     {SYNCED,
+      {FEED_FAILS, ERROR_EVENT("429", "TooManyRequests"), ERR_UNAVAILABLE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      FIRST_WAIT,
+      {WATCH, "resourceVersion=10", 0, 0}}},
+    {"an object nobody can decode is told, and moves the cursor",
+     {SYNCED,
+      {FEED,
+       "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"12\","
+       "\"labels\":7}}}\n" EVENT("ADDED", "y", "13"),
+       0, 0},
+      {TOLD, "unusable x@12; object y@13", 0, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      {WATCH, "resourceVersion=13", 0, 0}}},
+    {"an undecodable item is told within the bracket",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED,
+       PAGE("10", "",
+            "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"2\"},\"spec\":[]}," OBJECT("y",
+                                                                                            "3")),
+       0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; unusable x@2; object y@3; complete 10; synced", 0, 0}}},
+    {"a wished-for list comes after the watch, once",
+     {SYNCED,
+      {RELIST, NULL, 0, 0},
+      {BREAKS, NULL, KUBE_CANCELLED, 0},
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("30", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; complete 30", 0, 0},
+      {WATCH, "resourceVersion=30", 0, 0}}},
+    {"cancelled in mid-list: the same page",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "t1", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {LIST, "continue=t1", 0, 0},
+      {BREAKS, NULL, KUBE_CANCELLED, 0},
+      {LIST, "continue=t1", 0, 0}}},
+};
+
+static void reflector__scripts__give_the_expected_actions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        struct fixture f;
+        begin(&f, KUBE_PODS, true);
+        play(&f, scripts[i].name, scripts[i].steps);
+        finish(&f);
+    }
+}
+
+static void reflector__undecodable_object_and_no_handler_for_it__is_a_failure(void **state)
+{
+    static const struct step steps[] = {
+        {LIST, "?limit=500", 0, 0},
+        {FEED_FAILS, PAGE("10", "", "{\"metadata\":{\"name\":\"x\"},\"spec\":[]}"), ERR_INVALID, 0},
+        {BREAKS, NULL, KUBE_ABORTED, 0},
+        {TOLD, "begin; forget ", 0, 0},
+        FIRST_WAIT,
+        {END, NULL, 0, 0},
+    };
+    struct fixture f;
+    (void)state;
+    begin(&f, KUBE_PODS, false);
+    play(&f, "no handler", steps);
+    finish(&f);
+}
+
+static void reflector__nodes__have_no_selector(void **state)
+{
+    static const struct step steps[] = {
+        {LIST, "/api/v1/nodes?limit=500", 0, 0},
+        {FEED, PAGE("10", "", OBJECT("n1", "3")), 0, 0},
+        {DONE, NULL, 200, 0},
+        {TOLD, "begin; object n1@3; complete 10; synced", 0, 0},
+        {WATCH, "/api/v1/nodes?watch=true", 0, 0},
+        {FEED, EVENT("DELETED", "n1", "11"), 0, 0},
+        {TOLD, "deleted n1@11", 0, 0},
+        {END, NULL, 0, 0},
+    };
+    struct fixture f;
+    (void)state;
+    begin(&f, KUBE_NODES, true);
+    play(&f, "nodes", steps);
+    finish(&f);
+}
+
+/* Reads timeoutSeconds of one watch after the other. */
+static void reflector__watch_timeouts__are_spread_over_300_to_600(void **state)
+{
+    struct fixture f;
+    const struct step sync[] = {SYNCED, {DONE, NULL, 429, 0}, {END, NULL, 0, 0}};
+    bool low = false, high = false;
+    (void)state;
+    begin(&f, KUBE_PODS, true);
+    play(&f, "start", sync);
+    f.now_ns += 60000 * NS_PER_MS;
+    for (int i = 0; i < 200; i++) {
+        struct reflector_step next;
+        reflector_next(f.reflector, f.now_ns, &next);
+        assert_int_equal(next.action, REFLECTOR_WATCH);
+        assert_int_equal(next.silence_ms, 120000);
+        long seconds = strtol(strstr(next.path, "timeoutSeconds=") + 15, NULL, 10);
+        assert_in_range(seconds, 300, 600);
+        low = low || seconds < 350;
+        high = high || seconds > 550;
+        f.now_ns += 2000 * NS_PER_MS;
+        done(&f, KUBE_ANSWERED, 200, 0);
+    }
+    assert_true(low && high);
+    finish(&f);
+}
+
+static void reflector__stats__count_what_happened(void **state)
+{
+    static const struct step steps[] = {
+        SYNCED,
+        {FEED, EVENT("ADDED", "b", "11") BOOKMARK("12"), 0, 0},
+        {FEED_FAILS, ERROR_EVENT("410", "Expired"), ERR_EXPIRED, 0},
+        {BREAKS, NULL, KUBE_ABORTED, 0},
+        {END, NULL, 0, 0},
+    };
+    struct fixture f;
+    (void)state;
+    begin(&f, KUBE_PODS, true);
+    assert_false(reflector_stats(f.reflector)->synced);
+    play(&f, "stats", steps);
+    const struct reflector_stats *s = reflector_stats(f.reflector);
+    assert_true(s->synced);
+    assert_int_equal(s->list_n, 1);
+    assert_int_equal(s->item_n, 1);
+    assert_int_equal(s->watch_n, 1);
+    assert_int_equal(s->watch_failed_n, 1);
+    assert_int_equal(s->event_n, 1);
+    assert_int_equal(s->bookmark_n, 1);
+    assert_int_equal(s->expired_n, 1);
+    assert_int_equal(s->last_heard_ns, f.now_ns);
+    assert_string_equal(s->resource_version, "12");
+    assert_non_null(strstr(s->last_error, "410 Expired"));
+    finish(&f);
+}
+
+/* The same stream cut at every byte must tell the same. */
+static void reflector__stream_cut_anywhere__tells_the_same(void **state)
+{
+    static const char list[] = PAGE("10", "", OBJECT("a", "3") "," OBJECT("b", "4"));
+    static const char watch[] =
+        EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
+    (void)state;
+    for (size_t cut = 0; cut < sizeof(list) + sizeof(watch); cut++) {
+        struct fixture f;
+        struct reflector_step next;
+        size_t a = cut < sizeof(list) ? cut : sizeof(list) - 1;
+        size_t b = cut < sizeof(watch) ? cut : sizeof(watch) - 1;
+        begin(&f, KUBE_PODS, true);
+        reflector_next(f.reflector, f.now_ns, &next);
+        assert_int_equal(reflector_feed(f.reflector, 0, (struct str){list, a}, NULL), 0);
+        assert_int_equal(reflector_feed(f.reflector, 0, str_drop(STR(list), a), NULL), 0);
+        done(&f, KUBE_ANSWERED, 200, 0);
+        reflector_next(f.reflector, f.now_ns, &next);
+        assert_int_equal(reflector_feed(f.reflector, 0, (struct str){watch, b}, NULL), 0);
+        assert_int_equal(reflector_feed(f.reflector, 0, str_drop(STR(watch), b), NULL), 0);
+        assert_string_equal(f.told.p, "begin; object a@3; object b@4; complete 10; synced; "
+                                      "object c@11; bookmark 12; deleted a@13");
+        finish(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reflector__scripts__give_the_expected_actions),
+        cmocka_unit_test(reflector__undecodable_object_and_no_handler_for_it__is_a_failure),
+        cmocka_unit_test(reflector__nodes__have_no_selector),
+        cmocka_unit_test(reflector__watch_timeouts__are_spread_over_300_to_600),
+        cmocka_unit_test(reflector__stats__count_what_happened),
+        cmocka_unit_test(reflector__stream_cut_anywhere__tells_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

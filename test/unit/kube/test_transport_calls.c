@@ -1,0 +1,326 @@
+#include "kube/transport.h"
+
+#include "kube/support/api_fixture.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void call__post__sends_what_an_api_server_needs(void **state)
+{
+    static const char *const headers[] = {"X-Test: yes", NULL};
+    struct kube_request r = post("/api/v1/x?timeout=4s");
+    struct call_result result;
+    (void)state;
+    r.headers = headers;
+    connect_client();
+    call_now(f.client, &r, &result);
+    assert_int_equal(result.outcome.kind, KUBE_ANSWERED);
+    assert_int_equal(result.outcome.http_status, 200);
+    assert_string_equal(result.body, "ok");
+    assert_non_null(strstr(f.last, "POST /api/v1/x?timeout=4s\n"));
+    assert_non_null(strstr(f.last, "Accept: application/json\r\n"));
+    assert_non_null(strstr(f.last, "Content-Type: application/json\r\n"));
+    assert_non_null(strstr(f.last, "User-Agent: fgpu/"));
+    assert_non_null(strstr(f.last, "X-Test: yes"));
+    assert_non_null(strstr(f.last, "\n{\"a\":1}"));
+    assert_null(strstr(f.last, "Authorization"));
+    assert_null(strstr(f.last, "Accept-Encoding"));
+    assert_null(strstr(f.last, "Expect"));
+    pthread_mutex_lock(&f.lock);
+    assert_string_equal(f.observed, "create pods 200 took");
+    pthread_mutex_unlock(&f.lock);
+}
+
+static void call__statuses__are_answers(void **state)
+{
+    static const int statuses[] = {200, 201, 400, 403, 404, 409, 410, 422, 500, 503};
+    (void)state;
+    connect_client();
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/status/%d", statuses[i]);
+        struct kube_request r = get(path);
+        expect(&r, KUBE_ANSWERED, true, statuses[i]);
+    }
+    assert_int_equal(http_server_connections(f.server), 1);
+}
+
+static void call__retry_after__is_read(void **state)
+{
+    struct kube_request r = get("/retry");
+    struct call_result result;
+    (void)state;
+    connect_client();
+    call_now(f.client, &r, &result);
+    assert_int_equal(result.outcome.http_status, 429);
+    assert_int_equal(result.outcome.retry_after_ms, 7000);
+    r = get("/status/503");
+    call_now(f.client, &r, &result);
+    assert_int_equal(result.outcome.retry_after_ms, KUBE_NO_RETRY_AFTER);
+}
+
+static void call__redirect__is_not_followed(void **state)
+{
+    struct kube_request r = get("/redirect");
+    (void)state;
+    connect_client();
+    expect(&r, KUBE_ANSWERED, true, 302);
+    assert_int_equal(f.seen_n, 1);
+}
+
+static void call__error_reply__is_described(void **state)
+{
+    struct kube_request r = get("/forbidden");
+    struct call_result result;
+    (void)state;
+    connect_client();
+    call_now(f.client, &r, &result);
+    assert_string_equal(result.outcome.detail, "pods is forbidden: User \"u\" cannot list");
+}
+
+static void call__refused_connection__was_not_sent(void **state)
+{
+    struct kube_request r = post("/x");
+    (void)state;
+    connect_client();
+    http_server_stop(f.server);
+    f.server = NULL;
+    expect(&r, KUBE_NOT_SENT, false, 0);
+}
+
+static void call__connection_dropped_behind_the_request__is_lost(void **state)
+{
+    struct kube_request r = post("/drop");
+    (void)state;
+    connect_client();
+    expect(&r, KUBE_LOST, true, 0);
+    assert_int_equal(f.seen_n, 1);
+}
+
+/* libcurl sends again when a connection that was idle breaks. The first sending must not be
+ * forgotten. */
+static void call__lost_on_a_reused_connection_then_refused__is_lost(void **state)
+{
+    struct kube_request r = post("/second-drops");
+    (void)state;
+    connect_client();
+    expect(&r, KUBE_ANSWERED, true, 200);
+    http_server_close_listener(f.server);
+    struct call_result result;
+    call_now(f.client, &r, &result);
+    assert_int_equal(f.seen_n, 2);
+    assert_true(result.outcome.maybe_sent);
+    assert_int_equal(result.outcome.kind, KUBE_LOST);
+}
+
+static void call__reply_cut_off__is_lost(void **state)
+{
+    struct kube_request r = post("/half");
+    (void)state;
+    connect_client();
+    expect(&r, KUBE_LOST, true, 201);
+}
+
+static void call__garbage_reply__is_lost(void **state)
+{
+    struct kube_request r = post("/garbage");
+    struct call_result result;
+    (void)state;
+    connect_client();
+    call_now(f.client, &r, &result);
+    assert_int_equal(result.outcome.kind, KUBE_LOST);
+    assert_true(result.outcome.maybe_sent);
+}
+
+static void call__no_answer_before_the_deadline__is_timed_out(void **state)
+{
+    struct kube_request r = post("/hang");
+    (void)state;
+    connect_client();
+    r.deadline_ms = 200;
+    expect(&r, KUBE_TIMED_OUT, true, 0);
+}
+
+static void call__reply_above_the_cap__is_too_large(void **state)
+{
+    struct kube_request r = get("/forbidden");
+    (void)state;
+    connect_client();
+    r.response_bytes_max = 10;
+    expect(&r, KUBE_TOO_LARGE, true, 403);
+}
+
+static void call__line_breaks__are_refused(void **state)
+{
+    static const char *const bad_headers[] = {"X: a\r\nY: b", NULL};
+    static const char *const paths[] = {"x", "/a b", "/a\r\nHost: evil", "", "/a\x7f"};
+    struct err err;
+    (void)state;
+    connect_client();
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct kube_request r = get(paths[i]);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, &err),
+                         -ERR_INVALID);
+    }
+    struct kube_request r = get("/x");
+    r.headers = bad_headers;
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, &err), -ERR_INVALID);
+    assert_int_equal(f.seen_n, 0);
+}
+
+enum { MANY = 200 };
+static struct call_result many[MANY];
+
+static void submit_many(const char *path)
+{
+    struct kube_request r = get(path);
+    for (int i = 0; i < MANY; i++) {
+        call_result_init(&many[i]);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &many[i], NULL), 0);
+    }
+}
+
+static void calls__200_at_once__share_8_connections(void **state)
+{
+    (void)state;
+    f.options.connections_max = 8;
+    connect_client();
+    submit_many("/x");
+    for (int i = 0; i < MANY; i++) {
+        call_result_wait(&many[i]);
+        assert_int_equal(many[i].outcome.kind, KUBE_ANSWERED);
+        assert_int_equal(many[i].done_n, 1);
+        call_result_fini(&many[i]);
+    }
+    assert_int_equal(f.seen_n, MANY);
+    assert_in_range(http_server_connections(f.server), 1, 8);
+}
+
+static void calls__waiting_beyond_the_deadline__were_not_sent(void **state)
+{
+    struct kube_request gate = get("/gate"), waiting = post("/x");
+    struct call_result first, second;
+    (void)state;
+    f.options.connections_max = 1;
+    connect_client();
+    call_result_init(&first);
+    assert_int_equal(kube_client_submit(f.client, &gate, call_result_done, &first, NULL), 0);
+    wait_until_seen(1);
+    waiting.deadline_ms = 50;
+    call_now(f.client, &waiting, &second);
+    assert_int_equal(second.outcome.kind, KUBE_NOT_SENT);
+    assert_false(second.outcome.maybe_sent);
+    release();
+    call_result_wait(&first);
+    assert_string_equal(first.body, "through");
+    call_result_fini(&first);
+    assert_int_equal(f.seen_n, 1);
+}
+
+static void calls__above_the_limit__are_refused(void **state)
+{
+    static struct call_result all[KUBE_IN_FLIGHT_MAX];
+    struct kube_request r = get("/gate");
+    (void)state;
+    f.options.connections_max = 4;
+    connect_client();
+    for (int i = 0; i < KUBE_IN_FLIGHT_MAX; i++) {
+        call_result_init(&all[i]);
+        assert_int_equal(kube_client_submit(f.client, &r, call_result_done, &all[i], NULL), 0);
+    }
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL),
+                     -ERR_UNAVAILABLE);
+    release();
+    for (int i = 0; i < KUBE_IN_FLIGHT_MAX; i++) {
+        call_result_wait(&all[i]);
+        assert_int_equal(all[i].outcome.kind, KUBE_ANSWERED);
+        call_result_fini(&all[i]);
+    }
+}
+
+static void calls__stop__calls_everybody_back_once(void **state)
+{
+    int sent = 0;
+    struct kube_request r = get("/x");
+    (void)state;
+    f.options.connections_max = 4;
+    connect_client();
+    submit_many("/hang");
+    wait_until_seen(4);
+    kube_client_stop(f.client);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(many[i].done_n, 1);
+        assert_int_equal(many[i].outcome.kind, KUBE_CANCELLED);
+        sent += many[i].outcome.maybe_sent;
+        call_result_fini(&many[i]);
+    }
+    assert_int_equal(sent, 4);
+    assert_int_equal(kube_client_submit(f.client, &r, call_result_done, NULL, NULL),
+                     -ERR_CANCELLED);
+}
+
+struct chain {
+    struct call_result last;
+    int left;
+};
+
+static void on_chain(void *ctx, const struct kube_response *response)
+{
+    struct chain *chain = ctx;
+    struct kube_request r = get("/x");
+    if (chain->left-- == 0) {
+        call_result_done(&chain->last, response);
+        return;
+    }
+    BUG_ON(kube_client_submit(f.client, &r, on_chain, chain, NULL) != 0);
+}
+
+static void calls__submitted_from_a_callback__run(void **state)
+{
+    struct kube_request r = get("/x");
+    struct chain chain = {.left = 5};
+    (void)state;
+    connect_client();
+    call_result_init(&chain.last);
+    assert_int_equal(kube_client_submit(f.client, &r, on_chain, &chain, NULL), 0);
+    call_result_wait(&chain.last);
+    call_result_fini(&chain.last);
+    assert_int_equal(f.seen_n, 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_setup, api_teardown)
+        TEST(call__post__sends_what_an_api_server_needs),
+        TEST(call__statuses__are_answers),
+        TEST(call__retry_after__is_read),
+        TEST(call__redirect__is_not_followed),
+        TEST(call__error_reply__is_described),
+        TEST(call__refused_connection__was_not_sent),
+        TEST(call__connection_dropped_behind_the_request__is_lost),
+        TEST(call__lost_on_a_reused_connection_then_refused__is_lost),
+        TEST(call__reply_cut_off__is_lost),
+        TEST(call__garbage_reply__is_lost),
+        TEST(call__no_answer_before_the_deadline__is_timed_out),
+        TEST(call__reply_above_the_cap__is_too_large),
+        TEST(call__line_breaks__are_refused),
+        TEST(calls__200_at_once__share_8_connections),
+        TEST(calls__waiting_beyond_the_deadline__were_not_sent),
+        TEST(calls__above_the_limit__are_refused),
+        TEST(calls__stop__calls_everybody_back_once),
+        TEST(calls__submitted_from_a_callback__run),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

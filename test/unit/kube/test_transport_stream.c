@@ -1,0 +1,162 @@
+#include "kube/transport.h"
+
+#include "kube/support/api_fixture.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct receiver {
+    char text[64];
+    size_t n;
+    bool refuse;
+    struct kube_stream *interrupt;
+};
+
+static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
+{
+    struct receiver *r = ctx;
+    if (r->refuse) {
+        return err_set(reterr, ERR_PARSE, "refused");
+    }
+    assert_true(r->n + bytes.n < sizeof(r->text));
+    memcpy(r->text + r->n, bytes.p, bytes.n);
+    r->n += bytes.n;
+    if (r->interrupt != NULL) {
+        kube_stream_interrupt(r->interrupt);
+    }
+    return 0;
+}
+
+static struct kube_outcome stream(struct kube_stream *s, const char *path, uint32_t silence_ms,
+                                  struct receiver *r)
+{
+    const struct kube_stream_request request = {path, silence_ms, "watch", "pods"};
+    struct kube_outcome outcome;
+    kube_stream_run(s, &request, on_bytes, r, &outcome);
+    return outcome;
+}
+
+static struct kube_stream *new_stream(void)
+{
+    struct kube_stream *s;
+    connect_client();
+    assert_int_equal(kube_stream_new(f.client, &s, NULL), 0);
+    return s;
+}
+
+static void stream__chunks__arrive_and_the_connection_is_reused(void **state)
+{
+    struct kube_stream *s = new_stream();
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct receiver r = {.n = 0};
+        struct kube_outcome o = stream(s, "/chunks", 30000, &r);
+        assert_int_equal(o.kind, KUBE_ANSWERED);
+        assert_int_equal(o.http_status, 200);
+        assert_string_equal(r.text, "one two");
+    }
+    assert_int_equal(http_server_connections(f.server), 1);
+    kube_stream_free(s);
+    assert_string_equal(f.observed, "watch pods 200 took");
+}
+
+static void stream__other_status__does_not_reach_the_receiver(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.n = 0};
+    (void)state;
+    struct kube_outcome o = stream(s, "/forbidden", 30000, &r);
+    assert_int_equal(o.kind, KUBE_ANSWERED);
+    assert_int_equal(o.http_status, 403);
+    assert_int_equal(r.n, 0);
+    assert_non_null(strstr(o.detail, "cannot list"));
+    o = stream(s, "/retry", 30000, &r);
+    assert_int_equal(o.retry_after_ms, 7000);
+    kube_stream_free(s);
+}
+
+static void stream__refusing_receiver__aborts(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.refuse = true};
+    (void)state;
+    assert_int_equal(stream(s, "/trickle", 30000, &r).kind, KUBE_ABORTED);
+    r.refuse = false; /* and the stream is good for another run */
+    assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_ANSWERED);
+    assert_string_equal(r.text, "one two");
+    kube_stream_free(s);
+}
+
+static void stream__silence__ends_it(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.n = 0};
+    (void)state;
+    assert_int_equal(stream(s, "/trickle", 200, &r).kind, KUBE_SILENT);
+    assert_string_equal(r.text, "event");
+    assert_int_equal(stream(s, "/hang", 200, &r).kind, KUBE_SILENT);
+    kube_stream_free(s);
+}
+
+static void stream__lost_and_refused__are_told_apart(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.n = 0};
+    (void)state;
+    assert_int_equal(stream(s, "/half", 30000, &r).kind, KUBE_LOST);
+    assert_int_equal(stream(s, "/drop", 30000, &r).kind, KUBE_LOST);
+    http_server_stop(f.server);
+    f.server = NULL;
+    assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_NOT_SENT);
+    kube_stream_free(s);
+}
+
+static void *interrupt_when_seen(void *ctx)
+{
+    wait_until_seen(1);
+    kube_stream_interrupt(ctx);
+    return NULL;
+}
+
+static void stream__interrupted__is_cancelled_and_usable(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.n = 0};
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, interrupt_when_seen, s), 0);
+    assert_int_equal(stream(s, "/hang", 600000, &r).kind, KUBE_CANCELLED);
+    pthread_join(thread, NULL);
+    r.interrupt = s; /* from within */
+    assert_int_equal(stream(s, "/trickle", 600000, &r).kind, KUBE_CANCELLED);
+    r = (struct receiver){.n = 0};
+    assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_ANSWERED);
+    kube_stream_interrupt(s); /* while idle: the next one */
+    assert_int_equal(stream(s, "/hang", 600000, &r).kind, KUBE_CANCELLED);
+    kube_stream_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_setup, api_teardown)
+        TEST(stream__chunks__arrive_and_the_connection_is_reused),
+        TEST(stream__other_status__does_not_reach_the_receiver),
+        TEST(stream__refusing_receiver__aborts),
+        TEST(stream__silence__ends_it),
+        TEST(stream__lost_and_refused__are_told_apart),
+        TEST(stream__interrupted__is_cancelled_and_usable),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+#include "kube/watcher.h"
+
+#include "kube/support/http_server.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+#include "base/strbuf.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A server that holds two pages of pods; its watches send one event each and then stay open, except
+ * the first, which breaks off. */
+struct fixture {
+    struct http_server *server;
+    struct kube_client *client;
+    struct kube_watcher *watcher;
+    struct credentials creds;
+    char server_url[64];
+
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    struct strbuf told;
+    unsigned watch_n, list_n;
+    bool refuse;
+};
+
+static struct fixture f;
+
+#define ITEM(name, version)                                                                        \
+    "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+
+static void chunk(const struct http_in *in, const char *text)
+{
+    char head[32];
+    int n = snprintf(head, sizeof(head), "%zx\r\n", strlen(text));
+    http_send(in, head, (size_t)n);
+    http_send(in, text, strlen(text));
+    http_send(in, "\r\n", 2);
+}
+
+static bool serve_watch(const struct http_in *in, unsigned nth)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    char event[256];
+    snprintf(event, sizeof(event),
+             "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"w%u\",\"resourceVersion\":"
+             "\"%u\"}}}\n",
+             nth, 100 + nth);
+    http_send(in, head, sizeof(head) - 1);
+    chunk(in, event);
+    if (nth > 0) {
+        http_hang(in);
+    }
+    return false;
+}
+
+static bool handle(void *ctx, const struct http_in *in)
+{
+    (void)ctx;
+    bool watch = strstr(in->target, "watch=true") != NULL;
+    pthread_mutex_lock(&f.lock);
+    unsigned nth = watch ? f.watch_n++ : f.list_n++;
+    bool refuse = f.refuse;
+    pthread_cond_broadcast(&f.changed);
+    pthread_mutex_unlock(&f.lock);
+    if (refuse) {
+        http_reply(in, 503, "Retry-After: 3600\r\n", "");
+        return true;
+    }
+    if (watch) {
+        return serve_watch(in, nth);
+    }
+    http_reply(
+        in, 200, "",
+        strstr(in->target, "continue=") == NULL
+            ? "{\"metadata\":{\"resourceVersion\":\"50\",\"continue\":\"c\"},\"items\":[" ITEM(
+                  "a", "1") "]}"
+            : "{\"metadata\":{\"resourceVersion\":\"50\"},\"items\":[" ITEM("b", "2") "]}");
+    return true;
+}
+
+static void tell(const char *what, struct str name)
+{
+    pthread_mutex_lock(&f.lock);
+    strbuf_addf(&f.told, "%s%.*s;", what, STR_ARG(name));
+    pthread_cond_broadcast(&f.changed);
+    pthread_mutex_unlock(&f.lock);
+}
+
+static void on_begin(void *ctx)
+{
+    (void)ctx;
+    tell("begin", STR_NULL);
+}
+
+static void on_object(void *ctx, const struct kube_object *o)
+{
+    (void)ctx;
+    tell("", o->pod->name);
+}
+
+static void on_end(void *ctx, bool complete, struct str version)
+{
+    (void)ctx;
+    tell(complete ? "complete " : "forget", version);
+}
+
+static void on_synced(void *ctx)
+{
+    (void)ctx;
+    tell("synced", STR_NULL);
+}
+
+static const struct reflector_handler handler = {
+    .list_begin = on_begin,
+    .object = on_object,
+    .list_end = on_end,
+    .synced = on_synced,
+};
+
+/* Waits until `text` was told. */
+static void wait_for(const char *text)
+{
+    pthread_mutex_lock(&f.lock);
+    while (strstr(f.told.p, text) == NULL) {
+        pthread_cond_wait(&f.changed, &f.lock);
+    }
+    pthread_mutex_unlock(&f.lock);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&f, 0, sizeof(f));
+    BUG_ON(pthread_mutex_init(&f.lock, NULL) != 0 || pthread_cond_init(&f.changed, NULL) != 0);
+    strbuf_init(&f.told, 64 * 1024);
+    f.server = http_server_start(handle, NULL);
+    snprintf(f.server_url, sizeof(f.server_url), "http://127.0.0.1:%u", http_server_port(f.server));
+    f.creds.server = f.server_url;
+    const struct kube_client_options options = {.user_agent = NULL};
+    BUG_ON(kube_client_new(&f.creds, &options, &f.client, NULL) != 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    kube_client_free(f.client);
+    http_server_stop(f.server);
+    strbuf_fini(&f.told);
+    pthread_cond_destroy(&f.changed);
+    pthread_mutex_destroy(&f.lock);
+    return 0;
+}
+
+static void start(void)
+{
+    assert_int_equal(kube_watcher_start(f.client, KUBE_PODS, &handler, NULL, &f.watcher, NULL), 0);
+}
+
+static void watcher__lists_watches_and_goes_on_after_a_break(void **state)
+{
+    (void)state;
+    start();
+    wait_for("w1;");
+    kube_watcher_stop(f.watcher);
+    assert_string_equal(f.told.p, "begin;a;b;complete 50;synced;w0;w1;");
+    assert_int_equal(f.list_n, 2);
+    assert_int_equal(f.watch_n, 2);
+}
+
+static void watcher__relist__lists_again_and_watches_on(void **state)
+{
+    (void)state;
+    start();
+    wait_for("w1;");
+    kube_watcher_relist(f.watcher);
+    wait_for("w2;");
+    kube_watcher_stop(f.watcher);
+    assert_string_equal(f.told.p, "begin;a;b;complete 50;synced;w0;w1;begin;a;b;complete 50;w2;");
+}
+
+static void watcher__stats__say_what_happened(void **state)
+{
+    struct reflector_stats stats = {.synced = false};
+    (void)state;
+    start();
+    wait_for("w0;");
+    wait_for("w1;");
+    kube_watcher_stats(f.watcher,
+                       &stats); /* of the first watch at least: the second began after it */
+    kube_watcher_stop(f.watcher);
+    assert_true(stats.synced);
+    assert_int_equal(stats.list_n, 1);
+    assert_int_equal(stats.item_n, 2);
+    assert_true(stats.event_n >= 1);
+    assert_string_equal(stats.resource_version, stats.event_n == 1 ? "100" : "101");
+}
+
+static void watcher__stop_while_waiting__returns(void **state)
+{
+    (void)state;
+    f.refuse = true;
+    start();
+    struct reflector_stats stats;
+    do {
+        sched_yield();
+        kube_watcher_stats(f.watcher, &stats);
+    } while (stats.list_failed_n == 0);
+    kube_watcher_stop(f.watcher); /* the wait would be an hour */
+    assert_int_equal(f.list_n, 1);
+    kube_watcher_stop(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(watcher__lists_watches_and_goes_on_after_a_break),
+        TEST(watcher__relist__lists_again_and_watches_on),
+        TEST(watcher__stats__say_what_happened),
+        TEST(watcher__stop_while_waiting__returns),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
