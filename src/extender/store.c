@@ -102,6 +102,16 @@ void store_close(struct store *s, const char *why)
     unlock(s);
 }
 
+const char *store_closed(struct store *s)
+{
+    const char *why;
+
+    lock(s);
+    why = s->closed;
+    unlock(s);
+    return why;
+}
+
 const char *store_not_ready(struct store *s)
 {
     int64_t now = clock_mono_ns(s->clock);
