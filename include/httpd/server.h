@@ -1,0 +1,116 @@
+/* httpd/server.h - a generic HTTP/1.1 server; the only user of libmicrohttpd.
+ *
+ * Several listeners, each with its own routes and its own epoll threads. The server does framing, limits
+ * and deadlines, and calls a handler once a request is complete. It knows nothing of JSON or schedulers.
+ * Plain HTTP only: whether an address may be served is the caller's decision (httpd_address_is_loopback).
+ *
+ * Strictness beyond libmicrohttpd's own (which reads on past all of these): more than one Host,
+ * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together with
+ * Content-Length, Content-Encoding, control bytes in a header value, a malformed percent escape or a NUL in
+ * the target are answered with 400. Unknown paths get 404, known paths with another method 405 and Allow.
+ * A fault is answered after the body has been read and thrown away, so that the client really receives the
+ * answer; only when the framing itself cannot be trusted the answer is immediate and the connection closes.
+ *
+ * Time limits: the idle timeout must exceed the 90 s for which kube-scheduler's client keeps idle
+ * connections, so that the client closes first. A request whose head and body are not complete within
+ * receive_deadline_ms of its first byte (seen to a tick of 250 ms at most) has its socket shut down,
+ * however steadily it drips: libmicrohttpd's own timeout only measures silence.
+ *
+ * Handlers run on the listener's threads and must not block; a long wait is HTTPD_SUSPENDED.
+ */
+#ifndef HTTPD_SERVER_H
+#define HTTPD_SERVER_H
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "httpd/request.h"
+#include "httpd/response.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum httpd_action {
+    HTTPD_REPLY,     /* `resp` is the answer */
+    HTTPD_SUSPENDED, /* httpd_resume(req, ...) will bring it; it may already have. `resp` is dropped */
+};
+
+/* `resp` is initialised: 200, application/json, empty. */
+typedef enum httpd_action httpd_handler_fn(void *ctx, struct httpd_request *req,
+                                           struct httpd_response *resp);
+
+enum httpd_route_flag {
+    HTTPD_ROUTE_PREFIX = 1 << 0, /* `path` is the beginning of the paths served; "/" catches all */
+    /* The handler is called for a body over the cap or the budget too and sees it in
+     * httpd_request_body_state(); without the flag the server answers 413 or 503. For the verbs, which
+     * must answer 200 and an Error. */
+    HTTPD_ROUTE_BODY_FAULTS = 1 << 1,
+};
+
+struct httpd_route {
+    const char *method; /* NULL: any. A GET route also answers HEAD */
+    const char *path;   /* exact, unless HTTPD_ROUTE_PREFIX; exact routes win, then table order */
+    httpd_handler_fn *handle;
+    void *ctx;
+    unsigned flags;
+    size_t body_max_bytes; /* 0: httpd_config.body_max_bytes */
+    /* Answers a request of this route that is still suspended when the server stops; returns HTTPD_REPLY.
+     * `req` is NULL: the resumer may be using the request at that moment. NULL: 503. */
+    httpd_handler_fn *stopping;
+};
+
+struct httpd_listener_config {
+    const char *name;    /* static; for observers: "verbs", "ops", "health" */
+    const char *address; /* httpd/address.h */
+    const struct httpd_route *routes; /* must outlive the server */
+    size_t route_n;
+    unsigned thread_n;       /* 0: 1 */
+    unsigned connection_max; /* 0: 1024; split evenly over the threads; the caller sees to RLIMIT_NOFILE */
+};
+
+struct httpd_observation {
+    const char *listener;
+    struct str method;
+    struct str path;
+    int status; /* 0: none was sent (client gone, deadline) */
+    int64_t duration_ns;
+};
+
+/* Zero means the default in brackets. */
+struct httpd_config {
+    const struct httpd_listener_config *listeners;
+    size_t listener_n;
+    size_t body_max_bytes;          /* [16 MiB] per request */
+    size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together */
+    size_t arena_max_bytes;         /* [32 MiB] per request */
+    size_t reply_max_bytes;         /* [64 MiB] of the strbuf that handlers fill */
+    size_t connection_memory_bytes; /* [64 KiB] heads and transfer buffers, per connection */
+    unsigned idle_timeout_s;        /* [180] */
+    int64_t receive_deadline_ms;    /* [10000] */
+    const struct clock *clock;      /* [clock_system()] */
+    const struct log *log;          /* [none] libmicrohttpd's own messages, verbosity 4 */
+    /* [none] Called once per request, when it is over, on a server thread. */
+    void (*observe)(void *ctx, const struct httpd_observation *o);
+    void *observe_ctx;
+};
+
+struct httpd_server;
+
+/* Binds and listens (ports are known afterwards) but serves nothing yet. The configuration is copied,
+ * route tables are not. ERR_INVALID: a bad address; ERR_UNAVAILABLE: cannot bind. */
+WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
+                                 struct err *reterr);
+/* Starts the threads. Once only. ERR_INTERNAL: no threads or descriptors. */
+WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
+uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
+
+/* Stops accepting, adds "Connection: close" to every answer and waits up to drain_ms for requests in flight
+ * (also new ones on open connections). What is still suspended then is answered through its route's
+ * `stopping`, and one more second is given for sending. Then every connection is closed. Not from a
+ * handler. The second call does nothing. */
+void httpd_server_stop(struct httpd_server *s, int64_t drain_ms);
+/* Stops without a grace period if it still runs. NULL is fine. */
+void httpd_server_free(struct httpd_server *s);
+
+#endif

@@ -1,0 +1,49 @@
+/* obs/catalog.h - every metric of this product, by number. The table with names and help is in catalog.c.
+ *
+ * Label values that other layers own (verdicts, bind outcomes, HTTP codes) are not listed here; who counts
+ * them makes the series at start with METRIC(), so that they are visible with 0 before they first happen.
+ */
+#ifndef OBS_CATALOG_H
+#define OBS_CATALOG_H
+
+#include "obs/metrics.h"
+
+enum fgpu_metric {
+    FGPU_REQUEST_DURATION_SECONDS, /* verb; nanoseconds in */
+    FGPU_REQUESTS_TOTAL,           /* verb, outcome */
+    FGPU_BIND_OUTCOMES_TOTAL,      /* outcome */
+    FGPU_FILTER_VERDICTS_TOTAL,    /* verdict */
+
+    FGPU_API_REQUESTS_TOTAL,           /* verb, resource, code */
+    FGPU_API_REQUEST_DURATION_SECONDS, /* verb, resource; nanoseconds in */
+    FGPU_WATCH_EVENTS_TOTAL,           /* resource, type */
+    FGPU_RELISTS_TOTAL,                /* resource */
+    FGPU_WATCH_RESTARTS_TOTAL,         /* resource */
+
+    FGPU_LEDGER_GENERATION,
+    FGPU_LEDGER_NODES,
+    FGPU_LEDGER_DEVICES,
+    FGPU_LEDGER_PODS,        /* state: reserved bound terminating foreign conflict */
+    FGPU_GPU_MILLI,          /* kind: capacity charged */
+    FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
+    FGPU_OVERCOMMITTED_DEVICES,
+    FGPU_INVARIANT_VIOLATIONS_TOTAL,
+
+    FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
+    FGPU_LOG_DROPPED_TOTAL,
+    FGPU_BUILD_INFO, /* version, revision, compiler; set by catalog_metrics_new */
+
+    PROCESS_START_TIME_SECONDS, /* these six: by a collector of catalog_metrics_new */
+    PROCESS_CPU_SECONDS_TOTAL,
+    PROCESS_RESIDENT_MEMORY_BYTES,
+    PROCESS_VIRTUAL_MEMORY_BYTES,
+    PROCESS_OPEN_FDS,
+    PROCESS_MAX_FDS,
+
+    FGPU_METRIC__MAX
+};
+
+/* A registry of all of the above, with build information and the process's own figures filled in. */
+struct metrics *catalog_metrics_new(void);
+
+#endif

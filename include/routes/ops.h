@@ -1,0 +1,34 @@
+/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version and an index.
+ *
+ * Read-only and without authentication, so the listener stays on loopback (config/load.h). Nothing here holds
+ * a secret: the configuration has none, pods show names only.
+ */
+#ifndef ROUTES_OPS_H
+#define ROUTES_OPS_H
+
+#include "base/strbuf.h"
+#include "config/load.h"
+#include "extender/store.h"
+#include "httpd/server.h"
+#include "obs/metrics.h"
+#include "routes/state.h"
+
+struct ops {
+    struct state_context state;
+    struct metrics *metrics;
+    const struct config *config; /* shown by /configz */
+};
+
+#define OPS_ROUTES 5
+/* Fills the routes of the ops listener; `o` must outlive the server. */
+void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
+
+/* A collector (obs/metrics.h) for the ledger's gauges of obs/catalog.h: metrics_add_collector(m,
+ * ops_collect_ledger, store). Totals are copied under the lock at each scrape; no pod is looked at twice. */
+void ops_collect_ledger(void *store, struct metrics *m);
+
+/* The body of /version, with the keys of kube-apiserver's: major, minor, gitVersion, gitCommit, gitTreeState,
+ * buildDate, compiler, platform. What the build did not say is "". */
+void ops_write_version(struct strbuf *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* routes/state.h - GET /state: who holds which part of which GPU, as one versioned document.
+ *
+ * The contract is config/state.schema.json (apiVersion state.fgpu.io/v1alpha1): keys are only ever added,
+ * readers ignore those they do not know. Numbers are integers, memory is in MiB, compute in thousandths of a
+ * GPU; text that is not known is "". Nodes stand by name, GPUs by index, pods by namespace and name, so that
+ * two documents can be compared line by line. It never holds environment variables, images or other
+ * people's annotations.
+ *
+ * A document is one consistent copy of the ledger at metadata.generation, taken under the lock once and then
+ * rendered node by node without it: however large the cluster, no text of the whole exists in memory. The
+ * ETag is the generation in quotes and `If-None-Match` gives 304. A generation counts what one process has
+ * applied, so after a restart equal numbers may mean different content: a reader that outlives a restart
+ * compares metadata.asOf too.
+ *
+ * Query: `node=NAME` (that node and what is on it), `namespace=NAME` (its pods, and the nodes that hold
+ * them; what is charged counts everybody), `fields=summary` (no lists). Anything else is 400 and says what.
+ *
+ * Allocation states: "reserved" (Binding on its way, or its outcome not known), "bound", "terminating" (bound
+ * or reserved, being deleted, still charged), "foreign" (bound by somebody else, devices not known, so
+ * charged wherever it could be), "conflict" (devices known, but its annotations contradict them).
+ */
+#ifndef ROUTES_STATE_H
+#define ROUTES_STATE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "extender/binder.h"
+#include "extender/store.h"
+#include "httpd/server.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STATE_API_VERSION "state.fgpu.io/v1alpha1"
+
+/* What one copy of the ledger may take; beyond it the answer is 503 with the advice to ask for less. */
+#define STATE_COPY_BYTES_MAX ((size_t)512 << 20)
+/* Copies being read at one moment: each is held for as long as its reader takes. */
+#define STATE_READERS_MAX 4
+
+#define STATE_CURSOR_MAX 128
+
+struct state_cursors {
+    char pods[STATE_CURSOR_MAX]; /* resourceVersion of the last event applied; "": none yet */
+    char nodes[STATE_CURSOR_MAX];
+};
+
+/* Filled by whoever wires the process; must outlive the server. Zero is a valid value for what is marked. */
+struct state_context {
+    struct store *store;
+    const struct clock *clock;
+    struct binder *binder; /* NULL: nothing is ever in flight */
+    /* Called with `ctx` on server threads. */
+    void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
+    bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */
+    bool (*is_leader)(void *ctx);                          /* NULL: always, the only replica */
+    void *ctx;
+    const char *config_hash;
+    uint64_t config_generation;
+    const char *version;
+    atomic_uint reader_n; /* 0; kept by state_handle */
+};
+
+enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp);
+
+/* ---- the document without HTTP ---- */
+
+struct state_document;
+
+/* Takes the copy. Empty `node` and `namespace_` mean all; both are used in this call only.
+ * ERR_LIMIT: more than STATE_COPY_BYTES_MAX. */
+WARN_UNUSED int state_document_new(struct state_context *c, struct str node, struct str namespace_,
+                                   struct state_document **ret, struct err *reterr);
+void state_document_free(struct state_document *d); /* NULL is fine */
+uint64_t state_document_generation(const struct state_document *d);
+/* Appends the next piece, about one node, perhaps nothing; false when the document was complete. */
+bool state_document_next(struct state_document *d, struct strbuf *out);
+
+/* The document of `fields=summary`; returns its generation. */
+uint64_t state_write_summary(struct state_context *c, struct strbuf *out);
+
+#endif

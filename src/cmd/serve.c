@@ -1,0 +1,298 @@
+/* fgpu serve: the scheduler extender of one cluster. */
+#include "cmd/commands.h"
+#include "cmd/service.h"
+
+#include "base/strbuf.h"
+#include "config/kubeconfig.h"
+#include "kube/incluster.h"
+#include "obs/logsink.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOLDOFF_MS 6000
+#define DRAIN_MS 6000
+#define CHECK_INTERVAL_S 30
+#define UNREACHABLE_AFTER_S 10
+#define REPORT_BYTES_MAX (1024 * 1024)
+
+struct options {
+    const char *config, *kubeconfig, *context;
+    const char *addresses[SERVICE_LISTENER__MAX];
+    const char *format;
+    int verbosity; /* -1: as configured */
+    bool wait;
+};
+
+enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT };
+
+static const struct option long_options[] = {
+    {"config", required_argument, NULL, OPT_CONFIG},
+    {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
+    {"context", required_argument, NULL, OPT_CONTEXT},
+    {"verbs-address", required_argument, NULL, OPT_VERBS},
+    {"ops-address", required_argument, NULL, OPT_OPS},
+    {"health-address", required_argument, NULL, OPT_HEALTH},
+    {"logging-format", required_argument, NULL, OPT_FORMAT},
+    {"wait", optional_argument, NULL, OPT_WAIT},
+    {"v", required_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("Usage: fgpu serve [options]\n\n"
+           "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
+           "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
+           "  --kubeconfig FILE         the API server; without it that of the pod fgpu runs in\n"
+           "  --context NAME            of the kubeconfig; without it its current-context\n"
+           "  --verbs-address HOST:PORT loopback only, default 127.0.0.1:9443\n"
+           "  --ops-address HOST:PORT   /state /metrics /configz /version, loopback only, default 127.0.0.1:9442\n"
+           "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+           "  --logging-format text|json\n"
+           "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
+           "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n\n"
+           "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
+           "unreachable, 70 broken invariant.\n",
+           UNREACHABLE_AFTER_S);
+}
+
+static int parse_verbosity(const char *text, int *ret)
+{
+    uint64_t v;
+
+    if (!str_to_u64(str_of(text), 10, &v)) {
+        return cmd_usage_error("serve", "-v takes a number from 0 to 10, not \"%s\"", text);
+    }
+    *ret = (int)v;
+    return EXIT_OK;
+}
+
+/* EXIT_OK, or the exit code; -1: help was printed. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    int c;
+
+    *o = (struct options){.verbosity = -1, .wait = true};
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":v:h", long_options, NULL)) != -1) {
+        switch (c) {
+        case OPT_CONFIG:
+            o->config = optarg;
+            break;
+        case OPT_KUBECONFIG:
+            o->kubeconfig = optarg;
+            break;
+        case OPT_CONTEXT:
+            o->context = optarg;
+            break;
+        case OPT_VERBS:
+            o->addresses[SERVICE_VERBS] = optarg;
+            break;
+        case OPT_OPS:
+            o->addresses[SERVICE_OPS] = optarg;
+            break;
+        case OPT_HEALTH:
+            o->addresses[SERVICE_HEALTH] = optarg;
+            break;
+        case OPT_FORMAT:
+            o->format = optarg;
+            break;
+        case OPT_WAIT:
+            if (optarg != NULL && strcmp(optarg, "false") != 0 && strcmp(optarg, "true") != 0) {
+                return cmd_usage_error("serve", "--wait takes true or false");
+            }
+            o->wait = optarg == NULL || strcmp(optarg, "true") == 0;
+            break;
+        case 'v':
+            if (parse_verbosity(optarg, &o->verbosity) != EXIT_OK) {
+                return EXIT_USAGE;
+            }
+            break;
+        case 'h':
+            print_help();
+            return -1;
+        case ':':
+            return cmd_usage_error("serve", "%s needs a value", argv[optind - 1]);
+        default:
+            return cmd_usage_error("serve", "unknown option %s", argv[optind - 1]);
+        }
+    }
+    return optind < argc ? cmd_usage_error("serve", "unexpected \"%s\"", argv[optind]) : EXIT_OK;
+}
+
+static int load_config(const struct options *o, struct config **ret)
+{
+    struct config_names names;
+    struct strbuf report;
+    struct err err;
+    int r;
+
+    if (o->config == NULL) {
+        *ret = config_defaults();
+        return EXIT_OK;
+    }
+    cmd_config_names(&names);
+    strbuf_init(&report, REPORT_BYTES_MAX);
+    r = config_load(o->config, &names, ret, &report, &err);
+    if (r != 0) {
+        fprintf(stderr, "%s", report.n > 0 ? report.p : err.msg);
+        fprintf(stderr, "%sfgpu serve: the configuration is not valid\n", report.n > 0 ? "" : "\n");
+    }
+    strbuf_fini(&report);
+    return r == 0 ? EXIT_OK : EXIT_CONFIG;
+}
+
+/* Flags win over the file. */
+static int override(const struct options *o, struct config *c)
+{
+    struct address *targets[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
+                                                      &c->serving.health};
+    struct err err;
+
+    for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
+        if (o->addresses[i] == NULL) {
+            continue;
+        }
+        if (address_parse(str_of(o->addresses[i]), targets[i], &err) != 0) {
+            return cmd_usage_error("serve", "%s", err.msg);
+        }
+        if (i != SERVICE_HEALTH && !address_is_loopback(targets[i])) {
+            return cmd_usage_error("serve",
+                                   "%s is not a loopback address: plain HTTP is served on loopback only",
+                                   o->addresses[i]);
+        }
+    }
+    if (o->verbosity >= 0) {
+        c->logging.verbosity = o->verbosity;
+    }
+    if (o->format != NULL && strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0) {
+        return cmd_usage_error("serve", "--logging-format takes text or json");
+    }
+    if (o->format != NULL) {
+        c->logging.format = strcmp(o->format, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+    }
+    return EXIT_OK;
+}
+
+static int load_credentials(const struct options *o, struct credentials *ret)
+{
+    struct err err;
+    int r;
+
+    if (o->kubeconfig != NULL) {
+        r = kubeconfig_load(o->kubeconfig, o->context, ret, &err);
+    } else {
+        r = incluster_load(getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+                           INCLUSTER_DIR, ret, &err);
+    }
+    if (r != 0) {
+        fprintf(stderr, "fgpu serve: %s%s\n", err.msg,
+                o->kubeconfig == NULL ? "; outside a cluster give --kubeconfig FILE" : "");
+        return EXIT_CONFIG;
+    }
+    return EXIT_OK;
+}
+
+/* Until a signal ends the process, or something worse does. */
+static int watch_over(struct service *service, const struct options *o, const struct clock *clock,
+                      const struct log *log, const sigset_t *signals)
+{
+    const struct timespec interval = {.tv_sec = o->wait ? CHECK_INTERVAL_S : 1};
+    int64_t give_up_ns = clock_mono_ns(clock) + UNREACHABLE_AFTER_S * INT64_C(1000000000);
+    bool was_listed = false;
+
+    for (;;) {
+        int sig = sigtimedwait(signals, NULL, &interval);
+        const char *broken;
+
+        if (sig == SIGTERM || sig == SIGINT) {
+            LOG_INFO(log, "Stopping", LOG_CSTR("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
+            return EXIT_OK;
+        }
+        if (sig == SIGHUP) {
+            LOG_WARNING(log, "Reloading is not built yet: restart to read the configuration again");
+        }
+        broken = service_check(service);
+        if (broken != NULL) {
+            LOG_ERROR(log, "The ledger is broken; stopping so that it is read afresh",
+                      LOG_CSTR("invariant", broken));
+            return EXIT_INVARIANT;
+        }
+        was_listed = was_listed || service_is_listed(service);
+        if (!o->wait && !was_listed && clock_mono_ns(clock) > give_up_ns) {
+            LOG_ERROR(log, "The API server does not answer, and --wait=false says not to wait");
+            return EXIT_UNREACHABLE;
+        }
+    }
+}
+
+static int serve(const struct options *o, const struct config *config,
+                 const struct credentials *credentials)
+{
+    const struct clock *clock = clock_system();
+    struct logsink *sink;
+    struct service *service;
+    struct service_options so;
+    sigset_t signals;
+    struct err err;
+    const struct log *log;
+    int code;
+
+    sink = logsink_new(STDERR_FILENO,
+                       config->logging.format == LOG_FORMAT_JSON ? LOGSINK_JSON : LOGSINK_TEXT,
+                       config->logging.verbosity, clock);
+    log = logsink_log(sink);
+    /* Before any thread: all of them inherit the mask, so that only this one hears signals. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    so = (struct service_options){config, credentials, clock, log, HOLDOFF_MS};
+    if (service_start(&so, &service, &err) != 0) {
+        LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
+        logsink_free(sink);
+        return EXIT_RUNTIME;
+    }
+    code = watch_over(service, o, clock, log, &signals);
+    service_stop(service, code == EXIT_OK ? DRAIN_MS : 0);
+    LOG_INFO(log, "Stopped");
+    logsink_free(sink);
+    return code;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+    struct options o;
+    struct config *config = NULL;
+    struct credentials credentials = {0};
+    int code = parse_options(argc, argv, &o);
+
+    if (code == -1) {
+        return EXIT_OK;
+    }
+    if (code == EXIT_OK) {
+        code = load_config(&o, &config);
+    }
+    if (code == EXIT_OK) {
+        code = override(&o, config);
+    }
+    if (code == EXIT_OK) {
+        code = load_credentials(&o, &credentials);
+    }
+    if (code == EXIT_OK) {
+        code = serve(&o, config, &credentials);
+    }
+    credentials_fini(&credentials);
+    config_free(config);
+    return code;
+}

@@ -1,0 +1,313 @@
+#include "cmd/service.h"
+
+#include "base/bug.h"
+#include "base/rng.h"
+#include "cmd/telemetry.h"
+#include "extender/binder.h"
+#include "extender/feed.h"
+#include "extender/second_look.h"
+#include "obs/health.h"
+#include "routes/health.h"
+#include "routes/ops.h"
+#include "routes/verbs.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct service {
+    struct service_options options;
+    struct telemetry telemetry;
+    struct store *store;
+    struct placement_context placement;
+    struct ingest ingest;
+    struct kube_client *client;
+    struct binder *binder;
+    struct second_look *second_look;
+    struct feed feeds[KUBE_RESOURCE__MAX];
+    struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
+    struct verbs verbs;
+    struct ops ops;
+    struct health health;
+    struct health_handlers health_handlers;
+    struct httpd_route verb_routes[VERB_ROUTES];
+    struct httpd_route ops_routes[OPS_ROUTES];
+    struct httpd_route health_routes[HEALTH_ROUTES];
+    struct httpd_server *http;
+    atomic_bool stopping;
+};
+
+/* ---- readiness ---- */
+
+bool service_is_ready(struct service *s)
+{
+    return !atomic_load(&s->stopping) && store_is_ready(s->store);
+}
+
+bool service_is_listed(struct service *s)
+{
+    return store_is_synced(s->store);
+}
+
+static const char *probe_ledger(void *ctx)
+{
+    const struct service *s = ctx;
+
+    return store_closed(s->store);
+}
+
+static const char *probe_ready(void *ctx)
+{
+    const struct service *s = ctx;
+
+    return store_not_ready(s->store);
+}
+
+static const char *probe_shutdown(void *ctx)
+{
+    struct service *s = ctx;
+
+    return atomic_load(&s->stopping) ? "fgpu is stopping" : NULL;
+}
+
+static void set_up_health(struct service *s)
+{
+    const struct health_check checks[] = {
+        {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
+        {"cache-synced", probe_ready, s, HEALTH_READYZ},
+        {"shutdown", probe_shutdown, s, HEALTH_READYZ},
+    };
+
+    health_init(&s->health);
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+        health_add(&s->health, &checks[i]);
+    }
+}
+
+/* ---- what ops shows ---- */
+
+static void cursors(void *ctx, struct state_cursors *ret)
+{
+    struct service *s = ctx;
+    struct reflector_stats stats;
+
+    kube_watcher_stats(s->watchers[KUBE_PODS], &stats);
+    memcpy(ret->pods, stats.resource_version, sizeof(ret->pods));
+    kube_watcher_stats(s->watchers[KUBE_NODES], &stats);
+    memcpy(ret->nodes, stats.resource_version, sizeof(ret->nodes));
+}
+
+static bool is_ready(void *ctx)
+{
+    return service_is_ready(ctx);
+}
+
+static void set_up_routes(struct service *s)
+{
+    const struct config *c = s->options.config;
+
+    s->verbs = (struct verbs){
+        .placement = &s->placement,
+        .binder = s->binder,
+        .second_look = s->second_look,
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .observe = telemetry_verb,
+        .observe_verdicts = telemetry_verdicts,
+        .observe_ctx = &s->telemetry,
+    };
+    s->ops.config = c;
+    s->ops.metrics = s->telemetry.metrics;
+    s->ops.state = (struct state_context){
+        .store = s->store,
+        .clock = s->options.clock,
+        .binder = s->binder,
+        .cursors = cursors,
+        .is_ready = is_ready,
+        .ctx = s,
+        .config_hash = c->hash,
+        .config_generation = c->generation,
+        .version = FGPU_VERSION,
+    };
+    metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
+    verbs_routes(&s->verbs, s->verb_routes);
+    ops_routes(&s->ops, s->ops_routes);
+    health_routes(&s->health_handlers, &s->health, s->health_routes);
+}
+
+/* ---- start ---- */
+
+static int start_store(struct service *s, struct err *reterr)
+{
+    const struct policy *p = &s->options.config->policy;
+    struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
+                                   .overcommit_mem_milli = p->overcommit_mem_milli};
+    int r = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
+
+    if (r != 0) {
+        return r;
+    }
+    s->store = store_new(&limits, s->options.clock);
+    store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
+    s->ingest = (struct ingest){s->store, p, s->options.log};
+    return placement_context_init(&s->placement, s->store, p, reterr);
+}
+
+static int start_binder(struct service *s, struct err *reterr)
+{
+    const struct kube_client_options client = {
+        .clock = s->options.clock, .observe = telemetry_api, .observe_ctx = &s->telemetry};
+    const struct binder_options binder = {
+        .deadline_ms = s->options.config->client.bind_deadline_ms,
+        .max_in_flight = (uint32_t)s->options.config->client.binds_in_flight_max};
+    int r = kube_client_new(s->options.credentials, &client, &s->client, reterr);
+
+    if (r == 0) {
+        r = binder_new(&s->placement, &s->ingest, s->client, s->options.clock, &binder, &s->binder, reterr);
+    }
+    if (r == 0) {
+        r = second_look_new(s->store, s->options.clock, &s->second_look, reterr);
+    }
+    return r;
+}
+
+static int start_http(struct service *s, struct err *reterr)
+{
+    const struct config *c = s->options.config;
+    char verbs[ADDRESS_TEXT_MAX], ops[ADDRESS_TEXT_MAX], health[ADDRESS_TEXT_MAX];
+    const unsigned connections = (unsigned)c->limits.connections;
+    const struct httpd_listener_config listeners[SERVICE_LISTENER__MAX] = {
+        [SERVICE_VERBS] = {.name = "verbs",
+                           .address = address_text(&c->serving.verbs, verbs),
+                           .routes = s->verb_routes,
+                           .route_n = VERB_ROUTES,
+                           .thread_n = 2,
+                           .connection_max = connections},
+        [SERVICE_OPS] = {.name = "ops",
+                         .address = address_text(&c->serving.ops, ops),
+                         .routes = s->ops_routes,
+                         .route_n = OPS_ROUTES,
+                         .connection_max = 64},
+        [SERVICE_HEALTH] = {.name = "health",
+                            .address = address_text(&c->serving.health, health),
+                            .routes = s->health_routes,
+                            .route_n = HEALTH_ROUTES,
+                            .connection_max = 64},
+    };
+    const struct httpd_config http = {
+        .listeners = listeners,
+        .listener_n = SERVICE_LISTENER__MAX,
+        .body_max_bytes = (size_t)c->limits.body_bytes,
+        .inflight_max_bytes = (size_t)c->limits.bytes_in_flight,
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .observe = telemetry_http,
+        .observe_ctx = &s->telemetry,
+    };
+    int r = httpd_server_new(&http, &s->http, reterr);
+
+    return r == 0 ? httpd_server_start(s->http, reterr) : r;
+}
+
+static void listed(void *ctx, enum kube_resource resource)
+{
+    const struct service *s = ctx;
+    struct snapshot totals;
+
+    store_totals(s->store, &totals);
+    LOG_INFO(s->options.log, "Read the cluster", LOG_CSTR("resource", kube_resource_name(resource)),
+             LOG_I64("nodes", (int64_t)totals.node_n), LOG_I64("gpus", (int64_t)totals.device_n),
+             LOG_I64("podsWithGPUs", (int64_t)totals.pod_n));
+}
+
+static int start_watchers(struct service *s, struct err *reterr)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX && r == 0; i++) {
+        enum kube_resource resource = (enum kube_resource)i;
+        struct reflector_handler handler;
+
+        feed_init(&s->feeds[i], &s->ingest, resource);
+        s->feeds[i].synced = listed;
+        s->feeds[i].ctx = s;
+        handler = feed_handler(&s->feeds[i]);
+        r = kube_watcher_start(s->client, resource, &handler, s->options.clock, &s->watchers[i], reterr);
+    }
+    return r;
+}
+
+int service_start(const struct service_options *o, struct service **ret, struct err *reterr)
+{
+    struct service *s = xcalloc(1, sizeof(*s));
+    int r;
+
+    s->options = *o;
+    telemetry_init(&s->telemetry, s->watchers);
+    set_up_health(s);
+    r = start_store(s, reterr);
+    if (r == 0) {
+        r = start_binder(s, reterr);
+    }
+    if (r == 0) {
+        set_up_routes(s);
+        r = start_watchers(s, reterr);
+    }
+    if (r == 0) {
+        r = start_http(s, reterr);
+    }
+    if (r != 0) {
+        service_stop(s, 0);
+        return r;
+    }
+    for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
+        static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
+
+        LOG_INFO(o->log, "Listening", LOG_CSTR("listener", names[i]),
+                 LOG_I64("port", httpd_server_port(s->http, i)));
+    }
+    *ret = s;
+    return 0;
+}
+
+uint16_t service_port(const struct service *s, enum service_listener l)
+{
+    return httpd_server_port(s->http, l);
+}
+
+const char *service_check(struct service *s)
+{
+    const char *broken = store_check(s->store);
+
+    if (broken != NULL) {
+        metric_inc(METRIC(s->telemetry.metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
+        store_close(s->store, "the ledger is broken");
+    }
+    return broken;
+}
+
+/* The order matters: callers first (their binds may still end well), then who feeds us, then who answers. */
+void service_stop(struct service *s, int64_t drain_ms)
+{
+    atomic_store(&s->stopping, true);
+    if (s->http != NULL) {
+        httpd_server_stop(s->http, drain_ms);
+    }
+    second_look_free(s->second_look);
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        kube_watcher_stop(s->watchers[i]);
+        feed_fini(&s->feeds[i]);
+    }
+    if (s->binder != NULL) {
+        binder_stop(s->binder);
+    }
+    if (s->client != NULL) {
+        kube_client_stop(s->client);
+    }
+    binder_free(s->binder);
+    httpd_server_free(s->http);
+    kube_client_free(s->client);
+    store_free(s->store);
+    telemetry_fini(&s->telemetry);
+    free(s);
+}

@@ -1,0 +1,45 @@
+/* cmd/service.h - the extender as a whole: everything started in order, stopped in reverse.
+ *
+ * `fgpu serve` and `fgpu demo` run the same service; they differ in where the API server is and in who
+ * waits for signals.
+ */
+#ifndef CMD_SERVICE_H
+#define CMD_SERVICE_H
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "config/load.h"
+#include "model/credentials.h"
+
+#include <stdint.h>
+
+struct service;
+
+/* Borrowed for the life of the service. */
+struct service_options {
+    const struct config *config;
+    const struct credentials *credentials;
+    const struct clock *clock;
+    const struct log *log;
+    int64_t holdoff_ms; /* how long bindings of a predecessor may still land (design.md 8) */
+};
+
+enum service_listener { SERVICE_VERBS, SERVICE_OPS, SERVICE_HEALTH, SERVICE_LISTENER__MAX };
+
+/* Listens at once (and answers "not ready"), reads the cluster in the background. */
+WARN_UNUSED int service_start(const struct service_options *o, struct service **ret, struct err *reterr);
+uint16_t service_port(const struct service *s, enum service_listener l);
+
+/* Both resources listed and the hold-off over? */
+bool service_is_ready(struct service *s);
+/* Both resources listed at least once? */
+bool service_is_listed(struct service *s);
+/* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
+const char *service_check(struct service *s);
+
+/* Not ready any more, finishes what is in flight (up to drain_ms), stops every thread, frees. */
+void service_stop(struct service *s, int64_t drain_ms);
+
+#endif

@@ -1,0 +1,91 @@
+#include "cmd/telemetry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Streams last for minutes; their duration says nothing about the API server. */
+static bool is_short(const char *verb)
+{
+    return strcmp(verb, "watch") != 0;
+}
+
+static void collect_watchers(void *ctx, struct metrics *m)
+{
+    const struct telemetry *t = ctx;
+
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        const char *name = kube_resource_name((enum kube_resource)i);
+        struct reflector_stats stats;
+
+        if (t->watchers[i] == NULL) {
+            continue;
+        }
+        kube_watcher_stats(t->watchers[i], &stats);
+        metric_set(METRIC(m, FGPU_RELISTS_TOTAL, name), (int64_t)stats.list_n);
+        metric_set(METRIC(m, FGPU_WATCH_RESTARTS_TOTAL, name), (int64_t)stats.watch_failed_n);
+        metric_set(METRIC(m, FGPU_WATCH_EVENTS_TOTAL, name, "change"), (int64_t)stats.event_n);
+        metric_set(METRIC(m, FGPU_WATCH_EVENTS_TOTAL, name, "bookmark"), (int64_t)stats.bookmark_n);
+    }
+}
+
+void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
+{
+    t->metrics = catalog_metrics_new();
+    t->watchers = watchers;
+    for (size_t i = 0; i < VERB__MAX; i++) {
+        t->durations[i] = METRIC(t->metrics, FGPU_REQUEST_DURATION_SECONDS, verb_name((enum verb)i));
+    }
+    for (size_t i = 0; i < VERDICT__MAX; i++) {
+        t->verdicts[i] = METRIC(t->metrics, FGPU_FILTER_VERDICTS_TOTAL, verdict_name((enum verdict)i));
+    }
+    for (size_t i = 0; i < BIND_OUTCOME__MAX; i++) {
+        (void)METRIC(t->metrics, FGPU_BIND_OUTCOMES_TOTAL, bind_outcome_name((enum bind_outcome)i));
+    }
+    metrics_add_collector(t->metrics, collect_watchers, t);
+}
+
+void telemetry_fini(struct telemetry *t)
+{
+    metrics_free(t->metrics);
+    t->metrics = NULL;
+}
+
+void telemetry_verb(void *ctx, const struct verb_observation *o)
+{
+    struct telemetry *t = ctx;
+
+    metric_observe(t->durations[o->verb], o->duration_ns);
+    metric_inc(METRIC(t->metrics, FGPU_REQUESTS_TOTAL, verb_name(o->verb), o->outcome));
+    if (o->verb == VERB_BIND) {
+        metric_inc(METRIC(t->metrics, FGPU_BIND_OUTCOMES_TOTAL, o->outcome));
+    }
+}
+
+void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count)
+{
+    struct telemetry *t = ctx;
+
+    metric_add(t->verdicts[v], (int64_t)count);
+}
+
+void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
+                   int64_t duration_ns)
+{
+    struct telemetry *t = ctx;
+    char code[8];
+
+    snprintf(code, sizeof(code), "%d", http_status % 1000);
+    metric_inc(METRIC(t->metrics, FGPU_API_REQUESTS_TOTAL, verb, resource, code));
+    if (http_status != 0 && is_short(verb)) {
+        metric_observe(METRIC(t->metrics, FGPU_API_REQUEST_DURATION_SECONDS, verb, resource), duration_ns);
+    }
+}
+
+void telemetry_http(void *ctx, const struct httpd_observation *o)
+{
+    struct telemetry *t = ctx;
+    char code[8];
+
+    snprintf(code, sizeof(code), "%d", o->status % 1000);
+    metric_inc(METRIC(t->metrics, FGPU_HTTP_REQUESTS_TOTAL, o->listener, code));
+}

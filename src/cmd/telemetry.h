@@ -1,0 +1,29 @@
+/* cmd/telemetry.h - joins the observers of the layers to the metrics: the only place that knows both. */
+#ifndef CMD_TELEMETRY_H
+#define CMD_TELEMETRY_H
+
+#include "core/verdict.h"
+#include "httpd/server.h"
+#include "kube/watcher.h"
+#include "obs/catalog.h"
+#include "routes/verbs.h"
+
+struct telemetry {
+    struct metrics *metrics;
+    struct metric *durations[VERB__MAX];
+    struct metric *verdicts[VERDICT__MAX];
+    struct kube_watcher *const *watchers; /* KUBE_RESOURCE__MAX; an entry may be NULL */
+};
+
+/* Creates the registry, with a series for everything that has a closed set of names. */
+void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers);
+void telemetry_fini(struct telemetry *t);
+
+/* `ctx` of all of these is the telemetry. */
+void telemetry_verb(void *ctx, const struct verb_observation *o);
+void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count);
+void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
+                   int64_t duration_ns);
+void telemetry_http(void *ctx, const struct httpd_observation *o);
+
+#endif

@@ -1,0 +1,245 @@
+/* httpd/head.c - checks the head of a request, decodes its target and finds its route.
+ *
+ * libmicrohttpd 0.9.75 lets a good deal pass (two Content-Lengths, Content-Length beside Transfer-Encoding,
+ * any Transfer-Encoding at all); two parties that read one message differently are how requests are
+ * smuggled, so all of it is refused here.
+ */
+#include "httpd/server_internal.h"
+
+#include "base/bug.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fault(struct httpd_request *req, int status, const char *text)
+{
+    if (req->fault_status == 0) {
+        req->fault_status = status;
+        req->fault_text = text;
+        req->discard = true;
+    }
+}
+
+struct head_scan {
+    unsigned host_n, length_n, encoding_n;
+    bool chunked, content_encoding, control_bytes;
+    struct str length;
+};
+
+static bool has_control_bytes(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)p[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_n,
+                                   const char *value, size_t value_n)
+{
+    (void)kind;
+    struct head_scan *scan = cls;
+    const struct str name = {key, key_n};
+    const struct str text = {value, value == NULL ? 0 : value_n};
+    if (str_ieq(name, STR("Host"))) {
+        scan->host_n++;
+    } else if (str_ieq(name, STR("Content-Length"))) {
+        scan->length_n++;
+        scan->length = text;
+    } else if (str_ieq(name, STR("Transfer-Encoding"))) {
+        scan->encoding_n++;
+        scan->chunked = str_ieq(text, STR("chunked"));
+    } else if (str_ieq(name, STR("Content-Encoding"))) {
+        scan->content_encoding = true;
+    }
+    scan->control_bytes |= has_control_bytes(key, key_n) || has_control_bytes(text.p, text.n);
+    return MHD_YES;
+}
+
+/* False: where the message ends is not certain. */
+static bool check_headers(struct httpd_request *req)
+{
+    struct head_scan scan = {.host_n = 0};
+    MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, scan_header, &scan);
+
+    uint64_t length = 0;
+    if (scan.length_n > 1) {
+        fault(req, 400, "more than one Content-Length header");
+    } else if (scan.encoding_n > 1) {
+        fault(req, 400, "more than one Transfer-Encoding header");
+    } else if (scan.encoding_n != 0 && !scan.chunked) {
+        fault(req, 400, "Transfer-Encoding must be exactly \"chunked\"");
+    } else if (scan.encoding_n != 0 && scan.length_n != 0) {
+        fault(req, 400, "Content-Length and Transfer-Encoding together");
+    } else if (scan.length_n != 0 && !str_to_u64(scan.length, SIZE_MAX - 1, &length)) {
+        fault(req, 400, "malformed Content-Length header");
+    }
+    if (req->fault_status != 0) {
+        return false;
+    }
+    req->content_length = scan.encoding_n != 0 ? SIZE_MAX : (size_t)length;
+
+    if (scan.host_n > 1) {
+        fault(req, 400, "more than one Host header");
+    } else if (scan.content_encoding) {
+        fault(req, 400, "Content-Encoding is not supported: send the body as it is");
+    } else if (scan.control_bytes) {
+        fault(req, 400, "control bytes in a header");
+    }
+    return true;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
+}
+
+/* Undoes percent escapes into the arena; false on a malformed one, a NUL, or a full arena. */
+static bool unescape(struct httpd_request *req, struct str in, bool plus_is_blank, struct str *ret)
+{
+    char *out = arena_alloc(&req->arena, in.n + 1);
+    if (out == NULL) {
+        return false;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < in.n; i++) {
+        char c = in.p[i];
+        if (c == '%') {
+            const int hi = i + 2 < in.n ? hex_value(in.p[i + 1]) : -1;
+            const int lo = i + 2 < in.n ? hex_value(in.p[i + 2]) : -1;
+            if (hi < 0 || lo < 0) {
+                return false;
+            }
+            c = (char)(hi * 16 + lo);
+            i += 2;
+        } else if (c == '+' && plus_is_blank) {
+            c = ' ';
+        }
+        if (c == '\0') {
+            return false;
+        }
+        out[n++] = c;
+    }
+    *ret = (struct str){out, n};
+    return true;
+}
+
+static void decode_query(struct httpd_request *req, struct str query)
+{
+    req->query = ARENA_ARRAY(&req->arena, QUERY_PAIRS_MAX, struct query_pair);
+    struct str part;
+    while (req->query != NULL && str_split(&query, '&', &part)) {
+        if (part.n == 0) {
+            continue;
+        }
+        if (req->query_n == QUERY_PAIRS_MAX) {
+            fault(req, 400, "too many query parameters");
+            return;
+        }
+        struct query_pair *pair = &req->query[req->query_n];
+        struct str name = STR_NULL;
+        struct str value = part;
+        str_split(&value, '=', &name);
+        if (!unescape(req, name, true, &pair->name) || !unescape(req, value, true, &pair->value)) {
+            fault(req, 400, "malformed query");
+            return;
+        }
+        req->query_n++;
+    }
+}
+
+static void decode_target(struct httpd_request *req)
+{
+    struct str rest = req->target;
+    struct str path = STR_NULL;
+    str_split(&rest, '?', &path);
+    if (path.n == 0 || path.p[0] != '/' || !unescape(req, path, false, &req->path)) {
+        fault(req, 400, "malformed request target");
+        return;
+    }
+    if (rest.n > 0) {
+        decode_query(req, rest);
+    }
+}
+
+static bool method_matches(const struct httpd_route *route, struct str method)
+{
+    return route->method == NULL || str_eq_cstr(method, route->method) ||
+           (str_eq(method, STR("HEAD")) && strcmp(route->method, "GET") == 0);
+}
+
+static bool path_matches(const struct httpd_route *route, struct str path)
+{
+    const struct str own = str_of(route->path);
+    return (route->flags & HTTPD_ROUTE_PREFIX) != 0 ? str_starts(path, own) : str_eq(path, own);
+}
+
+static void add_allowed(struct httpd_request *req, const char *method)
+{
+    const size_t n = strlen(req->allow);
+    if (strstr(req->allow, method) == NULL && n + strlen(method) + 3 <= sizeof(req->allow)) {
+        snprintf(req->allow + n, sizeof(req->allow) - n, "%s%s", n == 0 ? "" : ", ", method);
+    }
+}
+
+static void find_route(struct httpd_request *req)
+{
+    const struct httpd_listener_config *config = &req->listener->config;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        const unsigned wanted = pass == 0 ? 0 : HTTPD_ROUTE_PREFIX;
+        for (size_t i = 0; i < config->route_n; i++) {
+            const struct httpd_route *route = &config->routes[i];
+            if ((route->flags & HTTPD_ROUTE_PREFIX) != wanted || !path_matches(route, req->path)) {
+                continue;
+            }
+            if (method_matches(route, req->method)) {
+                req->route = route;
+                return;
+            }
+            add_allowed(req, route->method);
+            if (strcmp(route->method, "GET") == 0) {
+                add_allowed(req, "HEAD");
+            }
+        }
+    }
+    if (req->allow[0] != '\0') {
+        fault(req, 405, "method not allowed");
+    } else {
+        fault(req, 404, "no such path");
+    }
+}
+
+bool httpd_request_read_head(struct httpd_request *req, const char *method)
+{
+    req->method = arena_str(&req->arena, str_of(method));
+    const bool framed = check_headers(req);
+    decode_target(req);
+    if (req->arena.overflowed) {
+        fault(req, 400, "request head too large");
+    }
+    if (req->fault_status != 0) {
+        return framed;
+    }
+    find_route(req);
+    if (req->route != NULL) {
+        req->body_max = req->route->body_max_bytes != 0 ? req->route->body_max_bytes
+                                                        : req->server->config.body_max_bytes;
+        if (req->content_length != SIZE_MAX && req->content_length > req->body_max) {
+            req->body_state = HTTPD_BODY_TOO_LARGE;
+            req->discard = true;
+        }
+    }
+    return framed;
+}

@@ -1,0 +1,308 @@
+/* httpd/server.c - listeners, start and the orderly stop. */
+#include "httpd/server_internal.h"
+
+#include "base/bug.h"
+#include "httpd/address.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SEND_GRACE_MS = 1000, CONNECTIONS_DEFAULT = 1024 };
+
+static void fill_defaults(struct httpd_config *c)
+{
+    const size_t mib = (size_t)1 << 20;
+    c->body_max_bytes = c->body_max_bytes != 0 ? c->body_max_bytes : 16 * mib;
+    c->inflight_max_bytes = c->inflight_max_bytes != 0 ? c->inflight_max_bytes : 64 * mib;
+    c->arena_max_bytes = c->arena_max_bytes != 0 ? c->arena_max_bytes : 32 * mib;
+    c->reply_max_bytes = c->reply_max_bytes != 0 ? c->reply_max_bytes : 64 * mib;
+    c->connection_memory_bytes =
+        c->connection_memory_bytes != 0 ? c->connection_memory_bytes : 64 * 1024;
+    c->idle_timeout_s = c->idle_timeout_s != 0 ? c->idle_timeout_s : 180;
+    c->receive_deadline_ms = c->receive_deadline_ms != 0 ? c->receive_deadline_ms : 10000;
+    c->clock = c->clock != NULL ? c->clock : clock_system();
+}
+
+static int cannot_listen(struct httpd_listener *l, const char *step, struct err *reterr)
+{
+    const int r = err_set(reterr, ERR_UNAVAILABLE, "cannot listen on \"%s\" (%s): %s: %s",
+                          l->config.address, l->config.name, step, strerror(errno));
+    if (l->fd >= 0) {
+        close(l->fd);
+        l->fd = -1;
+    }
+    return r;
+}
+
+static int read_port(struct httpd_listener *l, struct err *reterr)
+{
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof(bound);
+    if (getsockname(l->fd, (struct sockaddr *)&bound, &len) != 0) {
+        return cannot_listen(l, "getsockname", reterr);
+    }
+    if (bound.ss_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, &bound, sizeof(in6));
+        l->port = ntohs(in6.sin6_port);
+    } else {
+        struct sockaddr_in in;
+        memcpy(&in, &bound, sizeof(in));
+        l->port = ntohs(in.sin_port);
+    }
+    return 0;
+}
+
+static int listener_open(struct httpd_listener *l, struct err *reterr)
+{
+    struct httpd_address a;
+    const int r = httpd_address_parse(str_of(l->config.address), &a, reterr);
+    if (r != 0) {
+        return r;
+    }
+    const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    l->fd = socket(a.sockaddr.ss_family, type, 0);
+    if (l->fd < 0 && errno == EAFNOSUPPORT && a.any) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, &a.sockaddr, sizeof(in6));
+        const struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = in6.sin6_port};
+        memcpy(&a.sockaddr, &in, sizeof(in));
+        a.len = sizeof(in);
+        l->fd = socket(AF_INET, type, 0);
+    }
+    if (l->fd < 0) {
+        return cannot_listen(l, "socket", reterr);
+    }
+    l->v6 = a.sockaddr.ss_family == AF_INET6;
+    const int on = 1;
+    const int v6_only = !a.any;
+    if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        (l->v6 &&
+         setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only)) != 0)) {
+        return cannot_listen(l, "setsockopt", reterr);
+    }
+    if (bind(l->fd, (const struct sockaddr *)&a.sockaddr, a.len) != 0) {
+        return cannot_listen(l, "bind", reterr);
+    }
+    if (listen(l->fd, SOMAXCONN) != 0) {
+        return cannot_listen(l, "listen", reterr);
+    }
+    return read_port(l, reterr);
+}
+
+static void init_locks(struct httpd_server *s)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->conns_lock, NULL);
+    pthread_cond_init(&s->idle, &monotonic);
+    pthread_cond_init(&s->watchdog_wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
+                     struct err *reterr)
+{
+    struct httpd_server *s = xcalloc(1, sizeof(*s));
+    atomic_init(&s->refs, 1);
+    s->config = *config;
+    fill_defaults(&s->config);
+    s->config.listeners = NULL;
+    s->listener_n = config->listener_n;
+    s->listeners = xcalloc(s->listener_n, sizeof(*s->listeners));
+    init_locks(s);
+    for (size_t i = 0; i < s->listener_n; i++) {
+        s->listeners[i] = (struct httpd_listener){
+            .server = s, .config = config->listeners[i], .fd = -1};
+    }
+    for (size_t i = 0; i < s->listener_n; i++) {
+        const int r = listener_open(&s->listeners[i], reterr);
+        if (r != 0) {
+            httpd_server_free(s);
+            return r;
+        }
+    }
+    *ret = s;
+    return 0;
+}
+
+static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)
+{
+    (void)cls, (void)mhd;
+    return strlen(text); /* head.c decodes the target itself, strictly */
+}
+
+static void PRINTF_LIKE(2, 0) library_log(void *cls, const char *fmt, va_list ap)
+{
+    const struct httpd_server *s = cls;
+    char text[256];
+    vsnprintf(text, sizeof(text), fmt, ap);
+    LOG_V(s->config.log, 4, "HTTP library message", LOG_STR("text", str_trim(str_of(text))));
+}
+
+static int listener_start(struct httpd_listener *l, struct err *reterr)
+{
+    struct httpd_server *s = l->server;
+    const unsigned threads = l->config.thread_n;
+    const unsigned connections =
+        l->config.connection_max != 0 ? l->config.connection_max : CONNECTIONS_DEFAULT;
+    struct MHD_OptionItem pool[] = {
+        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (threads <= 1) {
+        pool[0] = pool[1]; /* a pool of one is refused; without a pool there is one thread */
+    }
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+                           MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U);
+    l->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, s,
+        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
+        MHD_OPTION_URI_LOG_CALLBACK, httpd_request_on_target, l, MHD_OPTION_NOTIFY_COMPLETED,
+        httpd_request_on_over, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+        MHD_OPTION_CONNECTION_TIMEOUT, s->config.idle_timeout_s, MHD_OPTION_CONNECTION_LIMIT,
+        connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->config.connection_memory_bytes,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+    if (l->daemon == NULL) {
+        return err_set(reterr, ERR_INTERNAL,
+                       "cannot start the HTTP server for \"%s\" (%s): out of threads or descriptors",
+                       l->config.address, l->config.name);
+    }
+    l->fd = -1;
+    return 0;
+}
+
+int httpd_server_start(struct httpd_server *s, struct err *reterr)
+{
+    BUG_ON(s->started);
+    int r = httpd_watchdog_start(s, reterr);
+    if (r != 0) {
+        return r;
+    }
+    s->started = true;
+    for (size_t i = 0; i < s->listener_n && r == 0; i++) {
+        r = listener_start(&s->listeners[i], reterr);
+    }
+    if (r != 0) {
+        httpd_server_stop(s, 0);
+    }
+    return r;
+}
+
+uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix)
+{
+    BUG_ON(listener_ix >= s->listener_n);
+    return s->listeners[listener_ix].port;
+}
+
+/* New clients are refused at once, but the descriptors stay taken until the threads that may still call
+ * accept() on their numbers have ended (close_listeners). */
+static void stop_accepting(struct httpd_server *s)
+{
+    for (size_t i = 0; i < s->listener_n; i++) {
+        struct httpd_listener *l = &s->listeners[i];
+        if (l->daemon != NULL) {
+            l->fd = MHD_quiesce_daemon(l->daemon);
+        }
+        if (l->fd >= 0) {
+            shutdown(l->fd, SHUT_RDWR);
+        }
+    }
+}
+
+static void close_listeners(struct httpd_server *s)
+{
+    for (size_t i = 0; i < s->listener_n; i++) {
+        if (s->listeners[i].fd >= 0) {
+            close(s->listeners[i].fd);
+            s->listeners[i].fd = -1;
+        }
+    }
+}
+
+static void wait_until_idle(struct httpd_server *s, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
+    until.tv_sec += ms / 1000 + ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    pthread_mutex_lock(&s->lock);
+    while (s->active_n > 0 && pthread_cond_timedwait(&s->idle, &s->lock, &until) != ETIMEDOUT) {
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void stop_daemons(struct httpd_server *s)
+{
+    for (size_t i = 0; i < s->listener_n; i++) {
+        if (s->listeners[i].daemon != NULL) {
+            MHD_stop_daemon(s->listeners[i].daemon);
+            s->listeners[i].daemon = NULL;
+        }
+    }
+}
+
+void httpd_server_stop(struct httpd_server *s, int64_t drain_ms)
+{
+    if (s->stopped) {
+        return;
+    }
+    s->stopped = true;
+    atomic_store(&s->draining, true);
+    stop_accepting(s);
+    if (!s->started) {
+        close_listeners(s);
+        return;
+    }
+    httpd_streams_abort(s, true);
+    wait_until_idle(s, drain_ms);
+
+    /* From here on nothing can be suspended; what is, is answered. */
+    pthread_mutex_lock(&s->lock);
+    s->closed = true;
+    pthread_mutex_unlock(&s->lock);
+    httpd_request_finish_suspended(s);
+    httpd_streams_abort(s, false);
+    wait_until_idle(s, SEND_GRACE_MS);
+
+    httpd_watchdog_stop(s); /* before the connections go */
+    stop_daemons(s);
+    close_listeners(s);
+}
+
+void httpd_server_unref(struct httpd_server *s)
+{
+    if (atomic_fetch_sub(&s->refs, 1) != 1) {
+        return;
+    }
+    while (s->pool != NULL) {
+        struct httpd_request *req = s->pool;
+        s->pool = req->next;
+        httpd_request_destroy(req);
+    }
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->conns_lock);
+    pthread_cond_destroy(&s->idle);
+    pthread_cond_destroy(&s->watchdog_wake);
+    free(s->listeners);
+    free(s);
+}
+
+void httpd_server_free(struct httpd_server *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    httpd_server_stop(s, 0);
+    httpd_server_unref(s);
+}

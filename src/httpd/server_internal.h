@@ -1,0 +1,159 @@
+/* httpd/server_internal.h - what the files of this layer share.
+ *
+ * Locks, outermost first:
+ *   server.lock   which requests are suspended, which streams live, how many requests are active
+ *   stream.lock   one stream's waiting / woken / over
+ * server.conns_lock stands alone: the list of open connections; a descriptor on it is open.
+ * libmicrohttpd's own locks are taken inside ours (suspend, resume) and never held when it calls us, except
+ * a response's own lock around the pull of a stream.
+ */
+#ifndef HTTPD_SERVER_INTERNAL_H
+#define HTTPD_SERVER_INTERNAL_H
+
+#include "base/arena.h"
+#include "httpd/address.h"
+#include "httpd/server.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* httpd_conn.deadline_ns: a monotonic time, or one of these. */
+#define CONN_IDLE ((int64_t)0)      /* between requests */
+#define CONN_KILLED ((int64_t)-1)   /* the watchdog has shut the socket down */
+#define CONN_RECEIVED ((int64_t)-2) /* a request is complete and being answered */
+
+struct httpd_conn {
+    struct httpd_server *server;
+    struct httpd_conn *prev, *next; /* server.conns_lock */
+    int fd;
+    _Atomic int64_t deadline_ns;
+    /* How many bytes the kernel has received for us, at the end of the last request; it shows that a
+     * connection which looks idle is dripping a request line. `rebase` asks the watchdog to take it anew. */
+    uint64_t base_bytes; /* watchdog only */
+    atomic_bool rebase;
+};
+
+enum request_phase {
+    REQUEST_RECEIVING,
+    REQUEST_HANDLING,  /* the handler runs or has just returned */
+    REQUEST_SUSPENDED, /* on server.suspended */
+    REQUEST_ANSWERED,  /* libmicrohttpd has the response */
+    REQUEST_OVER,      /* libmicrohttpd has forgotten it; only a resumer may still hold it */
+};
+
+struct query_pair {
+    struct str name, value;
+};
+
+#define QUERY_PAIRS_MAX 64
+
+struct httpd_request {
+    struct httpd_server *server;
+    const struct httpd_listener *listener;
+    struct httpd_conn *conn;
+    struct MHD_Connection *mhd;      /* not after REQUEST_OVER */
+    const struct httpd_route *route; /* NULL: no handler will run */
+    atomic_uint refs;                /* libmicrohttpd's, and the resumer's */
+    struct httpd_request *prev, *next; /* suspended list or pool, server.lock */
+
+    struct arena arena;
+    struct str target, method, path;
+    struct query_pair *query;
+    size_t query_n;
+    int64_t start_ns;
+    bool begun; /* the first call, with the head only, has been made */
+
+    char *body;
+    size_t body_n, body_cap;
+    size_t body_charged; /* of body_cap, against the server's budget */
+    size_t body_max;
+    size_t content_length; /* SIZE_MAX: not known */
+    enum httpd_body body_state;
+    bool discard; /* read on, keep nothing */
+
+    int fault_status; /* 0: none; answered by the server itself */
+    const char *fault_text;
+    char allow[64];
+
+    enum request_phase phase; /* server.lock, once handlers run */
+    bool answer_claimed;      /* server.lock: one answer only */
+    bool have_response;       /* server.lock */
+    struct httpd_response response;
+    int status_sent;
+};
+
+struct httpd_listener {
+    struct httpd_server *server;
+    struct httpd_listener_config config;
+    int fd; /* -1 once libmicrohttpd owns it */
+    uint16_t port;
+    bool v6;
+    struct MHD_Daemon *daemon;
+};
+
+struct httpd_server {
+    struct httpd_config config; /* defaults filled in; .listeners is not used */
+    struct httpd_listener *listeners;
+    size_t listener_n;
+    bool started, stopped;
+    atomic_uint refs;     /* the owner, and every request that is not in the pool */
+    atomic_bool draining; /* every answer closes its connection */
+    atomic_size_t inflight_bytes;
+
+    pthread_mutex_t lock;
+    pthread_cond_t idle; /* active_n fell */
+    bool closed;         /* nothing may be suspended any more */
+    size_t active_n;     /* requests libmicrohttpd knows */
+    struct httpd_request *suspended;
+    struct httpd_stream *streams;
+    struct httpd_request *pool;
+    size_t pool_n;
+
+    pthread_mutex_t conns_lock;
+    pthread_cond_t watchdog_wake;
+    bool watchdog_stop;
+    struct httpd_conn *conns;
+    pthread_t watchdog;
+};
+
+/* connection.c */
+void httpd_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
+                       enum MHD_ConnectionNotificationCode toe);
+void httpd_conn_request_begins(struct httpd_conn *c);
+/* False: too late, the watchdog has the connection. */
+bool httpd_conn_request_received(struct httpd_conn *c);
+void httpd_conn_request_over(struct httpd_conn *c);
+WARN_UNUSED int httpd_watchdog_start(struct httpd_server *s, struct err *reterr);
+void httpd_watchdog_stop(struct httpd_server *s);
+
+/* request.c: the pool and the three callbacks of libmicrohttpd */
+void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, const char *url,
+                                        const char *method, const char *version,
+                                        const char *upload, size_t *upload_n, void **req_cls);
+void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls,
+                           enum MHD_RequestTerminationCode toe);
+/* Answers everything that is suspended through its route; for stop, after server.closed is set. */
+void httpd_request_finish_suspended(struct httpd_server *s);
+void httpd_server_unref(struct httpd_server *s);
+void httpd_request_destroy(struct httpd_request *req);
+
+/* head.c: checks and decodes the head; fills target, method, path, query, route or fault. Returns false
+ * when the framing cannot be trusted and the answer must be immediate. */
+WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method);
+
+/* body.c */
+void httpd_body_add(struct httpd_request *req, const char *p, size_t n);
+void httpd_body_release(struct httpd_request *req); /* for the next use of `req` */
+
+/* response.c: queues req->response with libmicrohttpd and empties it. */
+enum MHD_Result httpd_response_queue(struct httpd_request *req);
+
+/* stream.c */
+struct MHD_Response *httpd_stream_response(struct httpd_request *req);
+void httpd_streams_check_hangup(struct httpd_server *s);
+void httpd_streams_abort(struct httpd_server *s, bool only_waiting);
+
+#endif

@@ -1,0 +1,135 @@
+/* obs/catalog.c - the table of all metrics. Names are a contract: dashboards and alerts use them. */
+#include "obs/catalog.h"
+
+#include "obs/process_internal.h"
+
+#define CLOSED(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* 10 us to 5.2 s; 1 ms to 16 s */
+#define VERB_BUCKETS .bucket_first = 10000, .bucket_n = 20
+#define API_BUCKETS .bucket_first = 1000000, .bucket_n = 15
+
+#define VERBS CLOSED("filter", "prioritize", "bind", "preempt")
+
+static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
+    [FGPU_REQUEST_DURATION_SECONDS] =
+        {.name = "fgpu_request_duration_seconds",
+         .help = "Time from the request line of a scheduler call to its answer.",
+         .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, VERB_BUCKETS,
+         .labels = {{"verb", VERBS}}},
+    [FGPU_REQUESTS_TOTAL] =
+        {.name = "fgpu_requests_total",
+         .help = "Scheduler calls answered, by verb and outcome.",
+         .type = METRIC_COUNTER, .labels = {{"verb", VERBS}, {"outcome", NULL}},
+         .series_max = 32},
+    [FGPU_BIND_OUTCOMES_TOTAL] =
+        {.name = "fgpu_bind_outcomes_total",
+         .help = "Ends of binds, as the API server decided them.",
+         .type = METRIC_COUNTER, .labels = {{"outcome", NULL}}, .series_max = 16},
+    [FGPU_FILTER_VERDICTS_TOTAL] =
+        {.name = "fgpu_filter_verdicts_total",
+         .help = "Nodes judged by filter, by verdict.",
+         .type = METRIC_COUNTER, .labels = {{"verdict", NULL}}, .series_max = 40},
+
+    [FGPU_API_REQUESTS_TOTAL] =
+        {.name = "fgpu_api_requests_total",
+         .help = "Requests to the Kubernetes API server, by HTTP status; code 0 had no answer.",
+         .type = METRIC_COUNTER, .labels = {{"verb", NULL}, {"resource", NULL}, {"code", NULL}},
+         .series_max = 96},
+    [FGPU_API_REQUEST_DURATION_SECONDS] =
+        {.name = "fgpu_api_request_duration_seconds",
+         .help = "Time to a complete answer of the Kubernetes API server; watches are not counted.",
+         .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, API_BUCKETS,
+         .labels = {{"verb", NULL}, {"resource", NULL}}, .series_max = 12},
+    [FGPU_WATCH_EVENTS_TOTAL] =
+        {.name = "fgpu_watch_events_total",
+         .help = "Watch events received.",
+         .type = METRIC_COUNTER, .labels = {{"resource", NULL}, {"type", NULL}},
+         .series_max = 24},
+    [FGPU_RELISTS_TOTAL] =
+        {.name = "fgpu_relists_total",
+         .help = "Complete lists read after the first one.",
+         .type = METRIC_COUNTER, .labels = {{"resource", NULL}}, .series_max = 4},
+    [FGPU_WATCH_RESTARTS_TOTAL] =
+        {.name = "fgpu_watch_restarts_total",
+         .help = "Watches begun again after they ended.",
+         .type = METRIC_COUNTER, .labels = {{"resource", NULL}}, .series_max = 4},
+
+    [FGPU_LEDGER_GENERATION] =
+        {.name = "fgpu_ledger_generation",
+         .help = "Operations applied to the ledger since the start.",
+         .type = METRIC_GAUGE},
+    [FGPU_LEDGER_NODES] =
+        {.name = "fgpu_ledger_nodes", .help = "Nodes with GPUs in the ledger.", .type = METRIC_GAUGE},
+    [FGPU_LEDGER_DEVICES] =
+        {.name = "fgpu_ledger_devices", .help = "GPUs in the ledger.", .type = METRIC_GAUGE},
+    [FGPU_LEDGER_PODS] =
+        {.name = "fgpu_ledger_pods",
+         .help = "Pods charged in the ledger, by state.",
+         .type = METRIC_GAUGE,
+         .labels = {{"state", CLOSED("reserved", "bound", "terminating", "foreign", "conflict")}}},
+    [FGPU_GPU_MILLI] =
+        {.name = "fgpu_gpu_milli",
+         .help = "Compute of all GPUs in thousandths of a GPU.",
+         .type = METRIC_GAUGE, .labels = {{"kind", CLOSED("capacity", "charged")}}},
+    [FGPU_GPU_MEMORY_BYTES] =
+        {.name = "fgpu_gpu_memory_bytes",
+         .help = "Memory of all GPUs.",
+         .type = METRIC_GAUGE, .labels = {{"kind", CLOSED("capacity", "charged")}}},
+    [FGPU_OVERCOMMITTED_DEVICES] =
+        {.name = "fgpu_overcommitted_devices",
+         .help = "GPUs charged beyond their capacity; they are closed to new pods.",
+         .type = METRIC_GAUGE},
+    [FGPU_INVARIANT_VIOLATIONS_TOTAL] =
+        {.name = "fgpu_invariant_violations_total",
+         .help = "Broken invariants found by ledger audits. Anything above 0 is a bug.",
+         .type = METRIC_COUNTER},
+
+    [FGPU_HTTP_REQUESTS_TOTAL] =
+        {.name = "fgpu_http_requests_total",
+         .help = "HTTP requests, by listener and status; code 0 had no answer.",
+         .type = METRIC_COUNTER,
+         .labels = {{"listener", CLOSED("verbs", "ops", "health")}, {"code", NULL}},
+         .series_max = 36},
+    [FGPU_LOG_DROPPED_TOTAL] =
+        {.name = "fgpu_log_dropped_total",
+         .help = "Log records lost because their reader did not keep up.",
+         .type = METRIC_COUNTER},
+    [FGPU_BUILD_INFO] =
+        {.name = "fgpu_build_info",
+         .help = "Always 1; what was built.",
+         .type = METRIC_GAUGE,
+         .labels = {{"version", NULL}, {"revision", NULL}, {"compiler", NULL}}, .series_max = 1},
+
+    [PROCESS_START_TIME_SECONDS] =
+        {.name = "process_start_time_seconds",
+         .help = "Start time of the process since the Unix epoch.",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
+    [PROCESS_CPU_SECONDS_TOTAL] =
+        {.name = "process_cpu_seconds_total",
+         .help = "User and system CPU time.",
+         .type = METRIC_COUNTER, .unit = METRIC_UNIT_MS},
+    [PROCESS_RESIDENT_MEMORY_BYTES] =
+        {.name = "process_resident_memory_bytes",
+         .help = "Resident memory size.", .type = METRIC_GAUGE},
+    [PROCESS_VIRTUAL_MEMORY_BYTES] =
+        {.name = "process_virtual_memory_bytes",
+         .help = "Virtual memory size.", .type = METRIC_GAUGE},
+    [PROCESS_OPEN_FDS] =
+        {.name = "process_open_fds", .help = "Open file descriptors.", .type = METRIC_GAUGE},
+    [PROCESS_MAX_FDS] =
+        {.name = "process_max_fds", .help = "Limit of open file descriptors.", .type = METRIC_GAUGE},
+};
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+struct metrics *catalog_metrics_new(void)
+{
+    struct metrics *m = metrics_new(CATALOG, FGPU_METRIC__MAX);
+    metric_set(METRIC(m, FGPU_BUILD_INFO, FGPU_VERSION, FGPU_GIT_COMMIT, COMPILER), 1);
+    metrics_add_collector(m, process_collect, NULL);
+    return m;
+}

@@ -1,0 +1,193 @@
+/* obs/health.c - runs the checks and writes Kubernetes' texts. */
+#include "obs/health.h"
+
+#include "base/bug.h"
+
+void health_init(struct health *h)
+{
+    h->check_n = 0;
+}
+
+static bool name_is_valid(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = name.p[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+            c != '-') {
+            return false;
+        }
+    }
+    return name.n > 0;
+}
+
+void health_add(struct health *h, const struct health_check *check)
+{
+    BUG_ON(h->check_n == HEALTH_CHECKS_MAX);
+    BUG_ON(!name_is_valid(str_of(check->name)) || check->probe == NULL || check->endpoints == 0);
+    for (size_t i = 0; i < h->check_n; i++) {
+        BUG_ON(str_eq_cstr(str_of(h->checks[i].name), check->name));
+    }
+    h->checks[h->check_n++] = *check;
+}
+
+static const char *endpoint_name(enum health_endpoint endpoint)
+{
+    switch (endpoint) {
+    case HEALTH_LIVEZ:
+        return "livez";
+    case HEALTH_READYZ:
+        return "readyz";
+    case HEALTH_HEALTHZ:
+        return "healthz";
+    }
+    BUG("health endpoint out of range");
+}
+
+static const char *probe(const struct health_check *c)
+{
+    return c->probe(c->ctx);
+}
+
+static bool is_excluded(const struct health_query *query, const char *name)
+{
+    for (size_t i = 0; i < query->exclude_n; i++) {
+        if (str_eq_cstr(query->exclude[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct health_check *find(const struct health *h, enum health_endpoint endpoint,
+                                       struct str name)
+{
+    for (size_t i = 0; i < h->check_n; i++) {
+        if ((h->checks[i].endpoints & endpoint) != 0 && str_eq_cstr(name, h->checks[i].name)) {
+            return &h->checks[i];
+        }
+    }
+    return NULL;
+}
+
+/* Go's %q for what can be in a query; a name of ours never needs it. */
+static void add_quoted(struct strbuf *out, struct str s)
+{
+    strbuf_add_char(out, '"');
+    for (size_t i = 0; i < s.n; i++) {
+        const unsigned char c = (unsigned char)s.p[i];
+        if (c == '"' || c == '\\') {
+            strbuf_add_char(out, '\\');
+            strbuf_add_char(out, (char)c);
+        } else if (c < 0x20 || c >= 0x7f) {
+            strbuf_addf(out, "\\x%02x", (unsigned)c);
+        } else {
+            strbuf_add_char(out, (char)c);
+        }
+    }
+    strbuf_add_char(out, '"');
+}
+
+/* The smallest unknown exclusion above `after` (p == NULL: above nothing): sorted and without repeats, in
+ * quadratic time over a handful of parameters. */
+static bool next_unknown(const struct health *h, enum health_endpoint endpoint,
+                         const struct health_query *query, struct str after, struct str *ret)
+{
+    bool found = false;
+    for (size_t i = 0; i < query->exclude_n; i++) {
+        const struct str name = query->exclude[i];
+        if (find(h, endpoint, name) == NULL && (after.p == NULL || str_cmp(name, after) > 0) &&
+            (!found || str_cmp(name, *ret) < 0)) {
+            *ret = name;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void warn_unknown(const struct health *h, enum health_endpoint endpoint,
+                         const struct health_query *query, struct strbuf *out)
+{
+    struct str name = STR_NULL;
+    bool any = false;
+    while (next_unknown(h, endpoint, query, name, &name)) {
+        strbuf_add_cstr(out, any ? ","
+                                 : "warn: some health checks cannot be excluded: no matches for ");
+        add_quoted(out, name);
+        any = true;
+        if (name.p == NULL) {
+            name = STR(""); /* an empty value sorts first; go on behind it */
+        }
+    }
+    if (any) {
+        strbuf_add_char(out, '\n');
+    }
+}
+
+/* One line per check; returns how many failed. */
+static size_t add_lines(const struct health *h, enum health_endpoint endpoint,
+                        const struct health_query *query, struct strbuf *out)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < h->check_n; i++) {
+        const struct health_check *c = &h->checks[i];
+        if ((c->endpoints & endpoint) == 0) {
+            continue;
+        }
+        if (is_excluded(query, c->name)) {
+            strbuf_addf(out, "[+]%s excluded: ok\n", c->name);
+        } else if (probe(c) != NULL) {
+            strbuf_addf(out, "[-]%s failed: reason withheld\n", c->name);
+            failed++;
+        } else {
+            strbuf_addf(out, "[+]%s ok\n", c->name);
+        }
+    }
+    return failed;
+}
+
+int health_render(const struct health *h, enum health_endpoint endpoint,
+                  const struct health_query *query, struct strbuf *out)
+{
+    struct strbuf lines;
+    strbuf_init(&lines, out->max_bytes);
+    const size_t failed = add_lines(h, endpoint, query, &lines);
+    warn_unknown(h, endpoint, query, &lines);
+    if (failed > 0 || query->verbose) {
+        strbuf_add_str(out, strbuf_view(&lines));
+        strbuf_addf(out, "%s check %s\n", endpoint_name(endpoint), failed > 0 ? "failed" : "passed");
+    } else {
+        strbuf_add_cstr(out, "ok");
+    }
+    strbuf_fini(&lines);
+    return failed > 0 ? 500 : 200;
+}
+
+int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name,
+                        struct strbuf *out)
+{
+    const struct health_check *c = find(h, endpoint, name);
+    if (c == NULL) {
+        strbuf_add_cstr(out, "no such check");
+        return 404;
+    }
+    const char *reason = probe(c);
+    if (reason == NULL) {
+        strbuf_add_cstr(out, "ok");
+        return 200;
+    }
+    strbuf_addf(out, "internal server error: %s\n", reason);
+    return 500;
+}
+
+bool health_first_failure(const struct health *h, enum health_endpoint endpoint, struct strbuf *out)
+{
+    for (size_t i = 0; i < h->check_n; i++) {
+        const struct health_check *c = &h->checks[i];
+        const char *reason = (c->endpoints & endpoint) != 0 ? probe(c) : NULL;
+        if (reason != NULL) {
+            strbuf_addf(out, "%s: %s", c->name, reason);
+            return true;
+        }
+    }
+    return false;
+}

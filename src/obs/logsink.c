@@ -1,0 +1,129 @@
+/* obs/logsink.c - sends records, and loses them rather than wait. */
+#define _GNU_SOURCE /* gettid */
+#include "obs/logsink.h"
+
+#include "base/bug.h"
+#include "obs/log_format_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct logsink {
+    struct log log;
+    int fd;
+    enum logsink_format format;
+    const struct clock *clock;
+    atomic_uint_fast64_t dropped;
+
+    pthread_mutex_t lock; /* one writer, so that poll's promise holds for the write behind it */
+    bool stuck;           /* the last record was dropped: do not wait again */
+    uint64_t reported;    /* of `dropped` */
+};
+
+static bool has_room(const struct logsink *s, int patience_ms)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLOUT};
+    const int r = poll(&p, 1, patience_ms);
+    return r > 0 && (p.revents & POLLOUT) != 0;
+}
+
+static bool send_record(const struct logsink *s, struct str text)
+{
+    ssize_t n;
+    do {
+        n = write(s->fd, text.p, text.n);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)text.n; /* a part of a record is a lost record */
+}
+
+/* Under the lock, with room in the descriptor. */
+static void report_losses(struct logsink *s)
+{
+    const uint64_t dropped = atomic_load(&s->dropped);
+    if (dropped == s->reported) {
+        return;
+    }
+    const struct log_field fields[] = {LOG_I64("count", (int64_t)(dropped - s->reported))};
+    const struct log_record rec = {.level = LOG_LEVEL_WARNING,
+                                   .file = __FILE__,
+                                   .line = __LINE__,
+                                   .msg = "Log records lost, their reader did not keep up",
+                                   .fields = fields,
+                                   .field_n = 1};
+    struct strbuf text;
+    strbuf_init(&text, LOGSINK_RECORD_MAX);
+    log_format(&text, s->format, &rec,
+               (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
+    if (send_record(s, strbuf_view(&text))) {
+        s->reported = dropped;
+    }
+    strbuf_fini(&text);
+}
+
+static void sink_write(void *ctx, const struct log_record *rec)
+{
+    struct logsink *s = ctx;
+    struct strbuf text;
+    strbuf_init(&text, LOGSINK_RECORD_MAX);
+    log_format(&text, s->format, rec,
+               (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
+
+    pthread_mutex_lock(&s->lock);
+    bool sent = false;
+    if (has_room(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
+        report_losses(s);
+        /* the report may have taken the room that was there */
+        sent = has_room(s, 0) && send_record(s, strbuf_view(&text));
+    }
+    s->stuck = !sent;
+    if (!sent) {
+        atomic_fetch_add(&s->dropped, 1);
+    }
+    pthread_mutex_unlock(&s->lock);
+    strbuf_fini(&text);
+}
+
+struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity,
+                            const struct clock *clock)
+{
+    struct logsink *s = xcalloc(1, sizeof(*s));
+    s->log = (struct log){.write = sink_write, .ctx = s, .verbosity = verbosity};
+    s->fd = fd;
+    s->format = format;
+    s->clock = clock;
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+void logsink_free(struct logsink *s)
+{
+    if (s != NULL) {
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+    }
+}
+
+const struct log *logsink_log(const struct logsink *s)
+{
+    return &s->log;
+}
+
+void logsink_set_verbosity(struct logsink *s, int verbosity)
+{
+    __atomic_store_n(&s->log.verbosity, verbosity, __ATOMIC_RELAXED);
+}
+
+int logsink_verbosity(const struct logsink *s)
+{
+    return __atomic_load_n(&s->log.verbosity, __ATOMIC_RELAXED);
+}
+
+uint64_t logsink_dropped(const struct logsink *s)
+{
+    return atomic_load(&s->dropped);
+}

@@ -1,0 +1,153 @@
+#include "routes/ops.h"
+
+#include "base/bug.h"
+#include "base/json_write.h"
+#include "config/describe.h"
+#include "obs/catalog.h"
+
+/* The build may say these; a date of its own making would make every build different. */
+#ifndef FGPU_BUILD_DATE
+#define FGPU_BUILD_DATE ""
+#endif
+#ifndef FGPU_GIT_TREE_STATE
+#define FGPU_GIT_TREE_STATE ""
+#endif
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* As Go names machines, because that is what readers of /version know. */
+#if defined(__x86_64__)
+#define MACHINE "amd64"
+#elif defined(__aarch64__)
+#define MACHINE "arm64"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define MACHINE "riscv64"
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+#define MACHINE "ppc64le"
+#elif defined(__s390x__)
+#define MACHINE "s390x"
+#else
+#error "name this machine"
+#endif
+
+#define MIB_BYTES (INT64_C(1) << 20)
+
+/* ---- /version ---- */
+
+void ops_write_version(struct strbuf *out)
+{
+    struct str rest = str_drop(STR(FGPU_VERSION), 1); /* without the "v" */
+    struct str major = STR_NULL, minor = STR_NULL;
+    struct json_writer w;
+
+    str_split(&rest, '.', &major);
+    str_split(&rest, '.', &minor);
+    json_writer_init(&w, out);
+    json_write_object_begin(&w);
+    json_write_kv_str(&w, "major", major);
+    json_write_kv_str(&w, "minor", minor);
+    json_write_kv_cstr(&w, "gitVersion", FGPU_VERSION);
+    json_write_kv_cstr(&w, "gitCommit", FGPU_GIT_COMMIT);
+    json_write_kv_cstr(&w, "gitTreeState", FGPU_GIT_TREE_STATE);
+    json_write_kv_cstr(&w, "buildDate", FGPU_BUILD_DATE);
+    json_write_kv_cstr(&w, "compiler", COMPILER);
+    json_write_kv_cstr(&w, "platform", "linux/" MACHINE);
+    json_write_object_end(&w);
+}
+
+static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    (void)ctx;
+    (void)req;
+    ops_write_version(&resp->body);
+    return HTTPD_REPLY;
+}
+
+/* ---- /metrics ---- */
+
+/* A pod that is bound counts as such whether or not it is leaving or in conflict: the totals do not tell. */
+static void collect_pods(const struct snapshot *s, struct metrics *m)
+{
+    const uint64_t *n = s->pods_by_state;
+
+    metric_set(METRIC(m, FGPU_LEDGER_PODS, "reserved"), (int64_t)n[LEDGER_RESERVED]);
+    metric_set(METRIC(m, FGPU_LEDGER_PODS, "bound"), (int64_t)(n[LEDGER_CONFIRMED] + n[LEDGER_BOUND]));
+    metric_set(METRIC(m, FGPU_LEDGER_PODS, "foreign"), (int64_t)n[LEDGER_FOREIGN]);
+}
+
+void ops_collect_ledger(void *store, struct metrics *m)
+{
+    struct snapshot s;
+
+    store_totals(store, &s);
+    metric_set(METRIC(m, FGPU_LEDGER_GENERATION), (int64_t)s.generation);
+    metric_set(METRIC(m, FGPU_LEDGER_NODES), (int64_t)s.node_n);
+    metric_set(METRIC(m, FGPU_LEDGER_DEVICES), (int64_t)s.device_n);
+    collect_pods(&s, m);
+    metric_set(METRIC(m, FGPU_GPU_MILLI, "capacity"), s.milli_cap);
+    metric_set(METRIC(m, FGPU_GPU_MILLI, "charged"), s.milli_charged);
+    metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "capacity"), s.mem_cap_mib * MIB_BYTES);
+    metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "charged"), s.mem_charged_mib * MIB_BYTES);
+    metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
+}
+
+static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    struct ops *o = ctx;
+
+    (void)req;
+    resp->content_type = METRICS_CONTENT_TYPE;
+    metrics_render(o->metrics, &resp->body);
+    return HTTPD_REPLY;
+}
+
+/* ---- /configz and the index ---- */
+
+static enum httpd_action handle_configz(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const struct ops *o = ctx;
+    struct json_writer w;
+
+    (void)req;
+    json_writer_init(&w, &resp->body);
+    json_write_object_begin(&w);
+    json_write_key(&w, "componentconfig");
+    config_describe(o->config, &w);
+    json_write_object_end(&w);
+    return HTTPD_REPLY;
+}
+
+static enum httpd_action handle_index(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    static const char text[] =
+        "fgpu " FGPU_VERSION "\n"
+        "\n"
+        "/state     who holds which part of which GPU: JSON; ?node=NAME, ?namespace=NAME, ?fields=summary\n"
+        "/metrics   counters and gauges for Prometheus\n"
+        "/configz   the configuration in effect: JSON\n"
+        "/version   what was built: JSON\n";
+
+    (void)ctx;
+    (void)req;
+    httpd_response_text(resp, 200, text);
+    return HTTPD_REPLY;
+}
+
+void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
+{
+    const struct httpd_route table[OPS_ROUTES] = {
+        {.method = "GET", .path = "/state", .handle = state_handle, .ctx = &o->state},
+        {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
+        {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},
+        {.method = "GET", .path = "/version", .handle = handle_version, .ctx = o},
+        {.method = "GET", .path = "/", .handle = handle_index, .ctx = o},
+    };
+
+    for (size_t i = 0; i < OPS_ROUTES; i++) {
+        routes[i] = table[i];
+    }
+}

@@ -1,0 +1,247 @@
+/* GET /state over HTTP: query, ETag, and the choice between one plain answer and a stream. */
+#include "routes/state.h"
+
+#include "base/bug.h"
+#include "httpd/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The text of one piece: a node and everybody on it. */
+#define PIECE_BYTES_MAX ((size_t)64 << 20)
+
+/* ---- query ---- */
+
+struct query {
+    struct str node, namespace_;
+    bool summary;
+};
+
+static int query_take(struct str *field, const char *name, struct str value, struct err *reterr)
+{
+    if (field->n > 0) {
+        return err_set(reterr, ERR_INVALID, "%s is given twice", name);
+    }
+    if (value.n == 0) {
+        return err_set(reterr, ERR_INVALID, "%s needs a name; leave it out for all", name);
+    }
+    *field = value;
+    return 0;
+}
+
+static int query_read(const struct httpd_request *req, struct query *ret, struct err *reterr)
+{
+    struct str name, value, fields = STR_NULL;
+    size_t at = 0;
+    int r = 0;
+
+    while (r == 0 && httpd_request_query_next(req, &at, &name, &value)) {
+        if (str_eq(name, STR("node"))) {
+            r = query_take(&ret->node, "node", value, reterr);
+        } else if (str_eq(name, STR("namespace"))) {
+            r = query_take(&ret->namespace_, "namespace", value, reterr);
+        } else if (str_eq(name, STR("fields"))) {
+            r = query_take(&fields, "fields", value, reterr);
+        } else {
+            r = err_set(reterr, ERR_INVALID, "unknown parameter \"%.*s\"; there are node, namespace, fields",
+                        (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
+        }
+    }
+    ret->summary = fields.n > 0;
+    if (r == 0 && ret->summary && !str_eq(fields, STR("summary"))) {
+        r = err_set(reterr, ERR_INVALID, "fields can only be \"summary\"");
+    }
+    if (r == 0 && ret->summary && (ret->node.n > 0 || ret->namespace_.n > 0)) {
+        r = err_set(reterr, ERR_INVALID,
+                    "fields=summary is about the whole cluster; leave node and namespace out");
+    }
+    return r;
+}
+
+/* ---- headers ---- */
+
+struct etag {
+    char text[32];
+};
+
+static struct str etag_of(uint64_t generation, struct etag *buf)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, sizeof(buf->text) - 1);
+    strbuf_add_char(&b, '"');
+    strbuf_add_u64(&b, generation);
+    strbuf_add_char(&b, '"');
+    BUG_ON(b.overflowed);
+    memcpy(buf->text, b.p, b.n + 1);
+    strbuf_fini(&b);
+    return str_of(buf->text);
+}
+
+static void add_headers(struct httpd_response *resp, uint64_t generation)
+{
+    struct etag etag;
+
+    BUG_ON(!httpd_response_header(resp, "ETag", etag_of(generation, &etag)));
+    BUG_ON(!httpd_response_header(resp, "Cache-Control", STR("no-cache")));
+}
+
+/* If-None-Match: "*", or a list of tags; W/ makes no difference here (RFC 9110, 13.1.2). */
+static bool is_unchanged(const struct httpd_request *req, uint64_t generation)
+{
+    struct etag etag;
+    struct str wanted = etag_of(generation, &etag);
+    struct str rest = httpd_request_header(req, "If-None-Match"), tag;
+
+    if (rest.n == 0) {
+        return false;
+    }
+    while (str_split(&rest, ',', &tag)) {
+        tag = str_trim(tag);
+        if (str_starts(tag, STR("W/"))) {
+            tag = str_drop(tag, 2);
+        }
+        if (str_eq(tag, wanted) || str_eq(tag, STR("*"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum httpd_action refuse(struct httpd_response *resp, int status, const struct err *err)
+{
+    httpd_response_text(resp, status, err->msg);
+    strbuf_add_char(&resp->body, '\n');
+    BUG_ON(!httpd_response_header(resp, "X-Content-Type-Options", STR("nosniff")));
+    if (status == 503) {
+        BUG_ON(!httpd_response_header(resp, "Retry-After", STR("1")));
+    }
+    return HTTPD_REPLY;
+}
+
+/* ---- the stream ---- */
+
+struct reader {
+    struct state_context *context;
+    struct state_document *document;
+    struct strbuf piece;
+    size_t at; /* of the piece, already sent */
+};
+
+/* False at the end, or when a piece is larger than any real node could make it (ret_broken). */
+static bool next_piece(struct reader *r, bool *ret_broken)
+{
+    do {
+        strbuf_reset(&r->piece);
+        r->at = 0;
+        if (!state_document_next(r->document, &r->piece)) {
+            return false;
+        }
+        if (r->piece.overflowed) {
+            *ret_broken = true;
+            return false;
+        }
+    } while (r->piece.n == 0);
+    return true;
+}
+
+static ssize_t reader_read(void *ctx, char *buf, size_t max)
+{
+    struct reader *r = ctx;
+    size_t n = 0;
+    bool broken = false;
+
+    while (n < max && (r->at < r->piece.n || next_piece(r, &broken))) {
+        size_t part = r->piece.n - r->at < max - n ? r->piece.n - r->at : max - n;
+
+        memcpy(buf + n, r->piece.p + r->at, part);
+        r->at += part;
+        n += part;
+    }
+    if (broken) {
+        return HTTPD_STREAM_ABORT;
+    }
+    return n > 0 ? (ssize_t)n : HTTPD_STREAM_END;
+}
+
+static void reader_close(void *ctx)
+{
+    struct reader *r = ctx;
+
+    atomic_fetch_sub(&r->context->reader_n, 1);
+    state_document_free(r->document);
+    strbuf_fini(&r->piece);
+    free(r);
+}
+
+static void answer_streamed(struct state_context *c, struct state_document *d, struct httpd_response *resp)
+{
+    struct reader *r = xcalloc(1, sizeof(*r));
+    struct httpd_stream_source source = {.read = reader_read, .close = reader_close, .ctx = r};
+
+    r->context = c;
+    r->document = d;
+    strbuf_init(&r->piece, PIECE_BYTES_MAX);
+    resp->stream = httpd_stream_new(&source);
+}
+
+/* ---- the answer ---- */
+
+static void answer_plain(struct state_context *c, struct state_document *d, struct httpd_response *resp)
+{
+    while (state_document_next(d, &resp->body)) {
+    }
+    state_document_free(d);
+    atomic_fetch_sub(&c->reader_n, 1);
+}
+
+/* Takes a place among the readers, which whoever finishes the document gives back. */
+static enum httpd_action answer_document(struct state_context *c, const struct query *q,
+                                         struct httpd_response *resp)
+{
+    struct state_document *d;
+    struct err err;
+
+    if (atomic_fetch_add(&c->reader_n, 1) >= STATE_READERS_MAX) {
+        atomic_fetch_sub(&c->reader_n, 1);
+        err_set(&err, ERR_UNAVAILABLE,
+                "%d states are being read already; try again, or ask for fields=summary",
+                STATE_READERS_MAX);
+        return refuse(resp, 503, &err);
+    }
+    if (state_document_new(c, q->node, q->namespace_, &d, &err) != 0) {
+        atomic_fetch_sub(&c->reader_n, 1);
+        return refuse(resp, 503, &err);
+    }
+    add_headers(resp, state_document_generation(d));
+    if (q->node.n > 0 || q->namespace_.n > 0) {
+        answer_plain(c, d, resp);
+    } else {
+        answer_streamed(c, d, resp);
+    }
+    return HTTPD_REPLY;
+}
+
+enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    struct state_context *c = ctx;
+    struct query q = {0};
+    struct err err;
+    uint64_t generation;
+
+    if (query_read(req, &q, &err) != 0) {
+        return refuse(resp, 400, &err);
+    }
+    generation = store_generation(c->store);
+    if (is_unchanged(req, generation)) {
+        resp->status = 304;
+        resp->content_type = NULL;
+        add_headers(resp, generation);
+        return HTTPD_REPLY;
+    }
+    if (q.summary) {
+        add_headers(resp, state_write_summary(c, &resp->body));
+        return HTTPD_REPLY;
+    }
+    return answer_document(c, &q, resp);
+}

@@ -1,0 +1,59 @@
+/* routes/state_internal.h - the document behind /state, shared by state*.c only. */
+#ifndef ROUTES_STATE_INTERNAL_H
+#define ROUTES_STATE_INTERNAL_H
+
+#include "base/json_write.h"
+#include "routes/state.h"
+
+struct pod_list {
+    const struct snapshot_pod **items;
+    size_t n;
+};
+
+/* One node that is shown, and the pods that hold whole GPUs of its plugin. */
+struct node_item {
+    const struct snapshot_node *node;
+    const struct snapshot_pod *const *whole;
+    size_t whole_n;
+};
+
+enum state_phase {
+    STATE_HEAD,
+    STATE_NODES,
+    STATE_POD_CONFLICTS,
+    STATE_NODE_CONFLICTS,
+    STATE_PENDING,
+    STATE_END,
+};
+
+struct state_document {
+    const struct state_context *context;
+    struct arena arena; /* the copy and the lists over it */
+    struct snapshot snapshot;
+    struct state_cursors cursors;
+    int64_t as_of_ms;
+    bool ready, leader;
+    uint64_t described_n; /* nodes of the whole cluster, whatever is shown */
+    struct node_item *nodes;
+    size_t node_n;
+    struct pod_list conflicts, pending;
+    /* where the text is */
+    struct json_writer w;
+    enum state_phase phase;
+    size_t at; /* in the list of the phase */
+};
+
+int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *b);
+
+/* The opening brace up to and with the summary. */
+void state_write_head(struct json_writer *w, const struct state_document *d);
+/* One element of nodes[]. */
+void state_write_node(struct json_writer *w, const struct state_document *d, const struct node_item *item);
+/* One element of conflicts[]. */
+void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *p);
+/* None or several elements of conflicts[]. */
+void state_write_node_conflicts(struct json_writer *w, const struct snapshot_node *n);
+/* One element of pending[]. */
+void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
+
+#endif

@@ -1,0 +1,328 @@
+/* What stands in /state: each part of the document from its part of the copy. */
+#include "routes/state_internal.h"
+
+#include "base/bug.h"
+#include "core/dialect.h"
+
+#include <stdlib.h>
+
+/* ---- words ---- */
+
+static const char *source_name(enum inventory_source s)
+{
+    switch (s) {
+    case INVENTORY_NONE:
+        return "none";
+    case INVENTORY_ANNOTATION:
+        return "annotation";
+    case INVENTORY_GFD:
+        return "gfd";
+    case INVENTORY_RESOURCES:
+        return "resources";
+    case INVENTORY_TEMPLATE:
+        return "template";
+    case INVENTORY_SOURCE__MAX:
+        break;
+    }
+    BUG("unknown source of an inventory");
+}
+
+static const char *allocation_state(const struct snapshot_pod *p)
+{
+    if (p->state == LEDGER_FOREIGN) {
+        return "foreign";
+    }
+    if (p->conflict) {
+        return "conflict";
+    }
+    if (p->deleting) {
+        return "terminating";
+    }
+    return p->state == LEDGER_RESERVED ? "reserved" : "bound";
+}
+
+static const char *gpu_conflict(const struct snapshot_device *d)
+{
+    if (d->mem_charged_mib > d->mem_cap_mib) {
+        return "more memory is charged than the GPU has; it takes no new pods";
+    }
+    if (d->milli_charged > d->milli_cap) {
+        return "more compute is charged than the GPU has; it takes no new pods";
+    }
+    if (d->slot_charged > d->slot_cap) {
+        return "more containers are charged than may share the GPU; it takes no new pods";
+    }
+    return d->lost ? "the node no longer lists this GPU; it stays until its pods are gone" : NULL;
+}
+
+/* ---- small parts ---- */
+
+static void write_amount_parts(struct json_writer *w, int64_t capacity, int64_t charged)
+{
+    json_write_kv_i64(w, "capacity", capacity);
+    json_write_kv_i64(w, "charged", charged);
+    json_write_kv_i64(w, "free", capacity - charged);
+}
+
+static void write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+    write_amount_parts(w, capacity, charged);
+    json_write_object_end(w);
+}
+
+static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
+{
+    char text[CLOCK_RFC3339_MAX];
+
+    json_write_kv_cstr(w, key, clock_rfc3339(wall_ms, text));
+}
+
+static void write_text(struct json_writer *w, const char *key, const char *text)
+{
+    json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
+}
+
+static void write_pod_name(struct json_writer *w, const struct snapshot_pod *p)
+{
+    json_write_kv_str(w, "namespace", p->namespace_);
+    json_write_kv_str(w, "pod", p->name);
+    json_write_kv_str(w, "uid", p->uid);
+}
+
+static void write_decision(struct json_writer *w, const struct snapshot_pod *p)
+{
+    write_text(w, "state", allocation_state(p));
+    write_time(w, "since", p->since_ms);
+    json_write_kv_str(w, "decision", p->decision_id);
+    write_text(w, "dialect", p->dialect);
+}
+
+/* ---- head ---- */
+
+static void write_metadata(struct json_writer *w, const struct state_document *d)
+{
+    const struct state_context *c = d->context;
+
+    json_write_key(w, "metadata");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "generation", (int64_t)d->snapshot.generation);
+    write_time(w, "asOf", d->as_of_ms);
+    write_text(w, "podsResourceVersion", d->cursors.pods);
+    write_text(w, "nodesResourceVersion", d->cursors.nodes);
+    json_write_kv_bool(w, "ready", d->ready);
+    json_write_kv_bool(w, "leader", d->leader);
+    json_write_key(w, "config");
+    json_write_object_begin(w);
+    write_text(w, "hash", c->config_hash);
+    json_write_kv_i64(w, "generation", (int64_t)c->config_generation);
+    json_write_object_end(w);
+    write_text(w, "version", c->version);
+    json_write_object_end(w);
+}
+
+static void write_summary(struct json_writer *w, const struct state_document *d)
+{
+    const struct snapshot *s = &d->snapshot;
+
+    json_write_key(w, "summary");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "nodes", (int64_t)d->described_n);
+    json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
+    json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
+    write_amount(w, "milli", s->milli_cap, s->milli_charged);
+    write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
+    json_write_key(w, "pods");
+    json_write_object_begin(w);
+    for (int i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i),
+                          (int64_t)s->pods_by_state[i]);
+    }
+    json_write_object_end(w);
+    json_write_kv_i64(w, "bindsInFlight",
+                      d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
+    json_write_object_end(w);
+}
+
+void state_write_head(struct json_writer *w, const struct state_document *d)
+{
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "apiVersion", STATE_API_VERSION);
+    json_write_kv_cstr(w, "kind", "State");
+    write_metadata(w, d);
+    write_summary(w, d);
+}
+
+/* ---- nodes ---- */
+
+struct held {
+    const struct snapshot_pod *pod;
+    const struct snapshot_allocation *allocation;
+};
+
+int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *b)
+{
+    int r = str_cmp(a->namespace_, b->namespace_);
+
+    r = r != 0 ? r : str_cmp(a->name, b->name);
+    return r != 0 ? r : str_cmp(a->uid, b->uid);
+}
+
+static int held_by_name(const void *a, const void *b)
+{
+    const struct held *x = a, *y = b;
+    int r = state_compare_pods(x->pod, y->pod);
+
+    if (r == 0 && x->allocation->init != y->allocation->init) {
+        r = x->allocation->init ? -1 : 1;
+    }
+    return r != 0 ? r : str_cmp(x->allocation->container, y->allocation->container);
+}
+
+static void write_allocation(struct json_writer *w, const struct held *h)
+{
+    json_write_object_begin(w);
+    write_pod_name(w, h->pod);
+    json_write_kv_str(w, "container", h->allocation->container);
+    json_write_kv_bool(w, "init", h->allocation->init);
+    json_write_kv_i64(w, "milli", h->allocation->milli);
+    json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
+    write_decision(w, h->pod);
+    json_write_object_end(w);
+}
+
+static void write_allocations(struct json_writer *w, const struct state_document *d,
+                              const struct snapshot_device *gpu)
+{
+    struct held few[DEVICES_PER_NODE_MAX];
+    struct held *all = gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
+
+    for (size_t i = 0; i < gpu->allocation_n; i++) {
+        all[i] = (struct held){&d->snapshot.pods[gpu->allocations[i].pod], &gpu->allocations[i]};
+    }
+    qsort(all, gpu->allocation_n, sizeof(*all), held_by_name);
+    json_write_key(w, "allocations");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < gpu->allocation_n; i++) {
+        write_allocation(w, &all[i]);
+    }
+    json_write_array_end(w);
+    if (all != few) {
+        free(all);
+    }
+}
+
+static void write_gpu(struct json_writer *w, const struct state_document *d,
+                      const struct snapshot_device *gpu)
+{
+    json_write_object_begin(w);
+    json_write_kv_str(w, "uuid", gpu->uuid);
+    json_write_kv_i64(w, "index", gpu->index);
+    json_write_kv_str(w, "model", gpu->model);
+    json_write_kv_bool(w, "healthy", gpu->healthy);
+    json_write_kv_bool(w, "lost", gpu->lost);
+    json_write_kv_bool(w, "exclusive", gpu->exclusive);
+    write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
+    write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
+    write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
+    write_allocations(w, d, gpu);
+    json_write_object_end(w);
+}
+
+/* Whole GPUs that the node's own plugin hands out, and the pods that are charged for them. */
+static void write_whole(struct json_writer *w, const struct node_item *item)
+{
+    const struct snapshot_node *n = item->node;
+
+    if (n->unsteered_cap == 0 && n->unsteered_used == 0 && item->whole_n == 0) {
+        return;
+    }
+    json_write_key(w, "wholeGpus");
+    json_write_object_begin(w);
+    write_amount_parts(w, n->unsteered_cap, n->unsteered_used);
+    json_write_key(w, "allocations");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < item->whole_n; i++) {
+        json_write_object_begin(w);
+        write_pod_name(w, item->whole[i]);
+        json_write_kv_i64(w, "count", item->whole[i]->unsteered_n);
+        write_decision(w, item->whole[i]);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    json_write_object_end(w);
+}
+
+void state_write_node(struct json_writer *w, const struct state_document *d, const struct node_item *item)
+{
+    const struct snapshot_node *n = item->node;
+
+    json_write_object_begin(w);
+    json_write_kv_str(w, "name", n->name);
+    json_write_kv_str(w, "uid", n->uid);
+    json_write_kv_bool(w, "described", n->described);
+    json_write_kv_bool(w, "schedulable", n->schedulable);
+    json_write_key(w, "dialects");
+    json_write_array_begin(w);
+    if (n->source != INVENTORY_NONE) {
+        json_write_cstr(w, dialect_native.name); /* so far the only vocabulary that describes nodes */
+    }
+    json_write_array_end(w);
+    write_text(w, "source", source_name(n->source));
+    write_text(w, "note", n->note);
+    write_whole(w, item);
+    json_write_key(w, "gpus");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n->device_n; i++) {
+        write_gpu(w, d, &n->devices[i]);
+    }
+    json_write_array_end(w);
+    json_write_object_end(w);
+}
+
+/* ---- lists behind the nodes ---- */
+
+void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *p)
+{
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "kind", "pod");
+    write_pod_name(w, p);
+    json_write_kv_str(w, "node", p->node_name);
+    write_text(w, "text", p->conflict_text);
+    json_write_object_end(w);
+}
+
+void state_write_node_conflicts(struct json_writer *w, const struct snapshot_node *n)
+{
+    if (n->unsteered_used > n->unsteered_cap) {
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "kind", "node");
+        json_write_kv_str(w, "node", n->name);
+        json_write_kv_cstr(w, "text", "more whole GPUs are charged than the node's device plugin has");
+        json_write_object_end(w);
+    }
+    for (size_t i = 0; i < n->device_n; i++) {
+        const char *text = gpu_conflict(&n->devices[i]);
+
+        if (text != NULL) {
+            json_write_object_begin(w);
+            json_write_kv_cstr(w, "kind", "gpu");
+            json_write_kv_str(w, "node", n->name);
+            json_write_kv_str(w, "uuid", n->devices[i].uuid);
+            json_write_kv_i64(w, "index", n->devices[i].index);
+            json_write_kv_cstr(w, "text", text);
+            json_write_object_end(w);
+        }
+    }
+}
+
+void state_write_pending(struct json_writer *w, const struct snapshot_pod *p)
+{
+    json_write_object_begin(w);
+    write_pod_name(w, p);
+    write_time(w, "since", p->since_ms);
+    write_text(w, "dialect", p->dialect);
+    write_text(w, "defect", p->defect == DEMAND_OK ? NULL : demand_defect_text(p->defect));
+    json_write_object_end(w);
+}
