@@ -1,6 +1,7 @@
 /* fgpu apiserver: the simulated API server alone, for tests of anything that talks to Kubernetes. */
 #include "cmd/commands.h"
 
+#include "base/str.h"
 #include "demo/apiserver.h"
 #include "demo/cluster.h"
 
