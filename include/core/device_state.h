@@ -49,9 +49,19 @@ struct node_state {
 };
 
 /* True when the device takes `c` more: healthy, not denied, not held alone, room in every dimension, and
- * nobody on it if `c` is exclusive. */
-bool device_takes(const struct device_state *d, const struct charge *c);
-/* Takes `c` off the free amounts. Exact inverse of nothing: states are recomputed, not undone. */
+ * nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes nothing. */
+static inline bool device_takes(const struct device_state *d, const struct charge *c)
+{
+    const unsigned asked =
+        DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST;
+
+    return (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
+           c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free &&
+           !(c->exclusive && (d->flags & DEVICE_IN_USE) != 0);
+}
+
+/* Takes `c` off the free amounts. Sums stop at the smallest number. Exact inverse of nothing:
+ * states are recomputed, not undone. */
 void device_take(struct device_state *d, const struct charge *c);
 
 #endif

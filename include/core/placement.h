@@ -2,6 +2,8 @@
  *
  * A device's ordinal is its place in the node's inventory at one ledger generation; placements are not kept
  * longer than that. What is kept is the device's identity (core/assignment.h).
+ *
+ * Only the first demand.wish_n entries are ever written or read: the rest is not initialised.
  */
 #ifndef CORE_PLACEMENT_H
 #define CORE_PLACEMENT_H

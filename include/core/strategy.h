@@ -12,18 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A node with the placement under judgement: `before` and `after` are its devices without and with it. */
+/* A node with the placement under judgement: `before` and `after` are its devices without and with it. Whole
+ * GPUs of a plugin change no device; for them speak the numbers below. */
 struct strategy_node {
     const struct device_state *before;
     const struct device_state *after;
     size_t device_n;
+    int32_t unsteered_cap;  /* GPUs of the plugin; 0: none */
+    int32_t unsteered_free; /* of these, not taken with the placement */
 };
 
 struct strategy {
     const char *name;    /* value in the configuration; never changes */
     const char *summary; /* one line for the documentation */
-    /* Lower is tried first. `d` is the device before, `c` what it would take. Must depend on nothing but
-     * these, so that equal devices are interchangeable in the search. */
+    /* Lower is tried first. `d` is the device before, `c` what it would take more (nothing, where an init
+     * container reuses what an app container has). Must depend on nothing but these, so that equal devices
+     * are interchangeable in the search. */
     int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
     /* Higher is better; comparable between nodes. */
     int64_t (*node_score)(const struct strategy_node *n);

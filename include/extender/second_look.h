@@ -1,13 +1,13 @@
 /* extender/second_look.h - a "no" that may only be late news gets a second look.
  *
  * kube-scheduler asks about a pod the instant it learns that another one is gone. Its watch can be
- * milliseconds ahead of ours; a refusal from the older ledger would park the pod until some other event, or
- * the scheduler's flush after five minutes. So the refusal of a pod that is new to us, or that was refused
- * before on the very same ledger, waits for changes of the ledger, SECOND_LOOK_MS at most, and is computed
- * anew at each.
+ * milliseconds ahead of ours; a refusal from the older ledger would park the pod until some other
+ * event, or the scheduler's flush after five minutes. So a refusal waits for changes of the ledger,
+ * SECOND_LOOK_MS at most, and is computed anew at each.
  *
- * Waiting costs the scheduler's serial cycle, so it has a budget: a quarter of the time at most. In a flood
- * of refusals most are answered at once; there the next event, and with it the next try, is near.
+ * Waiting costs the scheduler's serial cycle, so it has a budget: a quarter of the time at most. In
+ * a flood of refusals most are answered at once; there the next event, and with it the next try, is
+ * near.
  *
  * One thread; thread-safe.
  */
@@ -16,12 +16,11 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/str.h"
 #include "extender/store.h"
 
 #include <stdbool.h>
 
-#define SECOND_LOOK_MS 50
+#define SECOND_LOOK_MS 100
 
 struct second_look;
 
@@ -33,9 +32,9 @@ void second_look_free(struct second_look *s);
 /* Decides again. Returns true when it has answered; with `last` it must. */
 typedef bool second_look_fn(void *ctx, bool last);
 
-/* The pod was just refused on a ledger of this generation. False: answer now. True: `again` will be called on
- * the thread of this module, after changes of the ledger and finally with `last`, until it has answered. */
-bool second_look_wanted(struct second_look *s, struct str uid, uint64_t generation,
-                        second_look_fn *again, void *ctx);
+/* A pod was just refused on a ledger of this generation. False: answer now. True: `again` will be
+ * called on the thread of this module, after changes of the ledger and finally with `last`, until it
+ * has answered. */
+bool second_look_wanted(struct second_look *s, uint64_t generation, second_look_fn *again, void *ctx);
 
 #endif

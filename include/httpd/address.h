@@ -1,8 +1,8 @@
 /* httpd/address.h - what may stand in a listen address, and whether it stays on this machine.
  *
- * Forms: "127.0.0.1:9443", "[::1]:9443", "localhost:9443" (127.0.0.1) and ":9443" (every address of the
- * machine, IPv6 and IPv4). Names are not resolved: where a server listens must not depend on DNS. Port 0
- * asks the kernel for a free one.
+ * Forms: "127.0.0.1:9443", "[::1]:9443", "localhost:9443" (127.0.0.1) and ":9443" (every address of
+ * the machine, IPv6 and IPv4). Names are not resolved: where a server listens must not depend on
+ * DNS. Port 0 asks the kernel for a free one.
  */
 #ifndef HTTPD_ADDRESS_H
 #define HTTPD_ADDRESS_H

@@ -1,9 +1,10 @@
 /* httpd/request.h - one request, as a handler sees it.
  *
- * The server has checked the framing, decoded the target and collected the body before a handler runs.
- * Everything behind the views returned here lives in the request and stays valid until the handler has
- * answered or, for a suspended request, until httpd_resume() returns. Two getters read libmicrohttpd's own
- * memory and may be called from within the handler only: httpd_request_header and httpd_request_peer.
+ * The server has checked the framing, decoded the target and collected the body before a handler
+ * runs. Everything behind the views returned here lives in the request and stays valid until the
+ * handler has answered or, for a suspended request, until httpd_resume() returns. Two getters read
+ * libmicrohttpd's own memory and may be called from within the handler only: httpd_request_header
+ * and httpd_request_peer.
  *
  * A request has one user at a time: the handler, then whoever resumes it.
  */
@@ -54,9 +55,10 @@ struct arena *httpd_request_arena(struct httpd_request *req);
 /* Monotonic time at which the request line was complete: latency includes receiving the body. */
 int64_t httpd_request_start_ns(const struct httpd_request *req);
 
-/* Completes a request whose handler returned HTTPD_SUSPENDED, from any thread, exactly once. Takes what
- * `resp` owns and gives the request up: do not touch it afterwards. Harmless when the client has hung up
- * or the server has stopped and was even freed meanwhile: the response is dropped then. */
+/* Completes a request whose handler returned HTTPD_SUSPENDED, from any thread, exactly once.
+ * Takes what `resp` owns and gives the request up: do not touch it afterwards. Harmless when the
+ * client has hung up or the server has stopped and was even freed meanwhile: the response is
+ * dropped then. */
 void httpd_resume(struct httpd_request *req, struct httpd_response *resp);
 
 #endif

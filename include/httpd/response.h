@@ -1,9 +1,10 @@
 /* httpd/response.h - what a handler answers.
  *
- * A plain response carries its body in a strbuf and always goes out with Content-Length, unchunked, with no
- * byte added: kube-scheduler's client gives up the connection when a newline follows the JSON past a read
- * boundary (reference/contract.md 2.1). A body that overflowed its strbuf is replaced by a 500.
- * A response with a stream (httpd/stream.h) goes out chunked, and its `body` is not sent.
+ * A plain response carries its body in a strbuf and always goes out with Content-Length, unchunked,
+ * with no byte added: kube-scheduler's client gives up the connection when a newline follows the
+ * JSON past a read boundary. A body that overflowed its strbuf is
+ * replaced by a 500. A response with a stream (httpd/stream.h) goes out chunked, and its `body` is
+ * not sent.
  */
 #ifndef HTTPD_RESPONSE_H
 #define HTTPD_RESPONSE_H
@@ -39,8 +40,8 @@ void httpd_response_fini(struct httpd_response *resp);
 /* Back to the state after init: the way to change one's mind half-way through. */
 void httpd_response_reset(struct httpd_response *resp);
 
-/* `name` is static text. False, and the header is left out, when the value is too long or holds control
- * bytes, or when there is no room for one more. */
+/* `name` is static text. False, and the header is left out, when the value is too long or holds
+ * control bytes, or when there is no room for one more. */
 bool httpd_response_header(struct httpd_response *resp, const char *name, struct str value);
 
 /* A short plain-text answer. */

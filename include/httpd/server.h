@@ -1,20 +1,22 @@
 /* httpd/server.h - a generic HTTP/1.1 server; the only user of libmicrohttpd.
  *
- * Several listeners, each with its own routes and its own epoll threads. The server does framing, limits
- * and deadlines, and calls a handler once a request is complete. It knows nothing of JSON or schedulers.
- * Plain HTTP only: whether an address may be served is the caller's decision (httpd_address_is_loopback).
+ * Several listeners, each with its own routes and its own epoll threads. The server does framing,
+ * limits and deadlines, and calls a handler once a request is complete. It knows nothing of JSON or
+ * schedulers. Plain HTTP only: whether an address may be served is the caller's decision
+ * (httpd_address_is_loopback).
  *
  * Strictness beyond libmicrohttpd's own (which reads on past all of these): more than one Host,
- * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together with
- * Content-Length, Content-Encoding, control bytes in a header value, a malformed percent escape or a NUL in
- * the target are answered with 400. Unknown paths get 404, known paths with another method 405 and Allow.
- * A fault is answered after the body has been read and thrown away, so that the client really receives the
- * answer; only when the framing itself cannot be trusted the answer is immediate and the connection closes.
+ * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together
+ * with Content-Length, Content-Encoding, control bytes in a header value, a malformed percent
+ * escape or a NUL in the target are answered with 400. Unknown paths get 404, known paths with
+ * another method 405 and Allow. A fault is answered after the body has been read and thrown away,
+ * so that the client really receives the answer; only when the framing itself cannot be trusted the
+ * answer is immediate and the connection closes.
  *
  * Time limits: the idle timeout must exceed the 90 s for which kube-scheduler's client keeps idle
- * connections, so that the client closes first. A request whose head and body are not complete within
- * receive_deadline_ms of its first byte (seen to a tick of 250 ms at most) has its socket shut down,
- * however steadily it drips: libmicrohttpd's own timeout only measures silence.
+ * connections, so that the client closes first. A request whose head and body are not complete
+ * within receive_deadline_ms of its first byte (seen to a tick of 250 ms at most) has its socket
+ * shut down, however steadily it drips: libmicrohttpd's own timeout only measures silence.
  *
  * Handlers run on the listener's threads and must not block; a long wait is HTTPD_SUSPENDED.
  */
@@ -32,8 +34,9 @@
 #include <stdint.h>
 
 enum httpd_action {
-    HTTPD_REPLY,     /* `resp` is the answer */
-    HTTPD_SUSPENDED, /* httpd_resume(req, ...) will bring it; it may already have. `resp` is dropped */
+    HTTPD_REPLY, /* `resp` is the answer */
+    /* httpd_resume(req, ...) will bring it; it may already have. `resp` is dropped. */
+    HTTPD_SUSPENDED,
 };
 
 /* `resp` is initialised: 200, application/json, empty. */
@@ -43,8 +46,8 @@ typedef enum httpd_action httpd_handler_fn(void *ctx, struct httpd_request *req,
 enum httpd_route_flag {
     HTTPD_ROUTE_PREFIX = 1 << 0, /* `path` is the beginning of the paths served; "/" catches all */
     /* The handler is called for a body over the cap or the budget too and sees it in
-     * httpd_request_body_state(); without the flag the server answers 413 or 503. For the verbs, which
-     * must answer 200 and an Error. */
+     * httpd_request_body_state(); without the flag the server answers 413 or 503. For the verbs,
+     * which must answer 200 and an Error. */
     HTTPD_ROUTE_BODY_FAULTS = 1 << 1,
 };
 
@@ -55,8 +58,9 @@ struct httpd_route {
     void *ctx;
     unsigned flags;
     size_t body_max_bytes; /* 0: httpd_config.body_max_bytes */
-    /* Answers a request of this route that is still suspended when the server stops; returns HTTPD_REPLY.
-     * `req` is NULL: the resumer may be using the request at that moment. NULL: 503. */
+    /* Answers a request of this route that is still suspended when the server stops; returns
+     * HTTPD_REPLY. `req` is NULL: the resumer may be using the request at that moment. NULL:
+     * 503. */
     httpd_handler_fn *stopping;
 };
 
@@ -66,7 +70,8 @@ struct httpd_listener_config {
     const struct httpd_route *routes; /* must outlive the server */
     size_t route_n;
     unsigned thread_n;       /* 0: 1 */
-    unsigned connection_max; /* 0: 1024; split evenly over the threads; the caller sees to RLIMIT_NOFILE */
+    /* 0: 1024. Split evenly over the threads; the caller sees to RLIMIT_NOFILE. */
+    unsigned connection_max;
 };
 
 struct httpd_observation {
@@ -97,18 +102,18 @@ struct httpd_config {
 
 struct httpd_server;
 
-/* Binds and listens (ports are known afterwards) but serves nothing yet. The configuration is copied,
- * route tables are not. ERR_INVALID: a bad address; ERR_UNAVAILABLE: cannot bind. */
+/* Binds and listens (ports are known afterwards) but serves nothing yet. The configuration is
+ * copied, route tables are not. ERR_INVALID: a bad address; ERR_UNAVAILABLE: cannot bind. */
 WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
                                  struct err *reterr);
 /* Starts the threads. Once only. ERR_INTERNAL: no threads or descriptors. */
 WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
 
-/* Stops accepting, adds "Connection: close" to every answer and waits up to drain_ms for requests in flight
- * (also new ones on open connections). What is still suspended then is answered through its route's
- * `stopping`, and one more second is given for sending. Then every connection is closed. Not from a
- * handler. The second call does nothing. */
+/* Stops accepting, adds "Connection: close" to every answer and waits up to drain_ms for
+ * requests in flight (also new ones on open connections). What is still suspended then is
+ * answered through its route's `stopping`, and one more second is given for sending. Then every
+ * connection is closed. Not from a handler. The second call does nothing. */
 void httpd_server_stop(struct httpd_server *s, int64_t drain_ms);
 /* Stops without a grace period if it still runs. NULL is fine. */
 void httpd_server_free(struct httpd_server *s);

@@ -1,13 +1,14 @@
 /* httpd/stream.h - a response body that is pulled, possibly for hours.
  *
- * The server calls `read` when the client can take more bytes. A source that has none at the moment returns
- * HTTPD_STREAM_WAIT; the connection is then set aside at no cost until httpd_stream_wake(). A wake that
- * comes between that return and the setting aside is not lost.
+ * The server calls `read` when the client can take more bytes. A source that has none at the moment
+ * returns HTTPD_STREAM_WAIT; the connection is then set aside at no cost until httpd_stream_wake().
+ * A wake that comes between that return and the setting aside is not lost.
  *
- * The producer keeps its own reference so that it can wake the stream at any time; waking a stream that is
- * over does nothing. While a stream waits, the server looks a few times a second whether the client has hung
- * up. When the server stops, a waiting stream is aborted at once and a producing one when the grace
- * period ends, so that the client sees a cut body and never a complete-looking half.
+ * The producer keeps its own reference so that it can wake the stream at any time; waking a stream
+ * that is over does nothing. While a stream waits, the server looks a few times a second whether
+ * the client has hung up. When the server stops, a waiting stream is aborted at once and a
+ * producing one when the grace period ends, so that the client sees a cut body and never a
+ * complete-looking half.
  */
 #ifndef HTTPD_STREAM_H
 #define HTTPD_STREAM_H
@@ -22,8 +23,9 @@
 #define HTTPD_STREAM_ABORT ((ssize_t)-2) /* cut the connection so that the client sees it failed */
 
 struct httpd_stream_source {
-    /* Fills at most `max` bytes and returns how many (> 0), or one of the values above. Called on a server
-     * thread, never twice at once, without a lock of the server that httpd_stream_wake needs. */
+    /* Fills at most `max` bytes and returns how many (> 0), or one of the values above. Called
+     * on a server thread, never twice at once, without a lock of the server that
+     * httpd_stream_wake needs. */
     ssize_t (*read)(void *ctx, char *buf, size_t max);
     /* Called exactly once, when nothing will be read any more. NULL: nothing to do. */
     void (*close)(void *ctx);

@@ -1,7 +1,9 @@
-/* obs/catalog.h - every metric of this product, by number. The table with names and help is in catalog.c.
+/* obs/catalog.h - every metric of this product, by number. The table with names and help is in
+ * catalog.c.
  *
- * Label values that other layers own (verdicts, bind outcomes, HTTP codes) are not listed here; who counts
- * them makes the series at start with METRIC(), so that they are visible with 0 before they first happen.
+ * Label values that other layers own (verdicts, bind outcomes, HTTP codes) are not listed here; who
+ * counts them makes the series at start with METRIC(), so that they are visible with 0 before they
+ * first happen.
  */
 #ifndef OBS_CATALOG_H
 #define OBS_CATALOG_H
@@ -43,7 +45,8 @@ enum fgpu_metric {
     FGPU_METRIC__MAX
 };
 
-/* A registry of all of the above, with build information and the process's own figures filled in. */
+/* A registry of all of the above, with build information and the process's own figures filled
+ * in. */
 struct metrics *catalog_metrics_new(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* obs/health.h - named health checks and the bodies of /livez, /readyz and /healthz.
  *
- * The texts are those of Kubernetes components (apiserver pkg/server/healthz/healthz.go), because probes,
- * people and tools know them: "ok"; with ?verbose one line per check; a failure is 500 and always verbose,
- * without the reason, since these paths are anonymous; /readyz/NAME is one check, with its reason.
- * No HTTP in here: the caller hands in the parsed query and sends status and body with the headers named
- * below.
+ * The texts are those of Kubernetes components (apiserver pkg/server/healthz/healthz.go), because
+ * probes, people and tools know them: "ok"; with ?verbose one line per check; a failure is 500 and
+ * always verbose, without the reason, since these paths are anonymous; /readyz/NAME is one check,
+ * with its reason. No HTTP in here: the caller hands in the parsed query and sends status and body
+ * with the headers named below.
  */
 #ifndef OBS_HEALTH_H
 #define OBS_HEALTH_H
@@ -29,7 +29,8 @@ enum health_endpoint {
     HEALTH_HEALTHZ = 1 << 2,
 };
 
-/* NULL: healthy; else a static sentence that holds no secret. Called from server threads, must be quick. */
+/* NULL: healthy; else a static sentence that holds no secret. Called from server threads, must
+ * be quick. */
 typedef const char *health_probe_fn(void *ctx);
 
 struct health_check {
@@ -54,15 +55,17 @@ void health_init(struct health *h);
 /* Before serving begins; a bad, repeated or surplus check is a bug. */
 void health_add(struct health *h, const struct health_check *check);
 
-/* Appends the body for the endpoint and returns the status, 200 or 500. An endpoint without checks is healthy. */
+/* Appends the body for the endpoint and returns the status, 200 or 500. An endpoint without
+ * checks is healthy. */
 int health_render(const struct health *h, enum health_endpoint endpoint,
                   const struct health_query *query, struct strbuf *out);
 /* As health_render for one check of the endpoint; 404 when it has no such check. */
 int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name,
                         struct strbuf *out);
 
-/* The first reason why the endpoint fails, "NAME: reason" in out; false (nothing added) when healthy. For
- * our own log and /state. */
-bool health_first_failure(const struct health *h, enum health_endpoint endpoint, struct strbuf *out);
+/* The first reason why the endpoint fails, "NAME: reason" in out; false (nothing added) when
+ * healthy. For our own log and /state. */
+bool health_first_failure(const struct health *h, enum health_endpoint endpoint,
+                          struct strbuf *out);
 
 #endif

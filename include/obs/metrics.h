@@ -1,15 +1,15 @@
 /* obs/metrics.h - counters, gauges and histograms, and their Prometheus text (format 0.0.4).
  *
- * All metrics of a process stand in one static table of `struct metric_def`; their numbers are indexes into
- * it. A *series* (struct metric) is one metric with one set of label values. Get it once, keep the pointer,
- * count with one relaxed atomic operation.
+ * All metrics of a process stand in one static table of `struct metric_def`; their numbers are
+ * indexes into it. A *series* (struct metric) is one metric with one set of label values. Get it
+ * once, keep the pointer, count with one relaxed atomic operation.
  *
- * Cardinality is bounded by construction: a metric has at most series_max series; further label values, and
- * values outside a closed list, are counted in one series whose values are all "other". Series never go
- * away. Per-pod data does not belong here.
+ * Cardinality is bounded by construction: a metric has at most series_max series; further label
+ * values, and values outside a closed list, are counted in one series whose values are all "other".
+ * Series never go away. Per-pod data does not belong here.
  *
- * Values are 64-bit integers; times are kept in nano- or milliseconds and written in seconds, exactly.
- * Everything is safe to call from any thread.
+ * Values are 64-bit integers; times are kept in nano- or milliseconds and written in seconds,
+ * exactly. Everything is safe to call from any thread.
  */
 #ifndef OBS_METRICS_H
 #define OBS_METRICS_H
@@ -56,13 +56,13 @@ struct metric_def {
 struct metrics;
 struct metric;
 
-/* The table must outlive the registry; a bad one is a bug. Series of metrics whose labels are all closed
- * lists exist from the start, with 0. */
+/* The table must outlive the registry; a bad one is a bug. Series of metrics whose labels are
+ * all closed lists exist from the start, with 0. */
 struct metrics *metrics_new(const struct metric_def *defs, uint32_t def_n);
 void metrics_free(struct metrics *m); /* NULL is fine */
 
-/* The series with these label values (one per label, then NULL), made on first use. Never NULL. A look-up
- * takes no lock unless the series is new; still, keep the pointer on hot paths. */
+/* The series with these label values (one per label, then NULL), made on first use. Never NULL.
+ * A look-up takes no lock unless the series is new; still, keep the pointer on hot paths. */
 struct metric *metrics_get(struct metrics *m, uint32_t id, const char *const *values);
 /* METRIC(m, FGPU_REQUESTS_TOTAL, "filter", "ok") */
 #define METRIC(m_, id_, ...)                                                                       \
@@ -79,8 +79,8 @@ void metric_observe(struct metric *s, int64_t value); /* histograms; negative co
 /* The value of a counter or gauge, the number of observations of a histogram. */
 int64_t metric_value(const struct metric *s);
 
-/* `collect` runs at the beginning of every rendering and sets gauges. At most METRICS_COLLECTORS_MAX.
- * It must not render. */
+/* `collect` runs at the beginning of every rendering and sets gauges. At most
+ * METRICS_COLLECTORS_MAX. It must not render. */
 #define METRICS_COLLECTORS_MAX 8
 typedef void metrics_collect_fn(void *ctx, struct metrics *m);
 void metrics_add_collector(struct metrics *m, metrics_collect_fn *collect, void *ctx);

@@ -1,11 +1,12 @@
 /* routes/health.h - /livez, /readyz and /healthz over HTTP, and /readyz/NAME for one check.
  *
- * Texts, `?verbose` and `?exclude=NAME` (repeatable) are those of Kubernetes components (obs/health.h); other
- * parameters are ignored, as they do. Anonymous, so the listener serves nothing else.
+ * Texts, `?verbose` and `?exclude=NAME` (repeatable) are those of Kubernetes components
+ * (obs/health.h); other parameters are ignored, as they do. Anonymous, so the listener serves
+ * nothing else.
  *
- * Which checks stand behind which path is decided where the process is wired, under one rule: what is in
- * HEALTH_LIVEZ must not depend on the API server or on anything else a restart does not repair, because a
- * failing livez makes kubelet kill the container and the ledger with it.
+ * Which checks stand behind which path is decided where the process is wired, under one rule: what
+ * is in HEALTH_LIVEZ must not depend on the API server or on anything else a restart does not
+ * repair, because a failing livez makes kubelet kill the container and the ledger with it.
  */
 #ifndef ROUTES_HEALTH_H
 #define ROUTES_HEALTH_H
@@ -27,8 +28,8 @@ struct health_handlers {
 };
 
 #define HEALTH_ROUTES ((size_t)2 * HEALTH_ENDPOINTS)
-/* Fills `h` and the routes of the health listener. `h` and `health` must outlive the server; checks are added
- * to `health` before it starts. */
+/* Fills `h` and the routes of the health listener. `h` and `health` must outlive the server; checks
+ * are added to `health` before it starts. */
 void health_routes(struct health_handlers *h, const struct health *health,
                    struct httpd_route routes[HEALTH_ROUTES]);
 

@@ -1,7 +1,8 @@
-/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version and an index.
+/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version and an
+ * index.
  *
- * Read-only and without authentication, so the listener stays on loopback (config/load.h). Nothing here holds
- * a secret: the configuration has none, pods show names only.
+ * Read-only and without authentication, so the listener stays on loopback (config/load.h). Nothing
+ * here holds a secret: the configuration has none, pods show names only.
  */
 #ifndef ROUTES_OPS_H
 #define ROUTES_OPS_H
@@ -24,11 +25,12 @@ struct ops {
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
 
 /* A collector (obs/metrics.h) for the ledger's gauges of obs/catalog.h: metrics_add_collector(m,
- * ops_collect_ledger, store). Totals are copied under the lock at each scrape; no pod is looked at twice. */
+ * ops_collect_ledger, store). Totals are read under the lock at each scrape. A pod that is leaving
+ * or in conflict counts by its ledger state, since the totals do not tell. */
 void ops_collect_ledger(void *store, struct metrics *m);
 
-/* The body of /version, with the keys of kube-apiserver's: major, minor, gitVersion, gitCommit, gitTreeState,
- * buildDate, compiler, platform. What the build did not say is "". */
+/* The body of /version, with the keys of kube-apiserver's: major, minor, gitVersion, gitCommit,
+ * gitTreeState, buildDate, compiler, platform. What the build did not say is "". */
 void ops_write_version(struct strbuf *out);
 
 #endif

@@ -1,23 +1,25 @@
 /* routes/state.h - GET /state: who holds which part of which GPU, as one versioned document.
  *
- * The contract is config/state.schema.json (apiVersion state.fgpu.io/v1alpha1): keys are only ever added,
- * readers ignore those they do not know. Numbers are integers, memory is in MiB, compute in thousandths of a
- * GPU; text that is not known is "". Nodes stand by name, GPUs by index, pods by namespace and name, so that
- * two documents can be compared line by line. It never holds environment variables, images or other
- * people's annotations.
+ * The contract is config/state.schema.json (apiVersion state.fgpu.io/v1alpha1): keys are only ever
+ * added, readers ignore those they do not know. Numbers are integers, memory is in MiB, compute in
+ * thousandths of a GPU; text that is not known is "". Nodes stand by name, GPUs by index, pods by
+ * namespace and name, so that two documents can be compared line by line. It never holds
+ * environment variables, images or other people's annotations.
  *
- * A document is one consistent copy of the ledger at metadata.generation, taken under the lock once and then
- * rendered node by node without it: however large the cluster, no text of the whole exists in memory. The
- * ETag is the generation in quotes and `If-None-Match` gives 304. A generation counts what one process has
- * applied, so after a restart equal numbers may mean different content: a reader that outlives a restart
- * compares metadata.asOf too.
+ * A document is one consistent copy of the ledger at metadata.generation, taken under the lock once
+ * and then rendered node by node without it: however large the cluster, no text of the whole exists
+ * in memory. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
+ * counts what one process has applied, so after a restart equal numbers may mean different content:
+ * a reader that outlives a restart compares metadata.asOf too.
  *
- * Query: `node=NAME` (that node and what is on it), `namespace=NAME` (its pods, and the nodes that hold
- * them; what is charged counts everybody), `fields=summary` (no lists). Anything else is 400 and says what.
+ * Query: `node=NAME` (that node and what is on it), `namespace=NAME` (its pods, and the nodes that
+ * hold them; what is charged counts everybody), `fields=summary` (no lists). Anything else is 400
+ * and says what.
  *
- * Allocation states: "reserved" (Binding on its way, or its outcome not known), "bound", "terminating" (bound
- * or reserved, being deleted, still charged), "foreign" (bound by somebody else, devices not known, so
- * charged wherever it could be), "conflict" (devices known, but its annotations contradict them).
+ * Allocation states: "reserved" (Binding on its way, or its outcome not known), "bound",
+ * "terminating" (bound or reserved, being deleted, still charged), "foreign" (bound by somebody
+ * else, devices not known, so charged wherever it could be), "conflict" (devices known, but its
+ * annotations contradict them).
  */
 #ifndef ROUTES_STATE_H
 #define ROUTES_STATE_H
@@ -35,7 +37,8 @@
 
 #define STATE_API_VERSION "state.fgpu.io/v1alpha1"
 
-/* What one copy of the ledger may take; beyond it the answer is 503 with the advice to ask for less. */
+/* What one copy of the ledger may take; beyond it the answer is 503 with the advice to ask for
+ * less. */
 #define STATE_COPY_BYTES_MAX ((size_t)512 << 20)
 /* Copies being read at one moment: each is held for as long as its reader takes. */
 #define STATE_READERS_MAX 4
@@ -47,7 +50,8 @@ struct state_cursors {
     char nodes[STATE_CURSOR_MAX];
 };
 
-/* Filled by whoever wires the process; must outlive the server. Zero is a valid value for what is marked. */
+/* Filled by whoever wires the process; must outlive the server. Zero is a valid value for what is
+ * marked. */
 struct state_context {
     struct store *store;
     const struct clock *clock;

@@ -66,7 +66,13 @@ static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
  * `max`. */
 static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
 {
-    __int128 v = (__int128)a * b / c;
+    int64_t product;
+    __int128 v;
+
+    if (!__builtin_mul_overflow(a, b, &product)) { /* nearly always, and many times faster */
+        return product / c > max ? max : product / c;
+    }
+    v = (__int128)a * b / c;
     return v > max ? max : (int64_t)v;
 }
 

@@ -1,19 +1,5 @@
 #include "core/device_state.h"
 
-bool device_takes(const struct device_state *d, const struct charge *c)
-{
-    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST;
-
-    if ((d->flags & DEVICE_HEALTHY) == 0 || (d->flags & closed) != 0) {
-        return false;
-    }
-    if (c->exclusive && (d->flags & DEVICE_IN_USE) != 0) {
-        return false;
-    }
-    /* A charge is never negative, so a device below zero in any dimension takes nothing. */
-    return c->milli <= d->milli_free && c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free;
-}
-
 static int64_t clamp(int64_t v, int64_t min)
 {
     return v < min ? min : v;

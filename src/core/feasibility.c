@@ -6,12 +6,21 @@
 
 /* ---- charges ---- */
 
+static int32_t add_i32(int32_t a, int32_t b)
+{
+    int32_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT32_MAX : sum;
+}
+
+/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small one. */
 static void charge_add(struct charge *sum, const struct charge *c)
 {
-    /* Both are bounded (core/demand.h limits each wish), 64 wishes cannot overflow. */
-    sum->milli += c->milli;
-    sum->slots += c->slots;
-    sum->mem_mib += c->mem_mib;
+    sum->milli = add_i32(sum->milli, c->milli);
+    sum->slots = add_i32(sum->slots, c->slots);
+    if (__builtin_add_overflow(sum->mem_mib, c->mem_mib, &sum->mem_mib)) {
+        sum->mem_mib = INT64_MAX;
+    }
     sum->exclusive = sum->exclusive || c->exclusive;
 }
 
@@ -21,11 +30,6 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->slots = c->slots > peak->slots ? c->slots : peak->slots;
     peak->mem_mib = c->mem_mib > peak->mem_mib ? c->mem_mib : peak->mem_mib;
     peak->exclusive = peak->exclusive || c->exclusive;
-}
-
-struct charge feasibility_wish_charge(const struct wish *w, const struct device_state *d)
-{
-    return wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
 }
 
 /* The peak over the phases of the wishes in `wishes` (a bit each), all on the device `d`. */
@@ -62,11 +66,11 @@ struct charge placement_charge(const struct demand *d, const struct placement *p
 {
     uint64_t wishes = 0;
 
-    if (d->wish_n == 1) { /* nearly always */
-        return feasibility_wish_charge(&d->wishes[0], &devices[ordinal]);
-    }
     for (size_t w = 0; w < d->wish_n; w++) {
         wishes |= ((p->wish_devices[w] >> ordinal) & 1) << w;
+    }
+    if (wishes != 0 && (wishes & (wishes - 1)) == 0) { /* nearly always one */
+        return feasibility_wish_charge(&d->wishes[__builtin_ctzll(wishes)], &devices[ordinal]);
     }
     return peak_charge(d, wishes, &devices[ordinal]);
 }
@@ -87,32 +91,60 @@ struct charge demand_pessimistic_charge(const struct demand *d, const struct dev
 
 /* ---- one wish ---- */
 
-bool feasibility_allows(const struct feasibility *f, const struct device_state *d)
-{
-    return f->allowed_models == NULL || f->allowed_models[d->model_id] != 0;
-}
-
 struct pick {
     int64_t cost;
     unsigned ordinal;
 };
 
+/* The cheapest device that takes the wish: pick_devices() for one, without its list. */
+static bool pick_device(const struct feasibility *f, const struct wish *w, uint64_t *ret)
+{
+    const struct device_state *best = NULL;
+    const struct device_state *before = NULL; /* whose capacities `c` was made for */
+    int64_t best_cost = 0;
+    struct charge c = {0};
+
+    for (size_t i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+        int64_t cost;
+
+        if (before == NULL || !feasibility_same_capacity(d, before)) {
+            c = feasibility_wish_charge(w, d);
+            before = d;
+        }
+        if (!device_takes(d, &c) || !feasibility_allows(f, d)) {
+            continue;
+        }
+        cost = f->strategy->device_cost(d, &c);
+        if (best == NULL || cost < best_cost) {
+            best = d;
+            best_cost = cost;
+        }
+    }
+    if (best == NULL) {
+        return false;
+    }
+    *ret = UINT64_C(1) << (best - f->devices);
+    return true;
+}
+
 /* The `count` cheapest devices that take the wish, ties by ordinal; false when there are fewer. */
 static bool pick_devices(const struct feasibility *f, const struct wish *w, uint64_t *ret)
 {
     struct pick best[DEVICES_PER_NODE_MAX];
+    const struct device_state *before = NULL;
     size_t best_n = 0;
     struct charge c = {0};
+    uint64_t mask = 0;
 
     for (unsigned i = 0; i < f->node->device_n; i++) {
         const struct device_state *d = &f->devices[i];
         struct pick p = {.ordinal = i};
         size_t at;
 
-        /* Neighbours nearly always have equal capacities. */
-        if (i == 0 || d->milli_cap != d[-1].milli_cap || d->mem_cap_mib != d[-1].mem_cap_mib ||
-            d->mem_base_mib != d[-1].mem_base_mib) {
+        if (before == NULL || !feasibility_same_capacity(d, before)) {
             c = feasibility_wish_charge(w, d);
+            before = d;
         }
         if (!device_takes(d, &c) || !feasibility_allows(f, d)) {
             continue;
@@ -130,34 +162,66 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
     if (best_n < w->count) {
         return false;
     }
-    *ret = 0;
     for (size_t i = 0; i < best_n; i++) {
-        *ret |= UINT64_C(1) << best[i].ordinal;
+        mask |= UINT64_C(1) << best[i].ordinal;
     }
+    *ret = mask;
     return true;
 }
 
-bool feasibility_fits_alone(const struct feasibility *f, const struct wish *w)
+static enum verdict place_one(const struct feasibility *f, struct placement *ret)
 {
-    uint64_t devices;
+    const struct wish *w = &f->demand->wishes[0];
+    uint64_t mask;
 
-    return w->count <= f->node->device_n && pick_devices(f, w, &devices);
+    BUG_ON(w->count == 0);
+    if (w->count > f->node->device_n ||
+        !(w->count == 1 ? pick_device(f, w, &mask) : pick_devices(f, w, &mask))) {
+        return VERDICT_NO_COMBINATION;
+    }
+    ret->wish_devices[0] = mask;
+    return VERDICT_FITS;
 }
 
 /* ---- the node ---- */
 
-static enum verdict place_unsteered(const struct node_state *n, const struct demand *d)
+/* kubelet may pick any of the plugin's GPUs, so a constraint must admit every one we know of. */
+static bool allows_every_device(const struct feasibility *f)
 {
-    if (n->unsteered_cap == 0) {
+    size_t known_n = 0;
+
+    for (size_t i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+
+        if ((d->flags & DEVICE_LOST) != 0) {
+            continue;
+        }
+        if (!feasibility_allows(f, d) || (d->flags & DEVICE_DENIED) != 0) {
+            return false;
+        }
+        known_n++;
+    }
+    return known_n > 0 || (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
+}
+
+static enum verdict place_unsteered(const struct feasibility *f)
+{
+    const struct node_state *n = f->node;
+    int32_t wanted = f->demand->unsteered_n;
+
+    if (n->unsteered_cap <= 0) {
         return VERDICT_NO_PLUGIN;
     }
-    if (d->unsteered_n > n->unsteered_cap) {
+    if (wanted > n->unsteered_cap) {
         return VERDICT_TOO_FEW_GPUS;
+    }
+    if (!allows_every_device(f)) {
+        return VERDICT_NOT_ALLOWED;
     }
     if (n->share_pod_n > 0) {
         return VERDICT_SHARES_HERE;
     }
-    return d->unsteered_n > n->unsteered_cap - n->unsteered_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
+    return wanted > n->unsteered_cap - n->unsteered_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
 }
 
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
@@ -165,28 +229,17 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
                                const struct strategy *device_strategy, struct placement *ret)
 {
     const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
+    enum verdict v = VERDICT_NO_COMBINATION;
 
-    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX);
+    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX || n->device_n > DEVICES_PER_NODE_MAX);
     if ((n->flags & NODE_DESCRIBED) == 0) {
         return VERDICT_NODE_UNKNOWN;
     }
     if (d->unsteered_n > 0) {
-        return place_unsteered(n, d);
+        return place_unsteered(&f);
     }
-    if (n->device_n == 0) {
-        return VERDICT_NO_GPU;
+    if (n->unsteered_used == 0) {
+        v = d->wish_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
     }
-    if (n->unsteered_used > 0) {
-        return VERDICT_WHOLE_PODS_HERE;
-    }
-    if (d->wish_n == 1) {
-        uint64_t mask;
-
-        if (d->wishes[0].count <= n->device_n && pick_devices(&f, &d->wishes[0], &mask)) {
-            ret->wish_devices[0] = mask;
-            return VERDICT_FITS;
-        }
-        return feasibility_reason(&f, &d->wishes[0]);
-    }
-    return feasibility_search(&f, ret);
+    return v == VERDICT_NO_COMBINATION ? feasibility_reason(&f) : v;
 }

@@ -1,77 +1,187 @@
+/* Why a demand does not fit. The needs of a wish are asked of every device in one fixed order; the verdict is
+ * the first need that leaves fewer than `count` devices. So each verdict speaks of the devices that met every
+ * need before it: "too small" of those of the allowed model, "no slot" of those with room.
+ *
+ * Where several wishes fail alone, the earliest need speaks: what no eviction changes comes first. */
 #include "core/feasibility_internal.h"
 
-struct tally {
-    unsigned allowed, known, large_enough, healthy;
-    /* among devices that pass all of the above */
-    unsigned open, apart, empty, slot, compute, memory;
+enum need {
+    NEED_DEVICE,
+    NEED_ALLOWED,
+    NEED_KNOWN_MEMORY,
+    NEED_SIZE,
+    NEED_HEALTHY,
+    /* up to here no pod that leaves changes anything */
+    NEED_SHARED,
+    NEED_EMPTY,
+    NEED_COMPUTE, /* NEED_COMPUTE and NEED_MEMORY are asked apart of each other, NEED_ROOM is both */
+    NEED_MEMORY,
+    NEED_ROOM,
+    NEED_SLOT,
+    NEED_APART,
+    NEED__MAX
 };
 
-static void count(struct tally *t, const struct feasibility *f, const struct wish *w,
-                  const struct device_state *d)
-{
-    struct charge c = feasibility_wish_charge(w, d);
+/* How many devices meet a need and all before it. */
+struct tally {
+    unsigned met[NEED__MAX];
+};
 
-    if (!feasibility_allows(f, d) || (d->flags & DEVICE_DENIED) != 0) {
+static void count_device(struct tally *t, const struct feasibility *f, const struct device_state *d,
+                         const struct charge *c)
+{
+    bool compute = c->milli <= d->milli_free;
+    bool memory = c->mem_mib <= d->mem_free_mib;
+
+    if ((d->flags & DEVICE_LOST) != 0) {
         return;
     }
-    t->allowed++;
-    if (c.mem_mib > 0 && d->mem_cap_mib == 0) {
+    t->met[NEED_DEVICE]++;
+    if ((d->flags & DEVICE_DENIED) != 0 || !feasibility_allows(f, d)) {
         return;
     }
-    t->known++;
-    if (c.mem_mib > d->mem_cap_mib || c.milli > d->milli_cap || c.slots > d->slot_cap) {
+    t->met[NEED_ALLOWED]++;
+    if (c->mem_mib > 0 && d->mem_cap_mib == 0) {
         return;
     }
-    t->large_enough++;
-    if ((d->flags & DEVICE_HEALTHY) == 0 || (d->flags & DEVICE_LOST) != 0) {
+    t->met[NEED_KNOWN_MEMORY]++;
+    if (c->mem_mib > d->mem_cap_mib) {
         return;
     }
-    t->healthy++;
-    t->open += (d->flags & DEVICE_EXCLUSIVE) == 0;
-    t->apart += (d->flags & DEVICE_ISOLATED) == 0;
-    t->empty += (d->flags & DEVICE_IN_USE) == 0;
-    t->slot += c.slots <= d->slot_free;
-    t->compute += c.milli <= d->milli_free;
-    t->memory += c.mem_mib <= d->mem_free_mib;
+    t->met[NEED_SIZE]++;
+    if ((d->flags & DEVICE_HEALTHY) == 0) {
+        return;
+    }
+    t->met[NEED_HEALTHY]++;
+    if ((d->flags & DEVICE_EXCLUSIVE) != 0) {
+        return;
+    }
+    t->met[NEED_SHARED]++;
+    if (c->exclusive && (d->flags & DEVICE_IN_USE) != 0) {
+        return;
+    }
+    t->met[NEED_EMPTY]++;
+    t->met[NEED_COMPUTE] += compute;
+    t->met[NEED_MEMORY] += memory;
+    if (!compute || !memory) {
+        return;
+    }
+    t->met[NEED_ROOM]++;
+    if (c->slots > d->slot_free) {
+        return;
+    }
+    t->met[NEED_SLOT]++;
+    t->met[NEED_APART] += (d->flags & DEVICE_ISOLATED) == 0;
 }
 
-enum verdict feasibility_reason(const struct feasibility *f, const struct wish *w)
+static enum verdict verdict_of(enum need need, unsigned left)
 {
-    struct tally t = {0};
-    unsigned n = w->count;
-
-    if (f->node->device_n < n) {
-        return VERDICT_TOO_FEW_GPUS;
-    }
-    for (size_t i = 0; i < f->node->device_n; i++) {
-        count(&t, f, w, &f->devices[i]);
-    }
-    if (t.allowed < n) {
+    switch (need) {
+    case NEED_DEVICE:
+        return left == 0 ? VERDICT_NO_GPU : VERDICT_TOO_FEW_GPUS;
+    case NEED_ALLOWED:
         return VERDICT_NOT_ALLOWED;
-    }
-    if (t.known < n) {
+    case NEED_KNOWN_MEMORY:
         return VERDICT_MEMORY_UNKNOWN;
-    }
-    if (t.large_enough < n) {
-        return VERDICT_GPU_TOO_SMALL;
-    }
-    if (t.healthy < n) {
+    case NEED_SIZE:
+        /* "Every GPU is too small" would be a lie where one is large enough. */
+        return left == 0 ? VERDICT_GPU_TOO_SMALL : VERDICT_NO_MEMORY;
+    case NEED_HEALTHY:
         return VERDICT_UNHEALTHY;
-    }
-    if (t.open < n) {
+    case NEED_SHARED:
         return VERDICT_HELD_ALONE;
-    }
-    if (t.apart < n) {
-        return VERDICT_ISOLATED;
-    }
-    if (w->kind == WISH_WHOLE && t.empty < n) {
+    case NEED_EMPTY:
         return VERDICT_NOT_EMPTY;
-    }
-    if (t.slot < n) {
-        return VERDICT_NO_SLOT;
-    }
-    if (t.compute < n) {
+    case NEED_COMPUTE:
         return VERDICT_NO_COMPUTE;
+    case NEED_MEMORY:
+        return VERDICT_NO_MEMORY;
+    case NEED_ROOM:
+        return VERDICT_FRAGMENTED;
+    case NEED_SLOT:
+        return VERDICT_NO_SLOT;
+    case NEED_APART:
+        return VERDICT_ISOLATED;
+    case NEED__MAX:
+        return VERDICT_NO_COMBINATION;
     }
-    return t.memory < n ? VERDICT_NO_MEMORY : VERDICT_FRAGMENTED;
+    return VERDICT_NO_COMBINATION;
+}
+
+/* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits alone. */
+static enum need unmet_need(const struct feasibility *f, const struct wish *w, unsigned *ret_left)
+{
+    const struct device_state *before = NULL;
+    struct charge c = {0};
+    struct tally t = {0};
+    enum need need = NEED_DEVICE;
+
+    for (size_t i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+
+        if (before == NULL || !feasibility_same_capacity(d, before)) {
+            c = feasibility_wish_charge(w, d);
+            before = d;
+        }
+        count_device(&t, f, d, &c);
+    }
+    while (need < NEED__MAX && t.met[need] >= w->count) {
+        need++;
+    }
+    *ret_left = need < NEED__MAX ? t.met[need] : 0;
+    return need;
+}
+
+/* Containers that run together cannot share what each wants alone: in one phase they need this many devices
+ * however empty the node is. */
+static bool wants_more_devices_than(const struct demand *d, unsigned device_n)
+{
+    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
+        unsigned whole_n = 0, shared_n = 0;
+
+        for (size_t w = 0; w < d->wish_n; w++) {
+            const struct wish *wish = &d->wishes[w];
+
+            if ((wish->phases >> phase & 1) == 0) {
+                continue;
+            }
+            if (wish->kind == WISH_WHOLE) {
+                whole_n += wish->count;
+            } else if (wish->count > shared_n) {
+                shared_n = wish->count;
+            }
+        }
+        if (whole_n + shared_n > device_n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum verdict feasibility_reason(const struct feasibility *f)
+{
+    enum need worst = NEED__MAX;
+    unsigned left = 0, device_n = 0;
+
+    for (size_t w = 0; w < f->demand->wish_n; w++) {
+        unsigned left_of_this;
+        enum need need = unmet_need(f, &f->demand->wishes[w], &left_of_this);
+
+        if (need < worst) {
+            worst = need;
+            left = left_of_this;
+        }
+    }
+    if (worst > NEED_ALLOWED && f->demand->wish_n > 1) {
+        for (size_t i = 0; i < f->node->device_n; i++) {
+            device_n += (f->devices[i].flags & DEVICE_LOST) == 0;
+        }
+        if (wants_more_devices_than(f->demand, device_n)) {
+            return VERDICT_TOO_FEW_GPUS;
+        }
+    }
+    if (worst > NEED_HEALTHY && f->node->unsteered_used > 0) {
+        return VERDICT_WHOLE_PODS_HERE;
+    }
+    return verdict_of(worst, left);
 }

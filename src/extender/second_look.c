@@ -1,23 +1,14 @@
 #include "extender/second_look.h"
 
 #include "base/bug.h"
-#include "base/hash.h"
-#include "base/rng.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* Pods refused lately, by hash of the UID: a forgotten or confused one costs a pod one wait too few or many. */
-#define REFUSED_MAX 4096
 #define WAITERS_MAX 64
 #define WAIT_NS (SECOND_LOOK_MS * INT64_C(1000000))
 #define BUDGET_MAX_NS (4 * WAIT_NS)
-
-struct refusal {
-    uint64_t uid_hash;
-    uint64_t generation;
-};
 
 struct waiter {
     uint64_t generation; /* waits for another one */
@@ -29,12 +20,10 @@ struct waiter {
 struct second_look {
     struct store *store;
     const struct clock *clock;
-    struct hash_key key;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     pthread_t thread;
     bool stopping;
-    struct refusal refused[REFUSED_MAX]; /* at uid_hash % REFUSED_MAX */
     struct waiter waiters[WAITERS_MAX];
     size_t waiter_n;
     int64_t budget_ns; /* what waiting may still cost; grows by a quarter of the time */
@@ -66,18 +55,13 @@ static bool spend(struct second_look *s, int64_t now_ns)
     return true;
 }
 
-bool second_look_wanted(struct second_look *s, struct str uid, uint64_t generation,
-                        second_look_fn *again, void *ctx)
+bool second_look_wanted(struct second_look *s, uint64_t generation, second_look_fn *again, void *ctx)
 {
-    uint64_t hash = hash_str(s->key, uid);
-    struct refusal *r = &s->refused[hash % REFUSED_MAX];
     int64_t now_ns = clock_mono_ns(s->clock);
     bool wait;
 
     lock(s);
-    wait = (r->uid_hash != hash || r->generation == generation) && !s->stopping &&
-           s->waiter_n < WAITERS_MAX && spend(s, now_ns);
-    *r = (struct refusal){hash, generation};
+    wait = !s->stopping && s->waiter_n < WAITERS_MAX && spend(s, now_ns);
     if (wait) {
         s->waiters[s->waiter_n++] = (struct waiter){generation, now_ns, again, ctx};
         BUG_ON(pthread_cond_signal(&s->wake) != 0);
@@ -146,12 +130,7 @@ int second_look_new(struct store *store, const struct clock *clock, struct secon
 {
     struct second_look *s = xcalloc(1, sizeof(*s));
     pthread_condattr_t attr;
-    int r = rng_os_bytes(&s->key, sizeof(s->key), reterr);
 
-    if (r != 0) {
-        free(s);
-        return r;
-    }
     s->store = store;
     s->clock = clock;
     s->budget_ns = BUDGET_MAX_NS;

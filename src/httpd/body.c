@@ -1,7 +1,7 @@
 /* httpd/body.c - collects a body under a hard cap and a budget that all requests share.
  *
- * What is charged is memory held, not what a header promises: a client that announces 16 MiB and sends
- * nothing must not lock others out.
+ * What is charged is memory held, not what a header promises: a client that announces 16 MiB and
+ * sends nothing must not lock others out.
  */
 #include "httpd/server_internal.h"
 

@@ -1,8 +1,8 @@
 /* httpd/connection.c - open connections and the watchdog that ends slow ones.
  *
- * The kernel's count of received bytes (TCP_INFO) tells a dripped request line, which libmicrohttpd shows to
- * nobody, from an idle connection, which must be left alone for longer than the peer keeps it.
- * <linux/tcp.h> and not <netinet/tcp.h>: only the kernel's header has tcpi_bytes_received.
+ * The kernel's count of received bytes (TCP_INFO) tells a dripped request line, which libmicrohttpd
+ * shows to nobody, from an idle connection, which must be left alone for longer than the peer keeps
+ * it. <linux/tcp.h> and not <netinet/tcp.h>: only the kernel's header has tcpi_bytes_received.
  */
 #include "httpd/server_internal.h"
 
@@ -37,7 +37,8 @@ static void conn_opened(struct httpd_server *s, struct MHD_Connection *mhd, void
     *socket_context = c;
 }
 
-/* libmicrohttpd closes the descriptor after this, so a descriptor on the list is never a reused number. */
+/* libmicrohttpd closes the descriptor after this, so a descriptor on the list is never a reused
+ * number. */
 static void conn_closed(struct httpd_server *s, void **socket_context)
 {
     struct httpd_conn *c = *socket_context;

@@ -1,8 +1,8 @@
 /* httpd/head.c - checks the head of a request, decodes its target and finds its route.
  *
- * libmicrohttpd 0.9.75 lets a good deal pass (two Content-Lengths, Content-Length beside Transfer-Encoding,
- * any Transfer-Encoding at all); two parties that read one message differently are how requests are
- * smuggled, so all of it is refused here.
+ * libmicrohttpd 0.9.75 lets a good deal pass (two Content-Lengths, Content-Length beside
+ * Transfer-Encoding, any Transfer-Encoding at all); two parties that read one message differently
+ * are how requests are smuggled, so all of it is refused here.
  */
 #include "httpd/server_internal.h"
 
@@ -37,8 +37,8 @@ static bool has_control_bytes(const char *p, size_t n)
     return false;
 }
 
-static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_n,
-                                   const char *value, size_t value_n)
+static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key,
+                                   size_t key_n, const char *value, size_t value_n)
 {
     (void)kind;
     struct head_scan *scan = cls;

@@ -5,8 +5,8 @@
  *               After a suspension it is called once more, with the response waiting in the request
  *   on_over     libmicrohttpd is done with it, whatever happened
  *
- * Two references: libmicrohttpd's from on_target to on_over, and one that is taken before the handler runs
- * and belongs to the resumer if the handler suspends.
+ * Two references: libmicrohttpd's from on_target to on_over, and one that is taken before the
+ * handler runs and belongs to the resumer if the handler suspends.
  */
 #include "httpd/server_internal.h"
 
@@ -259,7 +259,8 @@ static enum MHD_Result request_complete(struct httpd_request *req)
     return run_handler(req);
 }
 
-/* libmicrohttpd calls again after a resume; nothing else brings it back once a request is complete. */
+/* libmicrohttpd calls again after a resume; nothing else brings it back once a request is
+ * complete. */
 static enum MHD_Result request_resumed(struct httpd_request *req)
 {
     pthread_mutex_lock(&req->server->lock);

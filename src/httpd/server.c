@@ -165,8 +165,8 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
                            MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U);
     l->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log, s,
-        MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
+        flags, 0, NULL, NULL, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log,
+        s, MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
         MHD_OPTION_URI_LOG_CALLBACK, httpd_request_on_target, l, MHD_OPTION_NOTIFY_COMPLETED,
         httpd_request_on_over, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
         MHD_OPTION_CONNECTION_TIMEOUT, s->config.idle_timeout_s, MHD_OPTION_CONNECTION_LIMIT,
@@ -174,7 +174,8 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
     if (l->daemon == NULL) {
         return err_set(reterr, ERR_INTERNAL,
-                       "cannot start the HTTP server for \"%s\" (%s): out of threads or descriptors",
+                       "cannot start the HTTP server for \"%s\" (%s): "
+                       "out of threads or descriptors",
                        l->config.address, l->config.name);
     }
     l->fd = -1;
@@ -204,8 +205,8 @@ uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix)
     return s->listeners[listener_ix].port;
 }
 
-/* New clients are refused at once, but the descriptors stay taken until the threads that may still call
- * accept() on their numbers have ended (close_listeners). */
+/* New clients are refused at once, but the descriptors stay taken until the threads that may
+ * still call accept() on their numbers have ended (close_listeners). */
 static void stop_accepting(struct httpd_server *s)
 {
     for (size_t i = 0; i < s->listener_n; i++) {

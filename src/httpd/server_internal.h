@@ -4,8 +4,8 @@
  *   server.lock   which requests are suspended, which streams live, how many requests are active
  *   stream.lock   one stream's waiting / woken / over
  * server.conns_lock stands alone: the list of open connections; a descriptor on it is open.
- * libmicrohttpd's own locks are taken inside ours (suspend, resume) and never held when it calls us, except
- * a response's own lock around the pull of a stream.
+ * libmicrohttpd's own locks are taken inside ours (suspend, resume) and never held when it calls
+ * us, except a response's own lock around the pull of a stream.
  */
 #ifndef HTTPD_SERVER_INTERNAL_H
 #define HTTPD_SERVER_INTERNAL_H
@@ -29,8 +29,9 @@ struct httpd_conn {
     struct httpd_conn *prev, *next; /* server.conns_lock */
     int fd;
     _Atomic int64_t deadline_ns;
-    /* How many bytes the kernel has received for us, at the end of the last request; it shows that a
-     * connection which looks idle is dripping a request line. `rebase` asks the watchdog to take it anew. */
+    /* How many bytes the kernel has received for us, at the end of the last request; it shows
+     * that a connection which looks idle is dripping a request line. `rebase` asks the watchdog
+     * to take it anew. */
     uint64_t base_bytes; /* watchdog only */
     atomic_bool rebase;
 };
@@ -140,8 +141,8 @@ void httpd_request_finish_suspended(struct httpd_server *s);
 void httpd_server_unref(struct httpd_server *s);
 void httpd_request_destroy(struct httpd_request *req);
 
-/* head.c: checks and decodes the head; fills target, method, path, query, route or fault. Returns false
- * when the framing cannot be trusted and the answer must be immediate. */
+/* head.c: checks and decodes the head; fills target, method, path, query, route or fault.
+ * Returns false when the framing cannot be trusted and the answer must be immediate. */
 WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method);
 
 /* body.c */

@@ -1,7 +1,7 @@
 /* httpd/stream.c - streamed bodies: pull, wait, wake, hang-up, abort.
  *
- * While `waiting`, libmicrohttpd has suspended the connection and will not touch it, so the connection and
- * its descriptor are alive as long as the flag is seen under the stream's lock.
+ * While `waiting`, libmicrohttpd has suspended the connection and will not touch it, so the
+ * connection and its descriptor are alive as long as the flag is seen under the stream's lock.
  */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "httpd/stream.h"
@@ -84,7 +84,8 @@ void httpd_stream_wake(struct httpd_stream *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The source has nothing: true when the connection is now set aside, false when it must be asked again. */
+/* The source has nothing: true when the connection is now set aside, false when it must be asked
+ * again. */
 static bool set_aside(struct httpd_stream *s)
 {
     bool waits = false;

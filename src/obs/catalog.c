@@ -1,4 +1,5 @@
-/* obs/catalog.c - the table of all metrics. Names are a contract: dashboards and alerts use them. */
+/* obs/catalog.c - the table of all metrics. Names are a contract: dashboards and alerts use
+ * them. */
 #include "obs/catalog.h"
 
 #include "obs/process_internal.h"
@@ -59,7 +60,8 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Operations applied to the ledger since the start.",
          .type = METRIC_GAUGE},
     [FGPU_LEDGER_NODES] =
-        {.name = "fgpu_ledger_nodes", .help = "Nodes with GPUs in the ledger.", .type = METRIC_GAUGE},
+        {.name = "fgpu_ledger_nodes",
+         .help = "Nodes with GPUs in the ledger.", .type = METRIC_GAUGE},
     [FGPU_LEDGER_DEVICES] =
         {.name = "fgpu_ledger_devices", .help = "GPUs in the ledger.", .type = METRIC_GAUGE},
     [FGPU_LEDGER_PODS] =
@@ -117,7 +119,8 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     [PROCESS_OPEN_FDS] =
         {.name = "process_open_fds", .help = "Open file descriptors.", .type = METRIC_GAUGE},
     [PROCESS_MAX_FDS] =
-        {.name = "process_max_fds", .help = "Limit of open file descriptors.", .type = METRIC_GAUGE},
+        {.name = "process_max_fds",
+         .help = "Limit of open file descriptors.", .type = METRIC_GAUGE},
 };
 
 #ifdef __clang__

@@ -1,8 +1,9 @@
 /* obs/exposition.c - the registry as Prometheus text, format 0.0.4.
  *
- * Source: prometheus.io/docs/instrumenting/exposition_formats. All lines of one metric stand together;
- * help escapes \ and newline, label values also ". The buckets of a histogram are read once and its
- * count is their sum, so that a scrape never shows a count that differs from the +Inf bucket.
+ * Source: prometheus.io/docs/instrumenting/exposition_formats. All lines of one metric stand
+ * together; help escapes \ and newline, label values also ". The buckets of a histogram are read
+ * once and its count is their sum, so that a scrape never shows a count that differs from the +Inf
+ * bucket.
  */
 #include "obs/metrics_internal.h"
 

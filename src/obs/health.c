@@ -87,8 +87,8 @@ static void add_quoted(struct strbuf *out, struct str s)
     strbuf_add_char(out, '"');
 }
 
-/* The smallest unknown exclusion above `after` (p == NULL: above nothing): sorted and without repeats, in
- * quadratic time over a handful of parameters. */
+/* The smallest unknown exclusion above `after` (p == NULL: above nothing): sorted and without
+ * repeats, in quadratic time over a handful of parameters. */
 static bool next_unknown(const struct health *h, enum health_endpoint endpoint,
                          const struct health_query *query, struct str after, struct str *ret)
 {
@@ -154,7 +154,8 @@ int health_render(const struct health *h, enum health_endpoint endpoint,
     warn_unknown(h, endpoint, query, &lines);
     if (failed > 0 || query->verbose) {
         strbuf_add_str(out, strbuf_view(&lines));
-        strbuf_addf(out, "%s check %s\n", endpoint_name(endpoint), failed > 0 ? "failed" : "passed");
+        strbuf_addf(out, "%s check %s\n", endpoint_name(endpoint),
+                    failed > 0 ? "failed" : "passed");
     } else {
         strbuf_add_cstr(out, "ok");
     }

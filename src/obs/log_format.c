@@ -1,7 +1,7 @@
 /* obs/log_format.c - klog text and JSON lines.
  *
- * A record that does not fit is written again with ever shorter values, so that a cut line is still a
- * well-formed one. That costs only the rare long record.
+ * A record that does not fit is written again with ever shorter values, so that a cut line is still
+ * a well-formed one. That costs only the rare long record.
  */
 #include "obs/log_format_internal.h"
 
@@ -17,8 +17,8 @@ static struct str base_name(const char *path)
     return str_of(slash != NULL ? slash + 1 : path);
 }
 
-/* The length of a valid UTF-8 sequence at p, 0 when there is none. Overlong forms, surrogates and values
- * above U+10FFFF are not valid. */
+/* The length of a valid UTF-8 sequence at p, 0 when there is none. Overlong forms, surrogates
+ * and values above U+10FFFF are not valid. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
     static const struct {
@@ -58,7 +58,8 @@ static struct str cut(struct str s, size_t max)
     return (struct str){s.p, n > 0 ? n : max};
 }
 
-/* Quoted as Go's %q does for what matters here: the line stays one line and prints without side effects. */
+/* Quoted as Go's %q does for what matters here: the line stays one line and prints without side
+ * effects. */
 static void add_quoted(struct strbuf *out, struct str s, size_t max)
 {
     const struct str shown = cut(s, max);

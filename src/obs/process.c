@@ -1,4 +1,5 @@
-/* obs/process.c - what the kernel says about this process. Source of the fields: proc(5), /proc/pid/stat.
+/* obs/process.c - what the kernel says about this process. Source of the fields: proc(5),
+ * /proc/pid/stat.
  *
  * The names and meanings are those of every Prometheus client library.
  */
@@ -29,8 +30,9 @@ static struct str read_text(const char *path, char *buf, size_t max)
     return n > 0 ? (struct str){buf, (size_t)n} : STR_NULL;
 }
 
-/* Milliseconds since the epoch at which the machine started. The difference of the two clocks, and not
- * btime of /proc/stat: that stands behind a line of interrupt counts that can be very long. */
+/* Milliseconds since the epoch at which the machine started. The difference of the two clocks,
+ * and not btime of /proc/stat: that stands behind a line of interrupt counts that can be very
+ * long. */
 static int64_t boot_time_ms(void)
 {
     struct timespec wall, boot;

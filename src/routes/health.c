@@ -11,7 +11,8 @@ static enum httpd_action finish(struct httpd_response *resp, int status)
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handle_all(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_all(void *ctx, struct httpd_request *req,
+                                    struct httpd_response *resp)
 {
     const struct health_handler *h = ctx;
     struct str exclude[HEALTH_EXCLUDES_MAX];
@@ -33,7 +34,8 @@ static enum httpd_action handle_all(void *ctx, struct httpd_request *req, struct
     return finish(resp, health_render(h->health, h->endpoint, &query, &resp->body));
 }
 
-static enum httpd_action handle_one(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_one(void *ctx, struct httpd_request *req,
+                                    struct httpd_response *resp)
 {
     const struct health_handler *h = ctx;
     struct str name = str_drop(httpd_request_path(req), h->prefix.n);

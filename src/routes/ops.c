@@ -59,7 +59,8 @@ void ops_write_version(struct strbuf *out)
     json_write_object_end(&w);
 }
 
-static enum httpd_action handle_version(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_version(void *ctx, struct httpd_request *req,
+                                        struct httpd_response *resp)
 {
     (void)ctx;
     (void)req;
@@ -69,13 +70,13 @@ static enum httpd_action handle_version(void *ctx, struct httpd_request *req, st
 
 /* ---- /metrics ---- */
 
-/* A pod that is bound counts as such whether or not it is leaving or in conflict: the totals do not tell. */
 static void collect_pods(const struct snapshot *s, struct metrics *m)
 {
     const uint64_t *n = s->pods_by_state;
 
     metric_set(METRIC(m, FGPU_LEDGER_PODS, "reserved"), (int64_t)n[LEDGER_RESERVED]);
-    metric_set(METRIC(m, FGPU_LEDGER_PODS, "bound"), (int64_t)(n[LEDGER_CONFIRMED] + n[LEDGER_BOUND]));
+    metric_set(METRIC(m, FGPU_LEDGER_PODS, "bound"),
+               (int64_t)(n[LEDGER_CONFIRMED] + n[LEDGER_BOUND]));
     metric_set(METRIC(m, FGPU_LEDGER_PODS, "foreign"), (int64_t)n[LEDGER_FOREIGN]);
 }
 
@@ -95,7 +96,8 @@ void ops_collect_ledger(void *store, struct metrics *m)
     metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
 }
 
-static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,
+                                        struct httpd_response *resp)
 {
     struct ops *o = ctx;
 
@@ -107,7 +109,8 @@ static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req, st
 
 /* ---- /configz and the index ---- */
 
-static enum httpd_action handle_configz(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_configz(void *ctx, struct httpd_request *req,
+                                        struct httpd_response *resp)
 {
     const struct ops *o = ctx;
     struct json_writer w;
@@ -121,15 +124,16 @@ static enum httpd_action handle_configz(void *ctx, struct httpd_request *req, st
     return HTTPD_REPLY;
 }
 
-static enum httpd_action handle_index(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+static enum httpd_action handle_index(void *ctx, struct httpd_request *req,
+                                      struct httpd_response *resp)
 {
-    static const char text[] =
-        "fgpu " FGPU_VERSION "\n"
-        "\n"
-        "/state     who holds which part of which GPU: JSON; ?node=NAME, ?namespace=NAME, ?fields=summary\n"
-        "/metrics   counters and gauges for Prometheus\n"
-        "/configz   the configuration in effect: JSON\n"
-        "/version   what was built: JSON\n";
+    static const char text[] = "fgpu " FGPU_VERSION "\n"
+                               "\n"
+                               "/state     who holds which part of which GPU: JSON;\n"
+                               "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
+                               "/metrics   counters and gauges for Prometheus\n"
+                               "/configz   the configuration in effect: JSON\n"
+                               "/version   what was built: JSON\n";
 
     (void)ctx;
     (void)req;

@@ -43,7 +43,8 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
         } else if (str_eq(name, STR("fields"))) {
             r = query_take(&fields, "fields", value, reterr);
         } else {
-            r = err_set(reterr, ERR_INVALID, "unknown parameter \"%.*s\"; there are node, namespace, fields",
+            r = err_set(reterr, ERR_INVALID,
+                        "unknown parameter \"%.*s\"; there are node, namespace, fields",
                         (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
         }
     }
@@ -174,7 +175,8 @@ static void reader_close(void *ctx)
     free(r);
 }
 
-static void answer_streamed(struct state_context *c, struct state_document *d, struct httpd_response *resp)
+static void answer_streamed(struct state_context *c, struct state_document *d,
+                            struct httpd_response *resp)
 {
     struct reader *r = xcalloc(1, sizeof(*r));
     struct httpd_stream_source source = {.read = reader_read, .close = reader_close, .ctx = r};
@@ -187,7 +189,8 @@ static void answer_streamed(struct state_context *c, struct state_document *d, s
 
 /* ---- the answer ---- */
 
-static void answer_plain(struct state_context *c, struct state_document *d, struct httpd_response *resp)
+static void answer_plain(struct state_context *c, struct state_document *d,
+                         struct httpd_response *resp)
 {
     while (state_document_next(d, &resp->body)) {
     }

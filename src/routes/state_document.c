@@ -1,4 +1,4 @@
-/* The document of /state: one copy of the ledger, what of it is shown, and the order of its text. */
+/* The document of /state: one copy of the ledger, what of it is shown, the order of its text. */
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
@@ -97,7 +97,8 @@ static bool node_is_shown(const struct node_item *item, struct str namespace_)
 }
 
 /* Nodes and `whole` are both in the order of node names. */
-static bool pick_nodes(struct state_document *d, const struct pod_list *whole, struct str namespace_)
+static bool pick_nodes(struct state_document *d, const struct pod_list *whole,
+                       struct str namespace_)
 {
     size_t at = 0;
 
@@ -130,8 +131,8 @@ static uint64_t count_described(const struct snapshot *s)
     return n;
 }
 
-static int fill(struct state_document *d, struct state_context *c, struct str node, struct str namespace_,
-                struct err *reterr)
+static int fill(struct state_document *d, struct state_context *c, struct str node,
+                struct str namespace_, struct err *reterr)
 {
     struct pod_list whole = {0};
     struct snapshot totals = {0};
@@ -186,7 +187,7 @@ uint64_t state_document_generation(const struct state_document *d)
 
 /* ---- the order of the text ---- */
 
-/* The previous list, if `key` is given, has ended. */
+/* Opens the list `key`; NULL: the phase goes on with the list that is open. */
 static void begin_list(struct state_document *d, enum state_phase phase, const char *key)
 {
     d->phase = phase;

@@ -48,7 +48,8 @@ int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *
 /* The opening brace up to and with the summary. */
 void state_write_head(struct json_writer *w, const struct state_document *d);
 /* One element of nodes[]. */
-void state_write_node(struct json_writer *w, const struct state_document *d, const struct node_item *item);
+void state_write_node(struct json_writer *w, const struct state_document *d,
+                      const struct node_item *item);
 /* One element of conflicts[]. */
 void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *p);
 /* None or several elements of conflicts[]. */

@@ -196,7 +196,8 @@ static void write_allocations(struct json_writer *w, const struct state_document
                               const struct snapshot_device *gpu)
 {
     struct held few[DEVICES_PER_NODE_MAX];
-    struct held *all = gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
+    struct held *all =
+        gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
 
     for (size_t i = 0; i < gpu->allocation_n; i++) {
         all[i] = (struct held){&d->snapshot.pods[gpu->allocations[i].pod], &gpu->allocations[i]};
@@ -254,7 +255,8 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     json_write_object_end(w);
 }
 
-void state_write_node(struct json_writer *w, const struct state_document *d, const struct node_item *item)
+void state_write_node(struct json_writer *w, const struct state_document *d,
+                      const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
 
@@ -266,7 +268,8 @@ void state_write_node(struct json_writer *w, const struct state_document *d, con
     json_write_key(w, "dialects");
     json_write_array_begin(w);
     if (n->source != INVENTORY_NONE) {
-        json_write_cstr(w, dialect_native.name); /* so far the only vocabulary that describes nodes */
+        /* so far the only vocabulary that describes nodes */
+        json_write_cstr(w, dialect_native.name);
     }
     json_write_array_end(w);
     write_text(w, "source", source_name(n->source));
@@ -299,7 +302,8 @@ void state_write_node_conflicts(struct json_writer *w, const struct snapshot_nod
         json_write_object_begin(w);
         json_write_kv_cstr(w, "kind", "node");
         json_write_kv_str(w, "node", n->name);
-        json_write_kv_cstr(w, "text", "more whole GPUs are charged than the node's device plugin has");
+        json_write_kv_cstr(w, "text",
+                           "more whole GPUs are charged than the node's device plugin has");
         json_write_object_end(w);
     }
     for (size_t i = 0; i < n->device_n; i++) {

@@ -166,7 +166,7 @@ static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, str
         return HTTPD_REPLY;
     }
     if (call->result.outcome == FILTER_NONE_FITS && call != &spare &&
-        second_look_wanted(v->second_look, call->args.pod.uid, call->result.generation, look_again, call)) {
+        second_look_wanted(v->second_look, call->result.generation, look_again, call)) {
         return HTTPD_SUSPENDED;
     }
     answer_filter(call, resp);

@@ -404,6 +404,9 @@ func (c *cluster) refused(name string) string {
 }
 
 func condition(p *corev1.Pod) string {
+	if p == nil {
+		return "there is no such pod"
+	}
 	for _, x := range p.Status.Conditions {
 		if x.Type == corev1.PodScheduled {
 			return x.Reason + ": " + x.Message

@@ -1,19 +1,27 @@
-/* best-fit: where the least is left over on the devices that are touched, and no empty device is broken
- * while a used one fits.
+/* best-fit: where the least is left over on the devices that are touched, and no empty device is opened while
+ * a used one fits.
  *
- *   device: share_free(after), plus OPENING when the device was empty and is not taken whole
- *   node:   the sum of these over the devices that change; among equals the node with fewer empty devices
- *           left, so that whole ones stay together where they are many
+ * What is left of a device afterwards are two shares of its capacity, compute and memory. The smaller one
+ * binds: when it is gone, nobody can use the larger one. (Memory that is not known binds nothing.)
+ *
+ *   left(after) = smaller share x STEP + larger share
+ *   device:  left(after), plus OPENING when the device was empty
+ *   node:    the mean of left(after) over the devices that change, plus OPENING for each of them that was
+ *            empty and is now shared; among equals the node with fewer empty devices left, so that those who
+ *            want whole ones find them together. Whole devices leave nothing, so for them, as for GPUs of a
+ *            plugin, only that last rule speaks. Less is better: the score is the negative.
  */
 #include "core/strategies/strategies_internal.h"
 
-#define OPENING (SHARE_FULL + 1)
+#define STEP (SHARE_ALL + 1)
+#define OPENING ((int64_t)STEP * STEP)
+#define EMPTY_MAX ((int64_t)1 << 20)
 
-static int64_t cost(const struct device_state *before, const struct device_state *after)
+static int64_t left(const struct device_state *after)
 {
-    bool opens = (before->flags & DEVICE_IN_USE) == 0 && (after->flags & DEVICE_EXCLUSIVE) == 0;
+    int64_t a = share_free_milli(after), b = share_free_mem(after);
 
-    return share_free(after) + (opens ? OPENING : 0);
+    return a < b ? a * STEP + b : b * STEP + a;
 }
 
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
@@ -21,22 +29,36 @@ static int64_t device_cost(const struct device_state *d, const struct charge *c)
     struct device_state after = *d;
 
     device_take(&after, c);
-    return cost(d, &after);
+    return left(&after) + (device_is_empty(d) ? OPENING : 0);
+}
+
+static bool device_changed(const struct device_state *b, const struct device_state *a)
+{
+    return b->flags != a->flags || b->slot_free != a->slot_free || b->milli_free != a->milli_free ||
+           b->mem_free_mib != a->mem_free_mib;
 }
 
 static int64_t node_score(const struct strategy_node *n)
 {
-    int64_t sum = 0, empty_n = 0;
+    int64_t sum = 0, opened_n = 0, changed_n = 0, empty_n = 0;
 
     for (size_t i = 0; i < n->device_n; i++) {
         const struct device_state *b = &n->before[i], *a = &n->after[i];
 
-        if (b->flags != a->flags || b->slot_free != a->slot_free) {
-            sum += cost(b, a);
+        empty_n += device_is_empty(a);
+        if (device_changed(b, a)) {
+            changed_n++;
+            sum += left(a);
+            opened_n += device_is_empty(b) && (a->flags & DEVICE_EXCLUSIVE) == 0;
         }
-        empty_n += (a->flags & DEVICE_IN_USE) == 0;
     }
-    return -(sum * (DEVICES_PER_NODE_MAX + 1) + empty_n);
+    if (changed_n == 0) { /* GPUs of a plugin */
+        empty_n = n->unsteered_free;
+    } else {
+        sum /= changed_n;
+    }
+    empty_n = empty_n < EMPTY_MAX ? empty_n : EMPTY_MAX - 1;
+    return -((sum + opened_n * OPENING) * EMPTY_MAX + empty_n);
 }
 
 const struct strategy strategy_best_fit = {

@@ -1,14 +1,14 @@
 /* binpack: the fullest node and the fullest device first.
  *
- *   device: the least free share before, share_free(d)
- *   node:   the largest used share after, averaged over its devices
+ *   device: share_free(before); an empty device after every used one, however little is used of it
+ *   node:   node_used_share()
  */
 #include "core/strategies/strategies_internal.h"
 
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
 {
     (void)c;
-    return share_free(d);
+    return share_free(d) + (device_is_empty(d) ? 1 : 0);
 }
 
 static int64_t node_score(const struct strategy_node *n)

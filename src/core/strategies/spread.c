@@ -4,7 +4,7 @@
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
 {
     (void)c;
-    return -share_free(d);
+    return -share_free(d) - (device_is_empty(d) ? 1 : 0);
 }
 
 static int64_t node_score(const struct strategy_node *n)

@@ -4,36 +4,55 @@
 
 #include "core/strategy.h"
 
+#include <stdbool.h>
+
 extern const struct strategy strategy_binpack;
 extern const struct strategy strategy_spread;
 extern const struct strategy strategy_best_fit;
 
-/* How full a device is, as strategies count: thousandths of its compute plus thousandths of its memory.
- * Memory that is not known counts like compute. */
-#define SHARE_FULL 2000
+/* Amounts are compared as shares of the device's own capacity, so that unequal devices compare. */
+#define SHARE_ALL 10000
 
-static inline int64_t share_of(int64_t part, int64_t whole)
+/* `part` of `whole` in ten-thousandths, below zero for an over-committed device. A capacity of 0 (memory not
+ * known) gives 0. */
+static inline int32_t share_of(int32_t part, int32_t whole)
 {
-    return whole > 0 ? part * 1000 / whole : 0;
+    /* A 32-bit division is several times cheaper than one of 64 bits, and this runs for every device. */
+    if (part >= 0 && part <= INT32_MAX / SHARE_ALL && whole > 0) {
+        return part * SHARE_ALL / whole;
+    }
+    return whole > 0 ? (int32_t)((int64_t)part * SHARE_ALL / whole) : 0;
 }
 
-/* Free share, SHARE_FULL when empty; below zero when the device is over-committed. */
+static inline bool device_knows_memory(const struct device_state *d)
+{
+    return d->mem_cap_mib > 0;
+}
+
+static inline int32_t share_free_milli(const struct device_state *d)
+{
+    return share_of(d->milli_free, d->milli_cap);
+}
+
+/* Memory that is not known counts like compute. */
+static inline int32_t share_free_mem(const struct device_state *d)
+{
+    return device_knows_memory(d) ? share_of(d->mem_free_mib, d->mem_cap_mib) : share_free_milli(d);
+}
+
+/* Free compute plus free memory: 2 x SHARE_ALL when empty. */
 static inline int64_t share_free(const struct device_state *d)
 {
-    int64_t milli = share_of(d->milli_free, d->milli_cap);
-
-    return milli + (d->mem_cap_mib > 0 ? share_of(d->mem_free_mib, d->mem_cap_mib) : milli);
+    return (int64_t)share_free_milli(d) + share_free_mem(d);
 }
 
-/* Used share after the placement, averaged over the node's devices, in thousandths of a share. */
-static inline int64_t node_used_share(const struct strategy_node *n)
+static inline bool device_is_empty(const struct device_state *d)
 {
-    int64_t used = 0;
-
-    for (size_t i = 0; i < n->device_n; i++) {
-        used += SHARE_FULL - share_free(&n->after[i]);
-    }
-    return n->device_n > 0 ? used * 1000 / (int64_t)n->device_n : 0;
+    return (d->flags & DEVICE_IN_USE) == 0;
 }
+
+/* Used share of the node after the placement, 0..2 x SHARE_ALL: the mean over its devices, or over the GPUs of
+ * its plugin where those are in use (never both, design.md 3.2). */
+int64_t node_used_share(const struct strategy_node *n);
 
 #endif

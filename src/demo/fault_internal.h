@@ -1,0 +1,42 @@
+/* demo/fault_internal.h - the list of fault rules. Thread-safe. */
+#ifndef DEMO_FAULT_INTERNAL_H
+#define DEMO_FAULT_INTERNAL_H
+
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "demo/apiserver.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAULT_RULES_MAX 64
+
+struct faults {
+    pthread_mutex_t lock;
+    struct fault_rule rules[FAULT_RULES_MAX];
+    uint64_t hits[FAULT_RULES_MAX];
+    size_t n;
+};
+
+void faults_init(struct faults *f);
+void faults_fini(struct faults *f);
+WARN_UNUSED int faults_add(struct faults *f, const struct fault_rule *rule, struct err *reterr);
+void faults_clear(struct faults *f);
+/* Finds the rule for a request and uses it once. False: none, *ret untouched. */
+bool faults_take(struct faults *f, struct str method, struct str path, struct fault_rule *ret);
+/* {"rules":[{...,"hits":3}]} */
+void faults_write(struct faults *f, struct strbuf *out);
+
+struct fault_command {
+    bool clear;
+    bool drop_watches;
+    bool compact;
+    struct fault_rule rules[FAULT_RULES_MAX];
+    size_t rule_n;
+};
+/* Reads the body of POST /_faults strictly; nothing is applied. */
+WARN_UNUSED int fault_command_parse(struct str text, struct fault_command *ret, struct err *reterr);
+
+#endif

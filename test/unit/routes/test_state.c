@@ -1,0 +1,620 @@
+/* The document of /state: what stands in it, in which order, and that it keeps its contract. */
+#include "routes/support/cluster.h"
+#include "routes/support/schema.h"
+
+#include <stdio.h>
+
+static void assert_valid(const cJSON *document)
+{
+    cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
+    const char *why = schema_violation(schema, document);
+
+    if (why != NULL) {
+        fail_msg("%s", why);
+    }
+    cJSON_Delete(schema);
+}
+
+/* One of everything that can stand in a state. */
+static void fill(struct cluster *c)
+{
+    cluster_node(
+        c, &(struct node_spec){
+               .name = "n-shared", .gpu_n = 2, .mem_mib = 40960, .source = INVENTORY_ANNOTATION});
+    cluster_node(c, &(struct node_spec){.name = "n-gfd",
+                                        .gpu_n = 1,
+                                        .mem_mib = 8192,
+                                        .source = INVENTORY_GFD,
+                                        .no_uuids = true,
+                                        .cordoned = true});
+    cluster_node(c, &(struct node_spec){.name = "n-whole",
+                                        .gpu_n = 2,
+                                        .mem_mib = 8192,
+                                        .source = INVENTORY_RESOURCES,
+                                        .unsteered_n = 2});
+    cluster_node(
+        c, &(struct node_spec){
+               .name = "n-template", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_TEMPLATE});
+    cluster_node(c, &(struct node_spec){.name = "n-broken", .note = "fgpu.io/gpus is malformed"});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "b",
+                                      .name = "bound",
+                                      .node = "n-shared",
+                                      .milli = 300,
+                                      .mem_mib = 4096,
+                                      .uuid = "GPU-n-shared-0",
+                                      .decision = "d1"});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "a",
+                                      .name = "leaving",
+                                      .node = "n-shared",
+                                      .milli = 200,
+                                      .mem_mib = 1024,
+                                      .uuid = "GPU-n-shared-0",
+                                      .decision = "d2",
+                                      .deleting = true});
+    cluster_pod(
+        c, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 100, .mem_mib = 512});
+    cluster_pod(
+        c, &(struct pod_spec){.namespace_ = "a", .name = "held", .milli = 500, .mem_mib = 2048});
+    cluster_reserve(c, "uid-held", "n-shared", 1, "d3");
+    cluster_pod(
+        c, &(struct pod_spec){.namespace_ = "b", .name = "sent", .milli = 100, .mem_mib = 2048});
+    cluster_reserve(c, "uid-sent", "n-shared", 1, "d4");
+    cluster_op(c, LEDGER_CONFIRM, "uid-sent");
+    cluster_pod(
+        c,
+        &(struct pod_spec){
+            .namespace_ = "c", .name = "foreign", .node = "n-gfd", .milli = 900, .mem_mib = 1000});
+    cluster_pod(
+        c, &(struct pod_spec){.namespace_ = "c", .name = "whole", .node = "n-whole", .whole_n = 1});
+    cluster_pod(c,
+                &(struct pod_spec){.namespace_ = "b", .name = "absurd", .defect = DEMAND_FRACTION});
+    /* Somebody rewrites the record of a bound pod. */
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "c",
+                                      .name = "edited",
+                                      .node = "n-template",
+                                      .milli = 100,
+                                      .mem_mib = 100,
+                                      .uuid = "GPU-n-template-0",
+                                      .decision = "d5"});
+    cluster_pod(c, &(struct pod_spec){.namespace_ = "c",
+                                      .name = "edited",
+                                      .node = "n-template",
+                                      .milli = 100,
+                                      .mem_mib = 100,
+                                      .uuid = "GPU-elsewhere",
+                                      .decision = "d5"});
+    /* A node that is only known by its pod. */
+    cluster_pod(
+        c,
+        &(struct pod_spec){
+            .namespace_ = "c", .name = "early", .node = "n-unseen", .milli = 100, .mem_mib = 100});
+}
+
+static const cJSON *node_of(const cJSON *state, const char *name)
+{
+    const cJSON *node;
+
+    cJSON_ArrayForEach(node, json_at(state, "nodes"))
+    {
+        if (strcmp(json_text_at(node, "name"), name) == 0) {
+            return node;
+        }
+    }
+    fail_msg("no node %s", name);
+    return NULL;
+}
+
+/* "namespace/pod:state ..." of the allocations of one GPU. */
+static const char *allocations(const cJSON *list)
+{
+    static char text[1024];
+    size_t n = 0;
+    const cJSON *a;
+
+    text[0] = '\0';
+    cJSON_ArrayForEach(a, list)
+    {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s/%s:%s", n > 0 ? " " : "",
+                              json_text_at(a, "namespace"), json_text_at(a, "pod"),
+                              json_text_at(a, "state"));
+        assert_true(n < sizeof(text));
+    }
+    return text;
+}
+
+/* "namespace/pod ..." */
+static const char *pods(const cJSON *list)
+{
+    static char text[1024];
+    size_t n = 0;
+    const cJSON *p;
+
+    text[0] = '\0';
+    cJSON_ArrayForEach(p, list)
+    {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s/%s", n > 0 ? " " : "",
+                              cJSON_HasObjectItem(p, "pod") ? json_text_at(p, "namespace") : "",
+                              cJSON_HasObjectItem(p, "pod") ? json_text_at(p, "pod")
+                                                            : json_text_at(p, "node"));
+        assert_true(n < sizeof(text));
+    }
+    return text;
+}
+
+static const char *node_names(const cJSON *state)
+{
+    static char text[1024];
+    size_t n = 0;
+    const cJSON *node;
+
+    text[0] = '\0';
+    cJSON_ArrayForEach(node, json_at(state, "nodes"))
+    {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? " " : "",
+                              json_text_at(node, "name"));
+        assert_true(n < sizeof(text));
+    }
+    return text;
+}
+
+static void document__one_pod__golden(void **state)
+{
+    static const char golden[] =
+        "{\"apiVersion\":\"state.fgpu.io/"
+        "v1alpha1\",\"kind\":\"State\",\"metadata\":{\"generation\":6,"
+        "\"asOf\":\"2026-11-20T08:00:00.123Z\",\"podsResourceVersion\":\"101\","
+        "\"nodesResourceVersion\":\"77\","
+        "\"ready\":true,\"leader\":true,\"config\":{\"hash\":\"0123456789abcdef\",\"generation\":1}"
+        ","
+        "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
+        "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
+        "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
+        "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
+        "\"bindsInFlight\":0},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
+        "\"schedulable\":true,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
+        "\"gpus\":["
+        "{\"uuid\":\"GPU-n1-0\",\"index\":0,\"model\":\"A100\",\"healthy\":true,\"lost\":false,"
+        "\"exclusive\":false,\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
+        "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
+        "\"slots\":{\"capacity\":16,\"charged\":1,\"free\":15},\"allocations\":[{\"namespace\":"
+        "\"ns\","
+        "\"pod\":\"p\",\"uid\":\"uid-p\",\"container\":\"main\",\"init\":false,\"milli\":300,"
+        "\"memMib\":4096,"
+        "\"state\":\"bound\",\"since\":\"2026-11-20T08:00:00.123Z\",\"decision\":\"d1\","
+        "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"pending\":[]}";
+    struct cluster c;
+    char *text;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_node(&c,
+                 &(struct node_spec){
+                     .name = "n1", .gpu_n = 1, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns",
+                                       .name = "p",
+                                       .node = "n1",
+                                       .milli = 300,
+                                       .mem_mib = 4096,
+                                       .uuid = "GPU-n1-0",
+                                       .decision = "d1"});
+    text = cluster_state_text(&c, NULL, NULL);
+    assert_string_equal(text, golden);
+    free(text);
+    cluster_fini(&c);
+}
+
+static void document__one_of_everything__keeps_the_schema(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    json = cluster_state(&c, NULL, NULL);
+    assert_valid(json);
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+/* The checker itself: what must not pass does not. */
+static void schema__spoilt_documents__refused(void **state)
+{
+    static const struct {
+        const char *at, *key, *json, *text;
+    } rows[] = {
+        {"", "kind", "\"Pod\"", "/kind"},
+        {"", "surprise", "1", "surprise is not described"},
+        {"metadata", "generation", "-1", "/metadata/generation"},
+        {"metadata", "asOf", "\"yesterday\"", "/metadata/asOf"},
+        {"metadata", "ready", "\"true\"", "/metadata/ready"},
+        {"nodes.1", "source", "\"guess\"", "/nodes/1/source"},
+        {"nodes.1", "name", "\"\"", "/nodes/1/name"},
+        {"nodes.3.gpus.0.allocations.0", "state", "\"unknown\"",
+         "/nodes/3/gpus/0/allocations/0/state"},
+        {"nodes.3.gpus.0", "milli", "{\"capacity\":1.5,\"charged\":0,\"free\":0}",
+         "/nodes/3/gpus/0/milli/capacity"},
+    };
+    cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cJSON *json = cluster_state(&c, NULL, NULL);
+        cJSON *at = json;
+        const char *why;
+
+        if (rows[i].at[0] != '\0') {
+            /* json_at hands out const views of what this test owns */
+            memcpy(&at, &(const cJSON *){json_at(json, rows[i].at)}, sizeof(at));
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(at, rows[i].key);
+        if (strcmp(rows[i].key, "surprise") != 0 && schema_violation(schema, json) == NULL) {
+            fail_msg("%s may be left out", rows[i].text);
+        }
+        cJSON_AddItemToObject(at, rows[i].key, cJSON_Parse(rows[i].json));
+        why = schema_violation(schema, json);
+        if (why == NULL || strstr(why, rows[i].text) == NULL) {
+            fail_msg("%s: %s", rows[i].text, why == NULL ? "accepted" : why);
+        }
+        cJSON_Delete(json);
+    }
+    cJSON_Delete(schema);
+    cluster_fini(&c);
+}
+
+static void document__allocation_states__as_documented(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    json = cluster_state(&c, NULL, NULL);
+    assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.0.allocations")),
+                        "a/leaving:terminating b/bound:bound");
+    assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.1.allocations")),
+                        "a/held:reserved b/sent:bound");
+    assert_string_equal(allocations(json_at(node_of(json, "n-gfd"), "gpus.0.allocations")),
+                        "c/foreign:foreign");
+    assert_string_equal(allocations(json_at(node_of(json, "n-template"), "gpus.0.allocations")),
+                        "c/edited:conflict");
+    assert_string_equal(allocations(json_at(node_of(json, "n-whole"), "wholeGpus.allocations")),
+                        "c/whole:bound");
+    assert_string_equal(json_text_at(node_of(json, "n-shared"), "gpus.1.allocations.0.decision"),
+                        "d3");
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+static void document__nodes__say_where_their_gpus_come_from(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+    const cJSON *broken, *unseen, *whole;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    json = cluster_state(&c, NULL, NULL);
+    assert_string_equal(node_names(json), "n-broken n-gfd n-shared n-template n-unseen n-whole");
+    assert_string_equal(json_text_at(node_of(json, "n-shared"), "source"), "annotation");
+    assert_string_equal(json_text_at(node_of(json, "n-gfd"), "source"), "gfd");
+    assert_string_equal(json_text_at(node_of(json, "n-template"), "source"), "template");
+    assert_false(cJSON_IsTrue(json_at(node_of(json, "n-gfd"), "schedulable")));
+    assert_string_equal(json_text_at(node_of(json, "n-gfd"), "gpus.0.uuid"), "");
+    broken = node_of(json, "n-broken");
+    assert_string_equal(json_text_at(broken, "note"), "fgpu.io/gpus is malformed");
+    assert_string_equal(json_text_at(broken, "source"), "none");
+    assert_int_equal(cJSON_GetArraySize(json_at(broken, "dialects")), 0);
+    assert_int_equal(cJSON_GetArraySize(json_at(broken, "gpus")), 0);
+    unseen = node_of(json, "n-unseen");
+    assert_false(cJSON_IsTrue(json_at(unseen, "described")));
+    whole = node_of(json, "n-whole");
+    assert_string_equal(json_text_at(whole, "source"), "resources");
+    assert_int_equal(json_number_at(whole, "wholeGpus.capacity"), 2);
+    assert_int_equal(json_number_at(whole, "wholeGpus.charged"), 1);
+    assert_int_equal(json_number_at(whole, "wholeGpus.free"), 1);
+    assert_int_equal(json_number_at(whole, "wholeGpus.allocations.0.count"), 1);
+    assert_false(cJSON_HasObjectItem(node_of(json, "n-shared"), "wholeGpus"));
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    json = cluster_state(&c, NULL, NULL);
+    assert_string_equal(pods(json_at(json, "conflicts")), "c/early c/edited c/foreign");
+    assert_string_equal(json_text_at(json, "conflicts.1.text"),
+                        "the assignment annotation was changed after binding; ignored");
+    assert_string_equal(json_text_at(json, "conflicts.1.node"), "n-template");
+    assert_string_equal(pods(json_at(json, "pending")), "a/waits b/absurd");
+    assert_string_equal(json_text_at(json, "pending.0.defect"), "");
+    assert_string_equal(json_text_at(json, "pending.1.defect"),
+                        demand_defect_text(DEMAND_FRACTION));
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+/* The node shrinks and a GPU goes away under running pods: shown as it is, never wrapped. */
+static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+    const cJSON *gpu;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_node(&c, &(struct node_spec){.name = "n",
+                                         .gpu_n = 2,
+                                         .mem_mib = 8192,
+                                         .unsteered_n = 0,
+                                         .source = INVENTORY_ANNOTATION});
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+                                       .name = "big",
+                                       .node = "n",
+                                       .milli = 600,
+                                       .mem_mib = 8000,
+                                       .uuid = "GPU-n-0",
+                                       .decision = "d1"});
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+                                       .name = "other",
+                                       .node = "n",
+                                       .milli = 100,
+                                       .mem_mib = 100,
+                                       .uuid = "GPU-n-1",
+                                       .index = 1,
+                                       .decision = "d2"});
+    cluster_pod(&c,
+                &(struct pod_spec){.namespace_ = "a", .name = "whole", .node = "n", .whole_n = 1});
+    cluster_node(&c, &(struct node_spec){
+                         .name = "n", .gpu_n = 1, .mem_mib = 4096, .source = INVENTORY_ANNOTATION});
+    json = cluster_state(&c, NULL, NULL);
+    assert_valid(json);
+    gpu = json_at(json, "nodes.0.gpus.0");
+    assert_int_equal(json_number_at(gpu, "memMib.capacity"), 4096);
+    assert_int_equal(json_number_at(gpu, "memMib.charged"), 8000);
+    assert_int_equal(json_number_at(gpu, "memMib.free"), 4096 - 8000);
+    gpu = json_at(json, "nodes.0.gpus.1");
+    assert_true(cJSON_IsTrue(json_at(gpu, "lost")));
+    assert_int_equal(json_number_at(json, "nodes.0.wholeGpus.free"), -1);
+    assert_int_equal(cJSON_GetArraySize(json_at(json, "conflicts")), 3);
+    assert_string_equal(json_text_at(json, "conflicts.0.kind"), "node");
+    assert_string_equal(json_text_at(json, "conflicts.1.uuid"), "GPU-n-0");
+    assert_string_equal(json_text_at(json, "conflicts.1.text"),
+                        "more memory is charged than the GPU has; it takes no new pods");
+    assert_string_equal(json_text_at(json, "conflicts.2.uuid"), "GPU-n-1");
+    assert_int_equal(json_number_at(json, "summary.overCommittedGpus"), 1);
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+static void document__one_node__that_node_and_the_whole_summary(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    json = cluster_state(&c, "n-template", NULL);
+    assert_valid(json);
+    assert_string_equal(node_names(json), "n-template");
+    assert_string_equal(pods(json_at(json, "conflicts")), "c/edited");
+    assert_string_equal(pods(json_at(json, "pending")), "");
+    assert_int_equal(json_number_at(json, "summary.nodes"), 5);
+    assert_int_equal(json_number_at(json, "summary.gpus"), 6);
+    cJSON_Delete(json);
+    json = cluster_state(&c, "nowhere", NULL);
+    assert_valid(json);
+    assert_string_equal(node_names(json), "");
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+static void document__one_namespace__its_pods_and_their_nodes(void **state)
+{
+    static const struct {
+        const char *namespace_, *nodes, *conflicts, *pending;
+    } rows[] = {
+        {"a", "n-shared", "", "a/waits"},
+        {"b", "n-shared", "", "b/absurd"},
+        {"c", "n-gfd n-template n-whole", "c/early c/edited c/foreign", ""},
+        {"none", "", "", ""},
+    };
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cJSON *json = cluster_state(&c, NULL, rows[i].namespace_);
+
+        assert_valid(json);
+        assert_string_equal(node_names(json), rows[i].nodes);
+        assert_string_equal(pods(json_at(json, "conflicts")), rows[i].conflicts);
+        assert_string_equal(pods(json_at(json, "pending")), rows[i].pending);
+        assert_int_equal(json_number_at(json, "summary.nodes"), 5);
+        if (strcmp(rows[i].namespace_, "a") == 0) {
+            assert_string_equal(allocations(json_at(json, "nodes.0.gpus.0.allocations")),
+                                "a/leaving:terminating");
+            assert_int_equal(json_number_at(json, "nodes.0.gpus.0.milli.charged"), 500);
+        }
+        cJSON_Delete(json);
+    }
+    cluster_fini(&c);
+}
+
+static void summary__mixed_cluster__totals_without_lists(void **state)
+{
+    struct cluster c;
+    struct strbuf out;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    strbuf_init(&out, 1 << 16);
+    assert_int_equal(state_write_summary(&c.context, &out), store_generation(c.store));
+    json = json_of(out.p, out.n);
+    assert_valid(json);
+    assert_false(cJSON_HasObjectItem(json, "nodes"));
+    assert_int_equal(json_number_at(json, "summary.nodes"), 5);
+    assert_int_equal(json_number_at(json, "summary.gpus"), 6);
+    assert_int_equal(json_number_at(json, "summary.pods.pending"), 2);
+    assert_int_equal(json_number_at(json, "summary.pods.reserved"), 1);
+    assert_int_equal(json_number_at(json, "summary.pods.confirmed"), 1);
+    assert_int_equal(json_number_at(json, "summary.pods.bound"), 4);
+    assert_int_equal(json_number_at(json, "summary.pods.foreign"), 2);
+    assert_int_equal(json_number_at(json, "summary.milli.capacity"), 6000);
+    cJSON_Delete(json);
+    strbuf_fini(&out);
+    cluster_fini(&c);
+}
+
+static void document__before_the_first_list__says_not_ready(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init_unsynced(&c);
+    c.context.is_ready = NULL; /* the store's own view */
+    c.context.cursors = NULL;
+    c.context.is_leader = NULL;
+    json = cluster_state(&c, NULL, NULL);
+    assert_valid(json);
+    assert_true(cJSON_IsFalse(json_at(json, "metadata.ready")));
+    assert_true(cJSON_IsTrue(json_at(json, "metadata.leader")));
+    assert_string_equal(json_text_at(json, "metadata.podsResourceVersion"), "");
+    assert_int_equal(cJSON_GetArraySize(json_at(json, "nodes")), 0);
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
+/* What changes while somebody reads does not show: all pieces are of one generation. */
+static void document__ledger_changes_while_read__one_generation(void **state)
+{
+    struct cluster c;
+    struct state_document *d;
+    struct strbuf out;
+    char *before;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    before = cluster_state_text(&c, NULL, NULL);
+    assert_int_equal(state_document_new(&c.context, STR_NULL, STR_NULL, &d, NULL), 0);
+    strbuf_init(&out, 1 << 20);
+    assert_true(state_document_next(d, &out));
+    cluster_op(&c, LEDGER_POD_GONE, "uid-bound");
+    cluster_op(&c, LEDGER_NODE_GONE, "n-broken");
+    cluster_node(&c, &(struct node_spec){
+                         .name = "n-0", .gpu_n = 8, .mem_mib = 1, .source = INVENTORY_ANNOTATION});
+    while (state_document_next(d, &out)) {
+    }
+    assert_string_equal(out.p, before);
+    assert_true(state_document_generation(d) < store_generation(c.store));
+    state_document_free(d);
+    strbuf_fini(&out);
+    free(before);
+    cluster_fini(&c);
+}
+
+static void document__facts_in_another_order__same_text(void **state)
+{
+    struct cluster a, b;
+    char *x, *y;
+
+    (void)state;
+    cluster_init(&a);
+    cluster_init(&b);
+    for (int i = 0; i < 40; i++) {
+        for (int side = 0; side < 2; side++) {
+            char node[16], pod[16], uuid[32];
+            int n = side == 0 ? i : 39 - i;
+
+            snprintf(node, sizeof(node), "n%d", n);
+            snprintf(pod, sizeof(pod), "p%d", n);
+            snprintf(uuid, sizeof(uuid), "GPU-shared-%d", 0);
+            cluster_node(side == 0 ? &a : &b, &(struct node_spec){.name = node,
+                                                                  .gpu_n = 1,
+                                                                  .mem_mib = 100,
+                                                                  .source = INVENTORY_ANNOTATION});
+            if (i == 0) {
+                cluster_node(side == 0 ? &a : &b,
+                             &(struct node_spec){.name = "shared",
+                                                 .gpu_n = 1,
+                                                 .mem_mib = 10000,
+                                                 .source = INVENTORY_ANNOTATION});
+            }
+            cluster_pod(side == 0 ? &a : &b,
+                        &(struct pod_spec){.namespace_ = n % 2 == 0 ? "even" : "odd",
+                                           .name = pod,
+                                           .node = n % 3 == 0 ? NULL : "shared",
+                                           .milli = 1,
+                                           .mem_mib = 1,
+                                           .uuid = n % 3 == 0 ? NULL : uuid,
+                                           .decision = "d"});
+        }
+    }
+    x = cluster_state_text(&a, NULL, NULL);
+    y = cluster_state_text(&b, NULL, NULL);
+    assert_string_equal(x, y);
+    free(x);
+    free(y);
+    cluster_fini(&a);
+    cluster_fini(&b);
+}
+
+/* No number with a fraction or an exponent anywhere. */
+static void document__numbers__integers_only(void **state)
+{
+    struct cluster c;
+    char *text;
+    bool quoted = false;
+
+    (void)state;
+    cluster_init(&c);
+    fill(&c);
+    text = cluster_state_text(&c, NULL, NULL);
+    for (const char *p = text + 1; *p != '\0'; p++) {
+        quoted = quoted != (*p == '"' && p[-1] != '\\');
+        if (!quoted && p[-1] >= '0' && p[-1] <= '9') {
+            assert_null(strchr(".eE", *p));
+        }
+    }
+    assert_false(quoted);
+    free(text);
+    cluster_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(document__one_pod__golden),
+        cmocka_unit_test(document__one_of_everything__keeps_the_schema),
+        cmocka_unit_test(schema__spoilt_documents__refused),
+        cmocka_unit_test(document__allocation_states__as_documented),
+        cmocka_unit_test(document__nodes__say_where_their_gpus_come_from),
+        cmocka_unit_test(document__lists_behind_the_nodes__say_what_is_wrong),
+        cmocka_unit_test(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
+        cmocka_unit_test(document__one_node__that_node_and_the_whole_summary),
+        cmocka_unit_test(document__one_namespace__its_pods_and_their_nodes),
+        cmocka_unit_test(summary__mixed_cluster__totals_without_lists),
+        cmocka_unit_test(document__before_the_first_list__says_not_ready),
+        cmocka_unit_test(document__ledger_changes_while_read__one_generation),
+        cmocka_unit_test(document__facts_in_another_order__same_text),
+        cmocka_unit_test(document__numbers__integers_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
