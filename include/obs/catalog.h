@@ -25,7 +25,7 @@ enum fgpu_metric {
     FGPU_LEDGER_GENERATION,
     FGPU_LEDGER_NODES,
     FGPU_LEDGER_DEVICES,
-    FGPU_LEDGER_PODS,        /* state: reserved bound terminating foreign conflict */
+    FGPU_LEDGER_PODS,        /* state: pending reserved confirmed bound foreign */
     FGPU_GPU_MILLI,          /* kind: capacity charged */
     FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,

@@ -59,58 +59,68 @@ static void take_pod(const struct taker *t, const struct pod_entry *p, struct sn
     };
 }
 
-static size_t allocations_of(const struct taker *t, const struct pod_entry *p, uint32_t pod,
-                             uint32_t ordinal, const struct device_state *s,
-                             struct snapshot_allocation *ret)
+/* The allocations of one device on their way; without items the first pass, which only counts. */
+struct filling {
+    struct snapshot_allocation *items;
+    size_t n;
+};
+
+static void put(struct filling *f, const struct snapshot_allocation *a)
 {
-    const struct node_entry *n = &t->l->nodes[p->node];
-    struct placement at;
-    size_t out = 0;
-
-    if (ledger_pod_placement(n, p, &at)) {
-        for (size_t w = 0; w < p->demand->wish_n; w++) {
-            const struct wish *wish = &p->demand->wishes[w];
-
-            if ((at.wish_devices[w] & (UINT64_C(1) << ordinal)) != 0) {
-                struct charge c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
-
-                ret[out++] = (struct snapshot_allocation){
-                    t->pod_at[pod], arena_str(t->a, wish->container), wish->init, c.milli, c.mem_mib};
-            }
-        }
-        return out;
+    if (f->items != NULL) {
+        f->items[f->n] = *a;
     }
-    for (size_t i = 0; i < p->charge_n; i++) {
-        if (p->charges[i].ordinal == ordinal) {
-            ret[out++] = (struct snapshot_allocation){t->pod_at[pod], STR_NULL, false,
-                                                      p->charges[i].charge.milli,
-                                                      p->charges[i].charge.mem_mib};
-        }
-    }
-    return out;
+    f->n++;
 }
 
-static void take_device(const struct taker *t, uint32_t node, uint32_t ordinal,
-                        struct snapshot_device *ret)
+static void put_pod(const struct taker *t, const struct node_entry *n, const struct pod_entry *p,
+                    uint32_t pod, const struct device_state *states, struct filling *devices)
+{
+    struct placement at;
+    struct snapshot_allocation a = {.pod = t->pod_at[pod]};
+
+    if (!ledger_pod_placement(n, p, &at)) {
+        for (size_t i = 0; i < p->charge_n; i++) {
+            a.milli = p->charges[i].charge.milli;
+            a.mem_mib = p->charges[i].charge.mem_mib;
+            put(&devices[p->charges[i].ordinal], &a);
+        }
+        return;
+    }
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        const struct wish *wish = &p->demand->wishes[w];
+
+        a.container = devices[0].items == NULL ? STR_NULL : arena_str(t->a, wish->container);
+        a.init = wish->init;
+        for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctzll(left);
+            struct charge c = wish_charge(wish, states[i].milli_cap, states[i].mem_cap_mib,
+                                          states[i].mem_base_mib);
+
+            a.milli = c.milli;
+            a.mem_mib = c.mem_mib;
+            put(&devices[i], &a);
+        }
+    }
+}
+
+static void put_pods(const struct taker *t, uint32_t node, struct filling *devices)
 {
     const struct ledger *l = t->l;
     const struct node_entry *n = &l->nodes[node];
-    const struct ledger_device *d = &n->devices[ordinal];
-    const struct device_state *s = &l->states[l->rows[node].first_device + ordinal];
-    struct snapshot_allocation *allocations;
-    size_t cap = 0, out = 0;
 
     for (uint32_t i = 0; i < n->pod_n; i++) {
-        cap += l->pods[n->pods[i]].demand->wish_n + 1;
-    }
-    allocations = ARENA_ARRAY(t->a, cap, struct snapshot_allocation);
-    for (uint32_t i = 0; allocations != NULL && i < n->pod_n; i++) {
         uint32_t pod = n->pods[i];
 
         if (t->pod_at[pod] != LEDGER_NONE) {
-            out += allocations_of(t, &l->pods[pod], pod, ordinal, s, allocations + out);
+            put_pod(t, n, &l->pods[pod], pod, &l->states[l->rows[node].first_device], devices);
         }
     }
+}
+
+static void take_device(const struct ledger *l, const struct ledger_device *d,
+                        const struct device_state *s, struct snapshot_device *ret)
+{
     *ret = (struct snapshot_device){
         .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
         .index = d->ref.index,
@@ -124,20 +134,42 @@ static void take_device(const struct taker *t, uint32_t node, uint32_t ordinal,
         .mem_charged_mib = (int64_t)s->mem_cap_mib - s->mem_free_mib,
         .slot_cap = s->slot_cap,
         .slot_charged = s->slot_cap - s->slot_free,
-        .allocations = allocations,
-        .allocation_n = out,
     };
+}
+
+/* Two passes over the node's pods: count per device, then fill arrays of just that size. */
+static struct snapshot_device *take_devices(const struct taker *t, uint32_t node)
+{
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+    struct snapshot_device *devices = ARENA_ARRAY(t->a, n->device_n, struct snapshot_device);
+    struct filling fillings[DEVICES_PER_NODE_MAX] = {0};
+
+    if (devices == NULL || n->device_n == 0) {
+        return devices;
+    }
+    put_pods(t, node, fillings);
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        fillings[i].items = ARENA_ARRAY(t->a, fillings[i].n, struct snapshot_allocation);
+        if (fillings[i].items == NULL) {
+            return NULL;
+        }
+        fillings[i].n = 0;
+    }
+    put_pods(t, node, fillings);
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        take_device(l, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
+        devices[i].allocations = fillings[i].items;
+        devices[i].allocation_n = fillings[i].n;
+    }
+    return devices;
 }
 
 static void take_node(const struct taker *t, uint32_t node, struct snapshot_node *ret)
 {
     const struct ledger *l = t->l;
     const struct node_entry *n = &l->nodes[node];
-    struct snapshot_device *devices = ARENA_ARRAY(t->a, n->device_n, struct snapshot_device);
 
-    for (uint32_t i = 0; devices != NULL && i < n->device_n; i++) {
-        take_device(t, node, i, &devices[i]);
-    }
     *ret = (struct snapshot_node){
         .name = l->names[node],
         .uid = arena_str(t->a, str_of(n->uid)),
@@ -147,7 +179,7 @@ static void take_node(const struct taker *t, uint32_t node, struct snapshot_node
         .note = n->note,
         .unsteered_cap = l->rows[node].unsteered_cap,
         .unsteered_used = l->rows[node].unsteered_used,
-        .devices = devices,
+        .devices = take_devices(t, node),
         .device_n = n->device_n,
     };
 }

@@ -66,9 +66,9 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_ledger_devices", .help = "GPUs in the ledger.", .type = METRIC_GAUGE},
     [FGPU_LEDGER_PODS] =
         {.name = "fgpu_ledger_pods",
-         .help = "Pods charged in the ledger, by state.",
+         .help = "Pods in the ledger that use GPUs, by state; all but the pending are charged.",
          .type = METRIC_GAUGE,
-         .labels = {{"state", CLOSED("reserved", "bound", "terminating", "foreign", "conflict")}}},
+         .labels = {{"state", CLOSED("pending", "reserved", "confirmed", "bound", "foreign")}}},
     [FGPU_GPU_MILLI] =
         {.name = "fgpu_gpu_milli",
          .help = "Compute of all GPUs in thousandths of a GPU.",

@@ -72,12 +72,11 @@ static enum httpd_action handle_version(void *ctx, struct httpd_request *req,
 
 static void collect_pods(const struct snapshot *s, struct metrics *m)
 {
-    const uint64_t *n = s->pods_by_state;
+    for (size_t i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        const char *state = ledger_pod_state_name((enum ledger_pod_state)i);
 
-    metric_set(METRIC(m, FGPU_LEDGER_PODS, "reserved"), (int64_t)n[LEDGER_RESERVED]);
-    metric_set(METRIC(m, FGPU_LEDGER_PODS, "bound"),
-               (int64_t)(n[LEDGER_CONFIRMED] + n[LEDGER_BOUND]));
-    metric_set(METRIC(m, FGPU_LEDGER_PODS, "foreign"), (int64_t)n[LEDGER_FOREIGN]);
+        metric_set(METRIC(m, FGPU_LEDGER_PODS, state), (int64_t)s->pods_by_state[i]);
+    }
 }
 
 void ops_collect_ledger(void *store, struct metrics *m)
