@@ -99,7 +99,8 @@ func (r *Report) violate(format string, args ...any) {
 	r.Violations = append(r.Violations, fmt.Sprintf(format, args...))
 }
 
-// devicesOf lists the GPUs of a node: its annotation, else the configured compute resources.
+// devicesOf lists the GPUs of a node: its annotation, else the configured compute resources, else the whole GPUs
+// of a plugin.
 func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 	if text, ok := n.Annotations[InventoryKey]; ok {
 		var doc struct {
@@ -134,7 +135,14 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		}
 		return devices, nil
 	}
-	return nil, nil
+	var devices []*Device
+	for _, name := range s.Plugin {
+		q := n.Status.Allocatable[name]
+		for i := int64(0); i < q.Value(); i++ {
+			devices = append(devices, &Device{Index: int64(len(devices)), SlotsCap: s.MaxSharers})
+		}
+	}
+	return devices, nil
 }
 
 // fold charges one live bound pod.
