@@ -105,6 +105,14 @@ static void answer_filter(const struct filter_call *call, struct httpd_response 
     const char *outcome = outcome_of_filter(call->result.outcome);
 
     wire_write_filter(&resp->body, &call->args, &call->result);
+    if (resp->body.overflowed) {
+        struct err err;
+
+        err_set(&err, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
+        strbuf_reset(&resp->body);
+        answer_filter_error(call, resp, &err);
+        return;
+    }
     observe_verdicts(v, &call->result, call->args.name_n);
     observe(v, VERB_FILTER, outcome, httpd_request_start_ns(call->req));
     LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name),

@@ -58,7 +58,7 @@ static void catalog__fresh__has_process_figures_build_info_and_zeros(void **stat
                 number_after(out.p, "\nprocess_open_fds "));
     assert_true(number_after(out.p, "\nprocess_cpu_seconds_total ") >= 0.0);
     assert_non_null(strstr(out.p, "\nfgpu_build_info{version=\"v"));
-    assert_non_null(strstr(out.p, "\nfgpu_ledger_pods{state=\"conflict\"} 0\n"));
+    assert_non_null(strstr(out.p, "\nfgpu_ledger_pods{state=\"foreign\"} 0\n"));
     assert_non_null(strstr(out.p, "\nfgpu_gpu_milli{kind=\"charged\"} 0\n"));
     assert_non_null(strstr(out.p, "\nfgpu_invariant_violations_total 0\n"));
     assert_non_null(
