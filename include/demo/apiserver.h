@@ -1,23 +1,29 @@
 /* demo/apiserver.h - a simulated Kubernetes API server: real HTTP, real status codes, no cluster.
  *
- * It keeps pods, nodes and events in memory and serves, over plain HTTP on 127.0.0.1 only, what fgpu and its
- * tests use of the real one, with the behaviour recorded from kube-apiserver 1.28 to 1.36:
+ * It keeps pods, nodes and events in memory and serves, over plain HTTP on 127.0.0.1 only, what
+ * fgpu and its tests use of the real one, with the behaviour recorded from kube-apiserver 1.28
+ * to 1.36:
  *
  *   GET    /api/v1/pods, /api/v1/nodes, .../namespaces/NS/pods[/NAME], /api/v1/nodes/NAME
- *          limit+continue (pages of one snapshot), fieldSelector, labelSelector (equality), resourceVersion
- *          ?watch=true: chunked ADDED/MODIFIED/DELETED/BOOKMARK lines, timeoutSeconds, allowWatchBookmarks,
- *          sendInitialEvents; a compacted resourceVersion gives ERROR with code 410 inside a 200 stream; an
- *          object that leaves the selector is DELETED with its previous content and the new resourceVersion
- *   POST, PUT, PATCH (merge; strategic is treated as merge), DELETE of pods and nodes; /status of both
+ *          limit+continue (pages of one snapshot), fieldSelector, labelSelector (equality),
+ *          resourceVersion
+ *   GET    ?watch=true: chunked ADDED/MODIFIED/DELETED/BOOKMARK lines, timeoutSeconds,
+ *          allowWatchBookmarks, sendInitialEvents; a compacted resourceVersion gives ERROR with
+ *          code 410 inside a 200 stream; an object that leaves the selector is DELETED with its
+ *          previous content and the new resourceVersion
+ *   POST, PUT, PATCH (merge; strategic is treated as merge), DELETE of pods and nodes; /status too
  *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName
- *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept), /version, /readyz, /livez
+ *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept)
+ *   /version, /readyz, /livez
  *
- * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is deleted with
- * grace stays, terminating, until somebody deletes it with grace 0. No authentication, no admission, no
- * defaulting beyond what the readers of this project look at, no namespaces as objects.
+ * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is
+ * deleted with grace stays, terminating, until somebody deletes it with grace 0. No authentication,
+ * no admission, no defaulting beyond what the readers of this project look at, no namespaces as
+ * objects.
  *
- * Faults: rules that make the next matching requests fail, wait or lose their connection, set through this
- * API or by POST /_faults (see struct fault_rule). Every function is safe to call from several threads.
+ * Faults: rules that make the next matching requests fail, wait or lose their connection, set
+ * through this API or by POST /_faults (see struct fault_rule). Every function is safe to call from
+ * several threads.
  */
 #ifndef DEMO_APISERVER_H
 #define DEMO_APISERVER_H
@@ -38,8 +44,8 @@ struct apiserver_options {
     uint64_t seed;                /* of the uids; the same seed gives the same uids */
     uint32_t history_max;         /* events kept for watches; 0: 8192 */
     int32_t bookmark_interval_ms; /* 0: 60,000 */
-    bool no_watch_list;           /* refuse sendInitialEvents with 422, as servers without the feature */
-    const struct clock *clock;    /* NULL: the system's */
+    bool no_watch_list; /* refuse sendInitialEvents with 422, as servers without the feature */
+    const struct clock *clock; /* NULL: the system's */
 };
 
 struct apiserver;
@@ -54,19 +60,23 @@ const char *apiserver_url(const struct apiserver *a); /* "http://127.0.0.1:41234
 
 /* ---- objects, without HTTP: the same code behind the same checks ---- */
 
-/* `json` is one Pod or Node. Unlike a POST, a pod's status is kept as given, so a test can start with a bound,
- * running pod. ERR_PARSE, ERR_INVALID, ERR_CONFLICT (exists). */
+/* `json` is one Pod or Node. Unlike a POST, a pod's status is kept as given, so a test can start
+ * with a bound, running pod. ERR_PARSE, ERR_INVALID, ERR_CONFLICT (exists). */
 WARN_UNUSED int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json,
                                  struct err *reterr);
-/* Merge patch of the whole object, status included. `namespace_` is NULL for nodes. ERR_NOT_FOUND. */
-WARN_UNUSED int apiserver_patch(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                                const char *name, const char *json, struct err *reterr);
+/* Merge patch of the whole object, status included. `namespace_` is NULL for nodes. ERR_NOT_FOUND.
+ */
+WARN_UNUSED int apiserver_patch(struct apiserver *a, enum apiserver_kind kind,
+                                const char *namespace_, const char *name, const char *json,
+                                struct err *reterr);
 /* grace_s 0: gone at once. Otherwise a bound pod becomes terminating. ERR_NOT_FOUND. */
-WARN_UNUSED int apiserver_delete(struct apiserver *a, enum apiserver_kind kind, const char *namespace_,
-                                 const char *name, int32_t grace_s, struct err *reterr);
+WARN_UNUSED int apiserver_delete(struct apiserver *a, enum apiserver_kind kind,
+                                 const char *namespace_, const char *name, int32_t grace_s,
+                                 struct err *reterr);
 
-/* Calls `fn` for every object of one moment, in the order of their keys. The tree is borrowed, immutable, and
- * gone after the call. No lock is held. Returns the resourceVersion of the moment. */
+/* Calls `fn` for every object of one moment, in the order of their keys. The tree is borrowed,
+ * immutable, and gone after the call. No lock is held. Returns the resourceVersion of the moment.
+ */
 uint64_t apiserver_each(struct apiserver *a, enum apiserver_kind kind,
                         void (*fn)(void *ctx, const struct cJSON *object), void *ctx);
 /* Calls `fn` for one object; false when there is none. */
@@ -94,15 +104,20 @@ enum fault_action {
     FAULT_ACTION__MAX
 };
 
-/* Over HTTP: POST /_faults with {"clear":true, "dropWatches":true, "compact":true, "rules":[{"method":"POST",
- * "path":"*binding","times":2,"action":"fail","status":503,"retryAfter":1,"reason":"...","message":"...",
- * "delayMs":50}]}, every member optional, done in that order; actions pass, fail, fail-after, close-before,
- * close-after. GET /_faults lists the rules with their hits. /_faults itself is never matched. */
+/* Over HTTP: POST /_faults with every member optional, done in the order given here:
+ *
+ *     {"clear": true, "dropWatches": true, "compact": true,
+ *      "rules": [{"method": "POST", "path": "*binding", "times": 2, "skip": 0, "action": "fail",
+ *                 "status": 503, "retryAfter": 1, "reason": "...", "message": "...",
+ *                 "delayMs": 50}]}
+ *
+ * Actions are pass, fail, fail-after, close-before, close-after. GET /_faults lists the rules with
+ * their hits. /_faults itself is never matched. */
 struct fault_rule {
-    char method[8];  /* "": any */
-    char path[160];  /* glob with '*' over the path without its query; "": any */
-    int64_t times;   /* matching requests it acts on; < 0: for ever */
-    int64_t skip;    /* matching requests it lets pass first */
+    char method[8]; /* "": any */
+    char path[160]; /* glob with '*' over the path without its query; "": any */
+    int64_t times;  /* matching requests it acts on; < 0: for ever */
+    int64_t skip;   /* matching requests it lets pass first */
     enum fault_action action;
     int32_t status;        /* of FAIL and FAIL_AFTER: 400..599 */
     int32_t retry_after_s; /* < 0: no Retry-After header */
@@ -111,7 +126,8 @@ struct fault_rule {
     char message[160];
 };
 
-/* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT (64). */
+/* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT
+ * (64). */
 WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule *rule,
                                     struct err *reterr);
 void apiserver_faults_clear(struct apiserver *a);

@@ -1,15 +1,14 @@
 /* demo/checker.h - the independent judge: who holds what, read off the API server's objects alone.
  *
- * It knows nothing of the extender's ledger and shares no code with it. From one moment of the simulated API
- * server it takes each node's fgpu.io/gpus annotation and each live pod's fgpu.io/assignment, sums per
- * device, and compares. A violation is one of:
- *   a device with more than 1000 milli, more memory than it has, or more sharers than slots;
- *   an assignment that cannot be read, names a device its node does not have, or names one twice in one
- *   container;
- *   a bound pod that asks for GPUs in fgpu's own vocabulary and has no assignment, or has one that gives
- *   less than its container limits ask.
- * A live pod has a node and a phase other than Succeeded and Failed; being deleted changes nothing. What a
- * pod with init containers holds of a device is the peak over its life.
+ * It knows nothing of the extender's ledger and shares no code with it. From one moment of the
+ * simulated API server it takes each node's fgpu.io/gpus annotation and each live pod's
+ * fgpu.io/assignment, sums per device, and compares. A violation is one of: a device with more than
+ * 1000 milli, more memory than it has, or more sharers than slots; an assignment that cannot be
+ * read, names a device its node does not have, or names one twice in one container; a bound pod
+ * that asks for GPUs in fgpu's own vocabulary and has no assignment, or has one that gives less
+ * than its container limits ask. A live pod has a node and a phase other than Succeeded and Failed;
+ * being deleted changes nothing. What a pod with init containers holds of a device is the peak over
+ * its life.
  */
 #ifndef DEMO_CHECKER_H
 #define DEMO_CHECKER_H
@@ -36,7 +35,7 @@ struct checker_device {
 
 struct checker_node {
     char name[254];
-    bool readable; /* the annotation parsed */
+    bool readable;                  /* the annotation parsed */
     struct checker_device *devices; /* ascending by index */
     size_t device_n;
 };
@@ -54,8 +53,8 @@ struct checker_report {
     int64_t largest_hole_milli; /* the most compute free on one device */
     int64_t largest_hole_mib;   /* the most memory free on one device */
     uint32_t empty_device_n;
-    uint32_t overcommit_n; /* devices over one of their limits */
-    uint32_t violation_n;  /* all kinds, over-commits included */
+    uint32_t overcommit_n;     /* devices over one of their limits */
+    uint32_t violation_n;      /* all kinds, over-commits included */
     char first_violation[256]; /* "" when there is none */
 };
 
@@ -63,7 +62,8 @@ struct checker_report {
 void checker_run(struct apiserver *a, struct checker_report *ret);
 void checker_report_fini(struct checker_report *r);
 
-/* "gpu 2", "gpu 0,3": the devices of a pod's assignment, by index; "" when it has none that can be read. */
+/* "gpu 2", "gpu 0,3": the devices of a pod's assignment, by index; "" when it has none that can be
+ * read. */
 void checker_devices_text(const struct cJSON *pod, char *buf, size_t size);
 
 #endif

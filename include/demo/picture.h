@@ -1,12 +1,13 @@
 /* demo/picture.h - the live picture in the terminal and the closing table.
  *
- * Every GPU is one bar that shows two things at once: the share of its compute that is handed out and the
- * share of its memory. With Unicode the upper half of a cell is compute, the lower half memory; in ASCII '#' is
- * both, '"' compute only, '_' memory only. Below: the last decisions with their reasons, and totals.
+ * Every GPU is one bar that shows two things at once: the share of its compute that is handed out
+ * and the share of its memory. With Unicode the upper half of a cell is compute, the lower half
+ * memory; in ASCII '#' is both, '"' compute only, '_' memory only. Below: the last decisions with
+ * their reasons, and totals.
  *
- * What is shown comes from the simulated API server's objects (demo/checker.h) and from the player's own
- * decisions; nothing is read from the extender's ledger. The renderers are pure text functions, so that they
- * can be compared with golden text; picture_run() is the loop around them.
+ * What is shown comes from the simulated API server's objects (demo/checker.h) and from the
+ * player's own decisions; nothing is read from the extender's ledger. The renderers are pure text
+ * functions, so that they can be compared with golden text; picture_run() is the loop around them.
  */
 #ifndef DEMO_PICTURE_H
 #define DEMO_PICTURE_H
@@ -27,8 +28,9 @@ struct picture_style {
     int32_t rows;
 };
 
-/* From the file descriptor and the environment: ASCII unless the locale (LC_ALL, LC_CTYPE, LANG) is UTF-8;
- * with NO_COLOR set or TERM empty or "dumb", ASCII and no colour. 80x24 where the size is unknown. */
+/* From the file descriptor and the environment: ASCII unless the locale (LC_ALL, LC_CTYPE, LANG) is
+ * UTF-8; with NO_COLOR set or TERM empty or "dumb", ASCII and no colour. 80x24 where the size is
+ * unknown. */
 void picture_style_detect(int fd, struct picture_style *ret);
 
 /* One moment. */
@@ -41,9 +43,10 @@ struct picture_view {
     uint64_t violation_n;      /* seen since the start */
 };
 
-/* Lines of at most style->cols columns and, all together, fewer than style->rows (at least 12 rows are
- * used), each ending in '\n'. Nodes that do not fit are counted in a line of their own. */
-void picture_render(const struct picture_view *v, const struct picture_style *style, struct strbuf *out);
+/* Lines of at most style->cols columns and, all together, fewer than style->rows (at least 12 rows
+ * are used), each ending in '\n'. Nodes that do not fit are counted in a line of their own. */
+void picture_render(const struct picture_view *v, const struct picture_style *style,
+                    struct strbuf *out);
 /* The same in one line. */
 void picture_line(const struct picture_view *v, struct strbuf *out);
 
@@ -55,8 +58,8 @@ struct picture_result {
     char first_violation[256];
     int64_t milli_mean_permille; /* share of compute handed out, mean over the looks */
     int64_t mem_mean_permille;
-    struct checker_report last;  /* picture_result_fini */
-    struct player_stats stats;   /* at the end */
+    struct checker_report last; /* picture_result_fini */
+    struct player_stats stats;  /* at the end */
 };
 void picture_result_fini(struct picture_result *r);
 /* The table; its last line is "N invariant violations". */
@@ -70,8 +73,9 @@ struct picture_options {
     const atomic_bool *stop; /* set by a signal handler, say */
 };
 
-/* Draws about 5 times a second, checks about 20 times a second, until the time is over or *stop; stops the
- * player, looks once more, and fills *ret. Does not print the summary. The cursor is visible afterwards. */
+/* Draws about 5 times a second, checks about 20 times a second, until the time is over or *stop;
+ * stops the player, looks once more, and fills *ret. Does not print the summary. The cursor is
+ * visible afterwards. */
 void picture_run(const struct picture_options *o, struct picture_result *ret);
 
 #endif

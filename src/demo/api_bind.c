@@ -1,4 +1,5 @@
-/* POST .../pods/NAME/binding: contract 4.1 and 4.2, after pkg/registry/core/pod/storage (BindingREST). */
+/* POST .../pods/NAME/binding: contract 4.1 and 4.2, after pkg/registry/core/pod/storage
+ * (BindingREST). */
 #include "demo/api_internal.h"
 #include "demo/doc_internal.h"
 
@@ -13,14 +14,18 @@ static bool check_binding(const struct api_target *t, const cJSON *b, struct api
         return false;
     }
     if (ns[0] && strcmp(ns, t->namespace_) != 0) {
-        api_fail(r, 400, NULL, "the namespace of the provided object does not match the namespace sent on "
-                               "the request");
+        api_fail(r, 400, NULL,
+                 "the namespace of the provided object does not match the namespace sent on "
+                 "the request");
         return false;
     }
-    /* Validation here returns a plain error, which the real server reports as 500 without a reason. */
+    /* Validation here returns a plain error, which the real server reports as 500 without a reason.
+     */
     if (kind[0] && strcmp(kind, "Node") != 0) {
-        api_fail(r, 500, "", "target.kind: Unsupported value: \"%s\": supported values: \"Node\", "
-                             "\"<empty>\"", kind);
+        api_fail(r, 500, "",
+                 "target.kind: Unsupported value: \"%s\": supported values: \"Node\", "
+                 "\"<empty>\"",
+                 kind);
         return false;
     }
     if (doc_text(b, "target.name")[0] == '\0') {
@@ -31,7 +36,8 @@ static bool check_binding(const struct api_target *t, const cJSON *b, struct api
 }
 
 /* The checks made inside the transaction. False: replied. */
-static bool check_pod(const struct api_target *t, const cJSON *b, const cJSON *pod, struct api_reply *r)
+static bool check_pod(const struct api_target *t, const cJSON *b, const cJSON *pod,
+                      struct api_reply *r)
 {
     static const struct {
         const char *path, *word;
@@ -44,22 +50,24 @@ static bool check_pod(const struct api_target *t, const cJSON *b, const cJSON *p
                          "StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, "
                          "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: %s in "
                          "precondition: %s, %s in object meta: %s",
-                         t->namespace_, t->name, preconditions[i].word, want, preconditions[i].word, have);
+                         t->namespace_, t->name, preconditions[i].word, want, preconditions[i].word,
+                         have);
             return false;
         }
     }
     if (doc_text(pod, "metadata.deletionTimestamp")[0]) {
-        api_conflict(r, "pods/binding", t->name, "pod %s is being deleted, cannot be assigned to a host",
-                     t->name);
+        api_conflict(r, "pods/binding", t->name,
+                     "pod %s is being deleted, cannot be assigned to a host", t->name);
         return false;
     }
     if (doc_text(pod, "spec.nodeName")[0]) {
-        api_conflict(r, "pods/binding", t->name, "pod %s is already assigned to node \"%s\"", t->name,
-                     doc_text(pod, "spec.nodeName"));
+        api_conflict(r, "pods/binding", t->name, "pod %s is already assigned to node \"%s\"",
+                     t->name, doc_text(pod, "spec.nodeName"));
         return false;
     }
     if (cJSON_GetArraySize(doc_at(pod, "spec.schedulingGates")) > 0) {
-        api_conflict(r, "pods/binding", t->name, "pod %s has non-empty .spec.schedulingGates", t->name);
+        api_conflict(r, "pods/binding", t->name, "pod %s has non-empty .spec.schedulingGates",
+                     t->name);
         return false;
     }
     return true;
@@ -93,8 +101,7 @@ static void assign(struct api *api, const char *key, const cJSON *b, const cJSON
     cJSON *doc = cJSON_Duplicate(pod, 1);
     doc_set_text(doc_object(doc, "spec"), "nodeName", doc_text(b, "target.name"));
     const cJSON *a, *annotations = doc_at(b, "metadata.annotations");
-    cJSON_ArrayForEach(a, annotations)
-    {
+    cJSON_ArrayForEach (a, annotations) {
         doc_set_text(doc_object(doc, "metadata.annotations"), a->string, a->valuestring);
     }
     cJSON_DeleteItemFromObjectCaseSensitive(doc_object(doc, "status"), "nominatedNodeName");
@@ -105,8 +112,7 @@ static void assign(struct api *api, const char *key, const cJSON *b, const cJSON
 static bool annotations_are_text(const cJSON *b)
 {
     const cJSON *a;
-    cJSON_ArrayForEach(a, doc_at(b, "metadata.annotations"))
-    {
+    cJSON_ArrayForEach (a, doc_at(b, "metadata.annotations")) {
         if (!cJSON_IsString(a)) {
             return false;
         }
@@ -120,7 +126,8 @@ void api_bind(struct api *api, const struct api_request *q, const struct api_tar
     char key[API_KEY_MAX];
     cJSON *b = doc_parse(q->body);
     if (!cJSON_IsObject(b) || !annotations_are_text(b)) {
-        api_fail(r, 400, NULL, "Binding in version \"v1\" cannot be handled as a Binding: json parse error");
+        api_fail(r, 400, NULL,
+                 "Binding in version \"v1\" cannot be handled as a Binding: json parse error");
         cJSON_Delete(b);
         return;
     }

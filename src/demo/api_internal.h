@@ -1,8 +1,8 @@
 /* demo/api_internal.h - requests and replies of the simulated API server, without sockets.
  *
- * api_serve() turns one request into one reply; a watch reply carries a `struct watch`, which the HTTP side
- * drains as events come. What the replies must look like: contract 4.2 (Binding) and 5 (list and watch),
- * recorded from the real server; the files below cite what is not obvious.
+ * api_serve() turns one request into one reply; a watch reply carries a `struct watch`, which the
+ * HTTP side drains as events come. What the replies must look like: contract 4.2 (Binding) and 5
+ * (list and watch), recorded from the real server; the files below cite what is not obvious.
  */
 #ifndef DEMO_API_INTERNAL_H
 #define DEMO_API_INTERNAL_H
@@ -31,7 +31,7 @@ struct api { /* everything the handlers share */
 
 struct api_request {
     struct str method;
-    struct str path; /* decoded, without the query */
+    struct str path;      /* decoded, without the query */
     struct kv_list query; /* decoded */
     struct str content_type;
     struct str body;
@@ -94,9 +94,10 @@ void api_list(struct api *api, const struct api_request *q, const struct api_tar
 void api_get(struct api *api, const struct api_target *t, struct api_reply *r);
 void api_create(struct api *api, const struct api_request *q, const struct api_target *t,
                 bool keep_status, struct api_reply *r);
-/* `patch`: the body is a merge patch. `whole`: in-process callers change spec and status at once. */
-void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch,
-                bool whole, struct api_reply *r);
+/* `patch`: the body is a merge patch. `whole`: in-process callers change spec and status at once.
+ */
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t,
+                bool patch, bool whole, struct api_reply *r);
 void api_delete(struct api *api, const struct api_request *q, const struct api_target *t,
                 struct api_reply *r);
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t,

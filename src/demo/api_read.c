@@ -15,8 +15,10 @@ static bool query_rv(const struct api_request *q, uint64_t *ret, struct api_repl
     const char *text = api_query(q, "resourceVersion");
     *ret = 0;
     if (text && text[0] && !str_to_u64(str_of(text), UINT64_MAX, ret)) {
-        api_fail(r, 500, "", "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing: invalid "
-                             "syntax", text);
+        api_fail(r, 500, "",
+                 "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing: invalid "
+                 "syntax",
+                 text);
         return false;
     }
     return true;
@@ -26,8 +28,8 @@ static void add_list_head(struct api_reply *r, enum apiserver_kind kind, uint64_
                           size_t remaining)
 {
     r->status = 200;
-    strbuf_addf(&r->body, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{", api_kind_name(kind),
-                api_version_name(kind));
+    strbuf_addf(&r->body, "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{",
+                api_kind_name(kind), api_version_name(kind));
     strbuf_addf(&r->body, "\"resourceVersion\":\"%" PRIu64 "\"", rv);
     if (next > 0) {
         strbuf_addf(&r->body, ",\"continue\":\"%" PRIu64 "-%zu\"", rv, next);
@@ -52,7 +54,8 @@ static void add_page(struct api_reply *r, const struct snapshot *p, const struct
         next++; /* a page must not promise a next one that is empty */
     }
     bool more = next < p->n;
-    add_list_head(r, p->kind, p->rv, more ? next : 0, more && sel->term_n == 0 && !sel->namespace_ ? p->n - next : 0);
+    add_list_head(r, p->kind, p->rv, more ? next : 0,
+                  more && sel->term_n == 0 && !sel->namespace_ ? p->n - next : 0);
     bool first = true;
     for (size_t i = from; i < to; i++) {
         if (selector_matches(sel, p->items[i]->doc)) {
@@ -73,7 +76,8 @@ static bool parse_continue(const char *token, uint64_t *ret_rv, uint64_t *ret_fr
            str_to_u64(rest, UINT32_MAX, ret_from);
 }
 
-/* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied. */
+/* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied.
+ */
 static struct snapshot *pick_snapshot(struct api *api, const struct api_request *q,
                                       enum apiserver_kind kind, uint64_t rv, uint64_t *ret_from,
                                       struct api_reply *r)
@@ -89,16 +93,18 @@ static struct snapshot *pick_snapshot(struct api *api, const struct api_request 
         }
         struct snapshot *p = objects_snapshot_at(api->store, kind, token_rv);
         if (!p) {
-            api_fail(r, 410, NULL,
-                     "The provided continue parameter is too old to display a consistent list result. "
-                     "You can start a new list without the continue parameter.");
+            api_fail(
+                r, 410, NULL,
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter.");
         }
         return p;
     }
     struct snapshot *p = objects_snapshot(api->store, kind);
     if (rv > p->rv) {
         r->retry_after_s = 1;
-        api_fail(r, 504, NULL, "Too large resource version: %" PRIu64 ", current: %" PRIu64, rv, p->rv);
+        api_fail(r, 504, NULL, "Too large resource version: %" PRIu64 ", current: %" PRIu64, rv,
+                 p->rv);
     } else if (match && strcmp(match, "Exact") == 0 && rv != p->rv) {
         api_fail(r, 410, NULL, "The resourceVersion for the provided list is too old.");
     } else {
@@ -142,14 +148,16 @@ static bool check_initial(struct api *api, const struct api_request *q, struct a
         return true;
     }
     if (api->no_watch_list) {
-        api_fail(r, 422, NULL, "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: "
-                               "sendInitialEvents is forbidden for watch unless the WatchList feature gate "
-                               "is enabled");
+        api_fail(r, 422, NULL,
+                 "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: "
+                 "sendInitialEvents is forbidden for watch unless the WatchList feature gate "
+                 "is enabled");
         return false;
     }
     if (!match || strcmp(match, "NotOlderThan") != 0) {
-        api_fail(r, 422, NULL, "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
-                               "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+        api_fail(r, 422, NULL,
+                 "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: "
+                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
         return false;
     }
     return true;

@@ -93,8 +93,8 @@ void api_conflict(struct api_reply *r, const char *resource, const char *name, c
     va_start(ap, fmt);
     vsnprintf(why, sizeof(why), fmt, ap);
     va_end(ap);
-    snprintf(message, sizeof(message), "Operation cannot be fulfilled on %s \"%s\": %s", resource, name,
-             why);
+    snprintf(message, sizeof(message), "Operation cannot be fulfilled on %s \"%s\": %s", resource,
+             name, why);
     fail_with(r, 409, NULL, message);
 }
 

@@ -15,8 +15,8 @@ static void set_uid(struct api *api, cJSON *meta)
     char uid[40];
     uint64_t a = rng_u64(&api->rng), b = rng_u64(&api->rng);
     snprintf(uid, sizeof(uid), "%08" PRIx32 "-%04x-4%03x-%04x-%012" PRIx64, (uint32_t)(a >> 32),
-             (unsigned)(a >> 16) & 0xffffU, (unsigned)a & 0xfffU, ((unsigned)(b >> 48) & 0x3fffU) | 0x8000U,
-             b & UINT64_C(0xffffffffffff));
+             (unsigned)(a >> 16) & 0xffffU, (unsigned)a & 0xfffU,
+             ((unsigned)(b >> 48) & 0x3fffU) | 0x8000U, b & UINT64_C(0xffffffffffff));
     doc_set_text(meta, "uid", uid);
 }
 
@@ -42,7 +42,8 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
     }
     if (!doc_field(meta, "name") && prefix[0]) {
         char name[API_NAME_MAX];
-        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix, rng_u64(&api->rng) & UINT64_C(0xfffff));
+        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix,
+                 rng_u64(&api->rng) & UINT64_C(0xfffff));
         doc_set_text(meta, "name", name);
     }
     if (t->kind != APISERVER_NODES) {
@@ -87,7 +88,8 @@ static bool invalid(const struct api_target *t, const cJSON *doc, struct api_rep
     return why != NULL;
 }
 
-static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc, int status)
+static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc,
+                           int status)
 {
     char *json = doc_print(doc);
     r->status = status;
@@ -103,7 +105,8 @@ static void insert(struct api *api, const struct api_request *q, struct api_targ
     snprintf(t->name, sizeof(t->name), "%s", doc_text(doc, "metadata.name"));
     api_key(t, key);
     if (objects_find(api->store, t->kind, key)) {
-        api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind), t->name);
+        api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind),
+                 t->name);
     } else if (!invalid(t, doc, r)) {
         if (dry_run(q)) {
             reply_with_doc(r, t->kind, doc, 201);
@@ -128,8 +131,9 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
     }
     const char *ns = doc_text(doc, "metadata.namespace");
     if (t->kind != APISERVER_NODES && ns[0] && strcmp(ns, t->namespace_) != 0) {
-        api_fail(r, 400, NULL, "the namespace of the provided object does not match the namespace sent on "
-                               "the request");
+        api_fail(r, 400, NULL,
+                 "the namespace of the provided object does not match the namespace sent on "
+                 "the request");
         cJSON_Delete(doc);
         return;
     }
@@ -149,9 +153,10 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
     }
     const char *rv = doc_text(body, "metadata.resourceVersion");
     if (rv[0] && strcmp(rv, doc_text(before, "metadata.resourceVersion")) != 0) {
-        api_conflict(r, api_resource_name(t->kind), t->name,
-                     "the object has been modified; please apply your changes to the latest version and "
-                     "try again");
+        api_conflict(
+            r, api_resource_name(t->kind), t->name,
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again");
         goto refuse;
     }
     if (strcmp(doc_text(doc, "metadata.name"), t->name) != 0) {
@@ -176,8 +181,10 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
     }
     if (t->kind == APISERVER_PODS &&
         strcmp(doc_text(doc, "spec.nodeName"), doc_text(before, "spec.nodeName")) != 0) {
-        api_fail(r, 422, NULL, "Pod \"%s\" is invalid: spec: Forbidden: pod updates may not change fields "
-                               "other than image, tolerations and gates", t->name);
+        api_fail(r, 422, NULL,
+                 "Pod \"%s\" is invalid: spec: Forbidden: pod updates may not change fields "
+                 "other than image, tolerations and gates",
+                 t->name);
         goto refuse;
     }
     if (invalid(t, doc, r)) {
@@ -204,16 +211,18 @@ static bool same(const cJSON *before, cJSON *doc)
     return cJSON_Compare(before, doc, 1);
 }
 
-void api_update(struct api *api, const struct api_request *q, const struct api_target *t, bool patch,
-                bool whole, struct api_reply *r)
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t,
+                bool patch, bool whole, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);
-    if (patch && q->content_type.n && !str_starts(q->content_type, STR("application/merge-patch+json")) &&
+    if (patch && q->content_type.n &&
+        !str_starts(q->content_type, STR("application/merge-patch+json")) &&
         !str_starts(q->content_type, STR("application/strategic-merge-patch+json"))) {
-        api_fail(r, 415, NULL, "the body of the request was in an unknown format - accepted media types "
-                               "include: application/merge-patch+json, "
-                               "application/strategic-merge-patch+json");
+        api_fail(r, 415, NULL,
+                 "the body of the request was in an unknown format - accepted media types "
+                 "include: application/merge-patch+json, "
+                 "application/strategic-merge-patch+json");
         return;
     }
     cJSON *body = parse_body(q, r);
@@ -254,8 +263,8 @@ static int64_t grace_of(const struct api_request *q, const cJSON *options, const
 }
 
 /* With the lock. A pod that runs somewhere is only marked: its kubelet removes it. */
-static void remove_or_mark(struct api *api, const struct api_target *t, struct version *v, int64_t grace_s,
-                           struct api_reply *r)
+static void remove_or_mark(struct api *api, const struct api_target *t, struct version *v,
+                           int64_t grace_s, struct api_reply *r)
 {
     char key[API_KEY_MAX];
     api_key(t, key);

@@ -99,7 +99,8 @@ static int listen_on(struct apiserver *a, uint16_t port, struct err *reterr)
     return rc ? err_wrap(reterr, rc, "simulated API server") : 0;
 }
 
-int apiserver_start(const struct apiserver_options *options, struct apiserver **ret, struct err *reterr)
+int apiserver_start(const struct apiserver_options *options, struct apiserver **ret,
+                    struct err *reterr)
 {
     struct apiserver_options o = options ? *options : (struct apiserver_options){0};
     struct apiserver *a = xcalloc(1, sizeof(*a));

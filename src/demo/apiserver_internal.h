@@ -1,5 +1,5 @@
-/* demo/apiserver_internal.h - the server's parts: objects and handlers (api), requests and faults (serve.c),
- * open watches (streams.c), late replies (apiserver.c). */
+/* demo/apiserver_internal.h - the server's parts: objects and handlers (api), requests and faults
+ * (serve.c), open watches (streams.c), late replies (apiserver.c). */
 #ifndef DEMO_APISERVER_INTERNAL_H
 #define DEMO_APISERVER_INTERNAL_H
 
@@ -62,7 +62,8 @@ struct apiserver {
 };
 
 /* The catch-all route: faults, then the API. */
-enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp);
+enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
+                                   struct httpd_response *resp);
 /* Does what `late` waited for and resumes the request. */
 void apiserver_serve_late(struct apiserver *a, struct late *late);
 

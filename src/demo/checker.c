@@ -38,8 +38,7 @@ static void read_devices(struct checker_node *n, const cJSON *gpus)
     const cJSON *g;
     int size = cJSON_GetArraySize(gpus);
     n->devices = xcalloc(size > 0 ? (size_t)size : 1, sizeof(*n->devices));
-    cJSON_ArrayForEach(g, gpus)
-    {
+    cJSON_ArrayForEach (g, gpus) {
         struct checker_device *d = &n->devices[n->device_n++];
         const cJSON *slots = doc_field(g, "slots");
         snprintf(d->uuid, sizeof(d->uuid), "%s", doc_text(g, "uuid"));
@@ -106,20 +105,20 @@ static void raise_to(struct load *peak, const struct load *l)
     peak->sharers = l->sharers > peak->sharers ? l->sharers : peak->sharers;
 }
 
-/* What the pod holds of device d at its worst moment: init containers run one after the other beside the
- * sidecars started before them, the others all together beside all sidecars. */
+/* What the pod holds of device d at its worst moment: init containers run one after the other
+ * beside the sidecars started before them, the others all together beside all sidecars. */
 static struct load pod_load(const struct assigned_list *list, const struct checker_node *n,
                             const struct checker_device *d, const cJSON *pod)
 {
     struct load sidecars = {0}, peak = {0};
     const cJSON *c;
-    cJSON_ArrayForEach(c, doc_at(pod, "spec.initContainers"))
-    {
+    cJSON_ArrayForEach (c, doc_at(pod, "spec.initContainers")) {
         bool sidecar = strcmp(doc_text(c, "restartPolicy"), "Always") == 0;
         struct load now = sidecars;
         for (size_t i = 0; i < list->n; i++) {
             const struct assigned *as = &list->items[i];
-            if (as->init && strcmp(as->container, doc_text(c, "name")) == 0 && find_device(n, as) == d) {
+            if (as->init && strcmp(as->container, doc_text(c, "name")) == 0 &&
+                find_device(n, as) == d) {
                 add_load(&now, as);
             }
         }
@@ -176,8 +175,8 @@ static void charge(struct checker_report *r, struct checker_node *n, const cJSON
 static void check_bound(struct checker_report *r, const cJSON *pod)
 {
     const char *name = doc_text(pod, "metadata.name"), *node = doc_text(pod, "spec.nodeName");
-    struct checker_node *n = r->node_n == 0 ? NULL
-                                            : bsearch(node, r->nodes, r->node_n, sizeof(*r->nodes), by_name);
+    struct checker_node *n =
+        r->node_n == 0 ? NULL : bsearch(node, r->nodes, r->node_n, sizeof(*r->nodes), by_name);
     struct assigned_list list;
     const char *why = assigned_read(pod, &list);
     char less[160];
@@ -218,9 +217,9 @@ static void check_device(struct checker_report *r, const struct checker_node *n,
     int64_t milli = 1000 - d->milli_used, mem = d->mem_mib - d->mem_used_mib;
     if (milli < 0 || mem < 0 || d->sharer_n > d->slot_n) {
         r->overcommit_n++;
-        violation(r, "node %s gpu %d: %lld of 1000 milli, %lld of %lld MiB, %d of %d sharers", n->name,
-                  d->index, (long long)d->milli_used, (long long)d->mem_used_mib, (long long)d->mem_mib,
-                  d->sharer_n, d->slot_n);
+        violation(r, "node %s gpu %d: %lld of 1000 milli, %lld of %lld MiB, %d of %d sharers",
+                  n->name, d->index, (long long)d->milli_used, (long long)d->mem_used_mib,
+                  (long long)d->mem_mib, d->sharer_n, d->slot_n);
     }
     r->device_n++;
     r->milli_capacity += 1000;

@@ -1,8 +1,8 @@
 /* demo/doc_internal.h - reading and changing API objects held as cJSON trees.
  *
- * cJSON serves here because the objects are cold documents of our own making; nothing in this layer decides
- * about GPUs in the extender's process. Keys are matched with their case. Paths are dotted ("spec.nodeName");
- * a key that contains a dot itself is looked up with doc_field on its parent.
+ * cJSON serves here because the objects are cold documents of our own making; nothing in this layer
+ * decides about GPUs in the extender's process. Keys are matched with their case. Paths are dotted
+ * ("spec.nodeName"); a key that contains a dot itself is looked up with doc_field on its parent.
  */
 #ifndef DEMO_DOC_INTERNAL_H
 #define DEMO_DOC_INTERNAL_H

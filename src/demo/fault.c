@@ -30,7 +30,8 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
 {
     bool fails = rule->action == FAULT_FAIL || rule->action == FAULT_FAIL_AFTER;
     if (fails && (rule->status < 400 || rule->status > 599)) {
-        return err_set(reterr, ERR_INVALID, "fault rule: status %d is not within 400..599", rule->status);
+        return err_set(reterr, ERR_INVALID, "fault rule: status %d is not within 400..599",
+                       rule->status);
     }
     if (rule->delay_ms < 0 || rule->delay_ms > 60000) {
         return err_set(reterr, ERR_INVALID, "fault rule: delayMs %d is not within 0..60000",
@@ -44,7 +45,8 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
         f->n++;
     }
     pthread_mutex_unlock(&f->lock);
-    return full ? err_set(reterr, ERR_LIMIT, "more than %d fault rules; clear them first", FAULT_RULES_MAX)
+    return full ? err_set(reterr, ERR_LIMIT, "more than %d fault rules; clear them first",
+                          FAULT_RULES_MAX)
                 : 0;
 }
 
@@ -203,7 +205,8 @@ static void read_command(struct json_reader *r, struct fault_command *c)
                 read_rule(r, &c->rules[c->rule_n++]);
             }
         } else {
-            json_fail(r, ERR_INVALID, "unknown member; known are clear, dropWatches, compact, rules");
+            json_fail(r, ERR_INVALID,
+                      "unknown member; known are clear, dropWatches, compact, rules");
         }
     }
 }

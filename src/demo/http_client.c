@@ -84,7 +84,8 @@ int http_client_post(struct http_client *c, const char *url, struct str body, in
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, body.p);
     CURLcode r = curl_easy_perform(c->easy);
     if (r != CURLE_OK) {
-        return err_set(reterr, code_of(r), "POST %s: %s", url, c->why[0] ? c->why : curl_easy_strerror(r));
+        return err_set(reterr, code_of(r), "POST %s: %s", url,
+                       c->why[0] ? c->why : curl_easy_strerror(r));
     }
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {

@@ -1,4 +1,5 @@
-/* demo/http_client_internal.h - one keep-alive connection that posts JSON, as kube-scheduler's client does. */
+/* demo/http_client_internal.h - one keep-alive connection that posts JSON, as kube-scheduler's
+ * client does. */
 #ifndef DEMO_HTTP_CLIENT_INTERNAL_H
 #define DEMO_HTTP_CLIENT_INTERNAL_H
 
@@ -17,7 +18,8 @@ WARN_UNUSED struct http_client *http_client_new(const atomic_bool *stop);
 void http_client_free(struct http_client *c);
 
 /* The body of a 200 goes to `ret_body` (reset first). Anything but 200 is an error, as it is for
- * kube-scheduler: ERR_UNAVAILABLE (no connection, other status), ERR_TIMEOUT, ERR_CANCELLED, ERR_LIMIT. */
+ * kube-scheduler: ERR_UNAVAILABLE (no connection, other status), ERR_TIMEOUT, ERR_CANCELLED,
+ * ERR_LIMIT. */
 WARN_UNUSED int http_client_post(struct http_client *c, const char *url, struct str body,
                                  int32_t timeout_ms, struct strbuf *ret_body, struct err *reterr);
 

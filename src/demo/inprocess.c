@@ -27,7 +27,8 @@ static int outcome(struct api_reply *r, struct err *reterr)
     return rc;
 }
 
-static struct api_target target_of(enum apiserver_kind kind, const char *namespace_, const char *name)
+static struct api_target target_of(enum apiserver_kind kind, const char *namespace_,
+                                   const char *name)
 {
     struct api_target t = {.kind = kind};
     snprintf(t.namespace_, sizeof(t.namespace_), "%s", namespace_ ? namespace_ : "");
@@ -35,13 +36,18 @@ static struct api_target target_of(enum apiserver_kind kind, const char *namespa
     return t;
 }
 
-int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json, struct err *reterr)
+int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *json,
+                     struct err *reterr)
 {
     struct api_reply r;
     struct api_request q = {.body = str_of(json)};
     cJSON *doc = doc_parse(q.body);
     const char *ns = doc_text(doc, "metadata.namespace");
-    struct api_target t = target_of(kind, kind == APISERVER_NODES ? NULL : ns[0] ? ns : "default", NULL);
+    struct api_target t = target_of(kind,
+                                    kind == APISERVER_NODES ? NULL
+                                    : ns[0]                 ? ns
+                                                            : "default",
+                                    NULL);
     api_reply_init(&r);
     api_create(&a->api, &q, &t, true, &r);
     cJSON_Delete(doc);

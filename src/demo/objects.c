@@ -192,7 +192,8 @@ static void append_event(struct objects *s, enum apiserver_kind kind, enum objec
     s->dirty = true;
 }
 
-struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key, cJSON *doc)
+struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key,
+                            cJSON *doc)
 {
     struct object_list *o = &s->kinds[kind];
     bool found;
@@ -303,7 +304,7 @@ struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind
 }
 
 bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor,
-                        struct objects_event *events, size_t max, size_t *ret_n)
+                          struct objects_event *events, size_t max, size_t *ret_n)
 {
     size_t n = 0;
     pthread_mutex_lock(&s->lock);

@@ -1,9 +1,10 @@
-/* demo/objects_internal.h - the objects of the simulated API server: current state, history, snapshots.
+/* demo/objects_internal.h - the objects of the simulated API server: current state, history,
+ * snapshots.
  *
- * One lock, one global resourceVersion counter, as with etcd. Every write publishes a new immutable version of
- * one object and appends one event; versions are reference counted, so lists and watches print them without
- * the lock. The history is bounded: what falls off its end is "compacted", and a watch from before that point
- * is Expired. No HTTP here and no rules about what a valid object is.
+ * One lock, one global resourceVersion counter, as with etcd. Every write publishes a new immutable
+ * version of one object and appends one event; versions are reference counted, so lists and watches
+ * print them without the lock. The history is bounded: what falls off its end is "compacted", and a
+ * watch from before that point is Expired. No HTTP here and no rules about what a valid object is.
  */
 #ifndef DEMO_OBJECTS_INTERNAL_H
 #define DEMO_OBJECTS_INTERNAL_H
@@ -57,9 +58,12 @@ void objects_free(struct objects *s);
 /* Everything from here to objects_unlock needs the lock. */
 void objects_lock(struct objects *s);
 void objects_unlock(struct objects *s);
-struct version *objects_find(struct objects *s, enum apiserver_kind kind, const char *key); /* borrowed */
-/* Publishes `doc` (taken over) as the newest version of `key`; metadata.resourceVersion is set here. */
-struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key, cJSON *doc);
+struct version *objects_find(struct objects *s, enum apiserver_kind kind,
+                             const char *key); /* borrowed */
+/* Publishes `doc` (taken over) as the newest version of `key`; metadata.resourceVersion is set
+ * here. */
+struct version *objects_put(struct objects *s, enum apiserver_kind kind, const char *key,
+                            cJSON *doc);
 void objects_remove(struct objects *s, enum apiserver_kind kind, const char *key); /* must exist */
 /* The key of the object written longest ago, "" when there is none. */
 const char *objects_oldest(struct objects *s, enum apiserver_kind kind);
@@ -72,10 +76,11 @@ struct snapshot *objects_snapshot(struct objects *s, enum apiserver_kind kind); 
 void objects_snapshot_keep(struct objects *s, struct snapshot *p);
 /* A snapshot kept before; NULL once it is forgotten (compacted or too many since). */
 struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind, uint64_t rv);
-/* Copies up to `max` events of `kind` after *cursor and advances the cursor past everything looked at. Returns
- * false when events after the cursor have been compacted. The caller unrefs with objects_event_fini. */
+/* Copies up to `max` events of `kind` after *cursor and advances the cursor past everything looked
+ * at. Returns false when events after the cursor have been compacted. The caller unrefs with
+ * objects_event_fini. */
 bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t *cursor,
-                        struct objects_event *events, size_t max, size_t *ret_n);
+                          struct objects_event *events, size_t max, size_t *ret_n);
 void objects_event_fini(struct objects_event *e);
 void objects_compact(struct objects *s); /* forgets all history and snapshots */
 

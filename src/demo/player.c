@@ -1,6 +1,7 @@
 #include "demo/player_internal.h"
 
 #include "base/bug.h"
+#include "base/hash.h"
 #include "demo/checker.h"
 #include "demo/doc_internal.h"
 
@@ -11,14 +12,54 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
+static const struct hash_key entry_key = {3, 4};
+
+static bool entry_is(const void *owner, uint32_t value, const void *uid)
+{
+    const struct player *p = owner;
+    return strcmp(p->entries[value].uid, uid) == 0;
+}
+
 struct queue_entry *player_entry(struct player *p, const char *uid)
 {
-    for (size_t i = 0; i < p->entry_n; i++) {
-        if (strcmp(p->entries[i].uid, uid) == 0) {
-            return &p->entries[i];
+    uint32_t i = hashmap_find(&p->entry_ix, hash_str(entry_key, str_of(uid)), entry_is, p, uid);
+    return i == HASHMAP_NONE ? NULL : &p->entries[i];
+}
+
+struct queue_entry *player_entry_add(struct player *p, const char *uid)
+{
+    if ((p->entry_n & (p->entry_n - 1)) == 0) { /* grow at powers of two */
+        size_t cap = p->entry_n ? p->entry_n * 2 : 1;
+        p->entries = xreallocarray(p->entries, cap, sizeof(*p->entries));
+    }
+    struct queue_entry *e = &p->entries[p->entry_n];
+    *e = (struct queue_entry){0};
+    snprintf(e->uid, sizeof(e->uid), "%s", uid);
+    hashmap_insert(&p->entry_ix, hash_str(entry_key, str_of(e->uid)), (uint32_t)p->entry_n++);
+    return e;
+}
+
+void player_sweep(struct player *p)
+{
+    size_t n = p->entry_n, kept = 0;
+    p->stats.refused_now = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct queue_entry *e = &p->entries[i];
+        if (e->seen || e->binding) {
+            e->seen = false;
+            p->stats.refused_now += e->refused;
+            p->entries[kept++] = *e;
         }
     }
-    return NULL;
+    if (kept == n) {
+        return; /* nothing moved */
+    }
+    p->entry_n = kept;
+    hashmap_fini(&p->entry_ix);
+    hashmap_init(&p->entry_ix);
+    for (size_t i = 0; i < kept; i++) {
+        hashmap_insert(&p->entry_ix, hash_str(entry_key, str_of(p->entries[i].uid)), (uint32_t)i);
+    }
 }
 
 /* kube-scheduler's podInitialBackoffSeconds 1 and podMaxBackoffSeconds 10. */
@@ -47,7 +88,8 @@ void player_failed(struct player *p, const char *uid, struct decision *d, const 
     }
     struct decision failed = *d;
     failed.kind = DECISION_FAILED;
-    snprintf(failed.reason, sizeof(failed.reason), "%.*s", (int)sizeof(failed.reason) - 1, err->msg);
+    snprintf(failed.reason, sizeof(failed.reason), "%.*s", (int)sizeof(failed.reason) - 1,
+             err->msg);
     pthread_mutex_lock(&p->lock);
     p->stats.failures++;
     p->stats.protocol_errors += err->code == ERR_PARSE || err->code == ERR_INVALID;
@@ -108,8 +150,8 @@ static bool verify_bound(struct player *p, struct bind_job *job, struct err *ret
     apiserver_find(p->apiserver, APISERVER_PODS, job->namespace_, job->name, read_bound, &b);
     snprintf(job->decision.devices, sizeof(job->decision.devices), "%s", b.devices);
     if (b.seen && strcmp(b.node, job->node) != 0) {
-        err_set(reterr, ERR_INVALID, "bind said success for %s, but the pod's node is \"%s\"", job->node,
-                b.node);
+        err_set(reterr, ERR_INVALID, "bind said success for %s, but the pod's node is \"%s\"",
+                job->node, b.node);
         return false;
     }
     return true;
@@ -175,12 +217,13 @@ void player_sleep_ms(int64_t ms)
 
 static int check_options(const struct player_options *o, struct err *reterr)
 {
-    if (!o->apiserver || !o->verbs_url || strlen(o->verbs_url) >= sizeof(((struct player *)NULL)->verbs_url)) {
+    if (!o->apiserver || !o->verbs_url ||
+        strlen(o->verbs_url) >= sizeof(((struct player *)NULL)->verbs_url)) {
         return err_set(reterr, ERR_INVALID, "player: give an API server and the URL of the verbs");
     }
     if (o->speed_milli < 0 || o->speed_milli > 1000000) {
-        return err_set(reterr, ERR_INVALID, "speed %d/1000: give more than 0 and at most 1000 times",
-                       o->speed_milli);
+        return err_set(reterr, ERR_INVALID,
+                       "speed %d/1000: give more than 0 and at most 1000 times", o->speed_milli);
     }
     return 0;
 }
@@ -221,6 +264,7 @@ int player_start(const struct player_options *o, struct player **ret, struct err
     p->speed_milli = o->speed_milli ? o->speed_milli : 1000;
     rng_init(&p->rng, o->seed);
     p->workload = o->workload ? workload_new(o->seed) : NULL;
+    hashmap_init(&p->entry_ix);
     BUG_ON(pthread_mutex_init(&p->lock, NULL) != 0);
     BUG_ON(pthread_cond_init(&p->jobs_cond, NULL) != 0);
     rc = start_threads(p, reterr);
@@ -266,6 +310,7 @@ void player_free(struct player *p)
         p->jobs = next;
     }
     free(p->entries);
+    hashmap_fini(&p->entry_ix);
     workload_free(p->workload);
     pthread_cond_destroy(&p->jobs_cond);
     pthread_mutex_destroy(&p->lock);

@@ -1,11 +1,13 @@
 /* demo/player_internal.h - the player's shared state.
  *
- * Threads: the scheduling cycle (scheduler.c), BINDERS binding threads (binder.c), the workload (workload.c).
- * One lock covers the statistics, the queue entries and the bind jobs; no call is made under it.
+ * Threads: the scheduling cycle (scheduler.c), BINDERS binding threads (binder.c), the workload
+ * (workload.c). One lock covers the statistics, the queue entries and the bind jobs; no call is
+ * made under it.
  */
 #ifndef DEMO_PLAYER_INTERNAL_H
 #define DEMO_PLAYER_INTERNAL_H
 
+#include "base/hashmap.h"
 #include "base/rng.h"
 #include "demo/apiserver.h"
 #include "demo/player.h"
@@ -48,7 +50,7 @@ struct player {
     int32_t weight;
     int32_t load_pct;
     int64_t speed_milli;
-    struct rng rng; /* the scheduling thread's */
+    struct rng rng;            /* the scheduling thread's */
     struct workload *workload; /* NULL: none */
 
     atomic_bool stop;
@@ -57,6 +59,7 @@ struct player {
     struct bind_job *jobs; /* oldest first */
     struct queue_entry *entries;
     size_t entry_n;
+    struct hashmap entry_ix; /* uid -> place in entries */
     struct player_stats stats;
 
     pthread_t threads[2 + PLAYER_BINDERS];
@@ -70,12 +73,16 @@ void *player_work(void *ctx);
 
 /* ---- with the lock ---- */
 struct queue_entry *player_entry(struct player *p, const char *uid); /* NULL when absent */
+struct queue_entry *player_entry_add(struct player *p, const char *uid); /* absent so far */
+/* Forgets the entries of pods that are no longer pending: those not seen since the last call. */
+void player_sweep(struct player *p);
 /* Puts the attempt's end into the entry: backoff doubles per attempt. */
 void player_back_off(struct player *p, struct queue_entry *e);
 void player_record(struct player *p, const struct decision *d); /* numbers it */
 
 /* ---- without ---- */
-/* A failed call or reply: decision, statistics, backoff. `broken`: the reply breaks the contract. */
+/* A failed call or reply: decision, statistics, backoff. `broken`: the reply breaks the contract.
+ */
 void player_failed(struct player *p, const char *uid, struct decision *d, const struct err *err);
 void player_submit(struct player *p, const struct bind_job *job);
 /* `ns` of the played time as real nanoseconds. */

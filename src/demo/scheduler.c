@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CYCLES_PER_PASS 16 /* then the list of pending pods is read again */
+#define CYCLES_PER_PASS 32 /* then the list of pending pods is read again */
 #define IDLE_MS 5
-/* The extender may refuse once more than it must because its watch is behind; kube-scheduler flushes such pods
- * after 5 minutes, which is long for a demonstration. */
+/* The extender may refuse once more than it must because its watch is behind; kube-scheduler
+ * flushes such pods after 5 minutes, which is long for a demonstration. */
 #define FLUSH_NS INT64_C(5000000000)
 
 struct pending {
@@ -74,14 +74,16 @@ static void take_pending(struct pass *pass, const cJSON *pod)
     struct pending *d = &pass->due[pass->due_n++];
     *d = (struct pending){.json = doc_print(pod)};
     snprintf(d->job.uid, sizeof(d->job.uid), "%s", doc_text(pod, "metadata.uid"));
-    snprintf(d->job.namespace_, sizeof(d->job.namespace_), "%s", doc_text(pod, "metadata.namespace"));
+    snprintf(d->job.namespace_, sizeof(d->job.namespace_), "%s",
+             doc_text(pod, "metadata.namespace"));
     snprintf(d->job.name, sizeof(d->job.name), "%s", doc_text(pod, "metadata.name"));
-    snprintf(d->job.decision.pod, sizeof(d->job.decision.pod), "%s", doc_text(pod, "metadata.name"));
+    snprintf(d->job.decision.pod, sizeof(d->job.decision.pod), "%s",
+             doc_text(pod, "metadata.name"));
     wish_text(pod, d->job.decision.wish, sizeof(d->job.decision.wish));
 }
 
-/* Second look, with the lock: which pending pods may be tried now. A refused one waits for another state of
- * the cluster, as the pods that an extender rejected do in kube-scheduler. */
+/* Second look, with the lock: which pending pods may be tried now. A refused one waits for another
+ * state of the cluster, as the pods that an extender rejected do in kube-scheduler. */
 static void see_pending(void *ctx, const cJSON *pod)
 {
     struct pass *pass = ctx;
@@ -92,32 +94,14 @@ static void see_pending(void *ctx, const cJSON *pod)
     const char *uid = doc_text(pod, "metadata.uid");
     struct queue_entry *e = player_entry(p, uid);
     if (!e) {
-        p->entries = xreallocarray(p->entries, p->entry_n + 1, sizeof(*p->entries));
-        e = &p->entries[p->entry_n++];
-        *e = (struct queue_entry){0};
-        snprintf(e->uid, sizeof(e->uid), "%s", uid);
+        e = player_entry_add(p, uid);
     }
     e->seen = true;
     bool waits = e->wait_cluster == pass->cluster && pass->now_ns < e->flush_ns;
-    if (!e->binding && pass->now_ns >= e->not_before_ns && !waits && pass->due_n < CYCLES_PER_PASS) {
+    if (!e->binding && pass->now_ns >= e->not_before_ns && !waits &&
+        pass->due_n < CYCLES_PER_PASS) {
         take_pending(pass, pod);
     }
-}
-
-/* With the lock. Entries of pods that are no longer pending go. */
-static void sweep(struct player *p)
-{
-    size_t kept = 0;
-    uint32_t refused = 0;
-    for (size_t i = 0; i < p->entry_n; i++) {
-        if (p->entries[i].seen || p->entries[i].binding) {
-            p->entries[i].seen = false;
-            refused += p->entries[i].refused;
-            p->entries[kept++] = p->entries[i];
-        }
-    }
-    p->entry_n = kept;
-    p->stats.refused_now = refused;
 }
 
 static void look(struct pass *pass)
@@ -129,7 +113,7 @@ static void look(struct pass *pass)
     pass->cluster |= 1; /* 0 means "waits for nothing" */
     pthread_mutex_lock(&p->lock);
     apiserver_each(p->apiserver, APISERVER_PODS, see_pending, pass);
-    sweep(p);
+    player_sweep(p);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -138,8 +122,9 @@ static void write_condition(struct player *p, const struct bind_job *job, const 
     struct strbuf b;
     struct json_writer w;
     strbuf_init(&b, 4096);
-    strbuf_add_cstr(&b, "{\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
-                        "\"reason\":\"Unschedulable\",\"message\":");
+    strbuf_add_cstr(&b,
+                    "{\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
+                    "\"reason\":\"Unschedulable\",\"message\":");
     json_writer_init(&w, &b);
     json_write_cstr(&w, message);
     strbuf_add_cstr(&b, "}]}}");
@@ -155,8 +140,8 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     size_t at = 0;
     d->kind = DECISION_REFUSED;
     for (size_t i = 0; i < f->reason_n && at < sizeof(d->reason); i++) {
-        int n = snprintf(d->reason + at, sizeof(d->reason) - at, "%s%zu %s", i ? ", " : "", f->reasons[i].n,
-                         f->reasons[i].text);
+        int n = snprintf(d->reason + at, sizeof(d->reason) - at, "%s%zu %s", i ? ", " : "",
+                         f->reasons[i].n, f->reasons[i].text);
         at += n > 0 ? (size_t)n : 0;
     }
     uint64_t hash = hash_str(cluster_key, str_of(d->reason));
@@ -177,7 +162,8 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     pthread_mutex_unlock(&p->lock);
     if (write) {
         char message[320];
-        snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n, d->reason);
+        snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n,
+                 d->reason);
         write_condition(p, job, message);
     }
 }

@@ -121,14 +121,10 @@ static bool term_matches(const struct selector_term *t, const cJSON *object)
     const cJSON *label = t->label ? doc_field(doc_at(object, "metadata.labels"), t->key) : NULL;
     const char *value = t->label ? cJSON_GetStringValue(label) : field_text(object, t->key);
     switch (t->op) {
-    case TERM_EQUAL:
-        return value && strcmp(value, t->value) == 0;
-    case TERM_NOT_EQUAL:
-        return !value || strcmp(value, t->value) != 0;
-    case TERM_EXISTS:
-        return label != NULL;
-    case TERM_ABSENT:
-        return label == NULL;
+    case TERM_EQUAL: return value && strcmp(value, t->value) == 0;
+    case TERM_NOT_EQUAL: return !value || strcmp(value, t->value) != 0;
+    case TERM_EXISTS: return label != NULL;
+    case TERM_ABSENT: return label == NULL;
     }
     BUG("operator");
 }

@@ -23,9 +23,9 @@ static bool socket_port(int fd, int (*name)(int, struct sockaddr *, socklen_t *)
     return true;
 }
 
-/* The HTTP server has, rightly, no call for losing a connection, so the socket is found by its two ends: our
- * side of a loopback connection has our port here and the client's there. The request is still being served,
- * so the connection stays ours meanwhile. */
+/* The HTTP server has, rightly, no call for losing a connection, so the socket is found by its two
+ * ends: our side of a loopback connection has our port here and the client's there. The request is
+ * still being served, so the connection stays ours meanwhile. */
 static void cut_connection(const struct apiserver *a, uint16_t peer_port)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -35,8 +35,9 @@ static void cut_connection(const struct apiserver *a, uint16_t peer_port)
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
         uint64_t fd;
         uint16_t here, there;
-        if (str_to_u64(str_of(e->d_name), INT32_MAX, &fd) && socket_port((int)fd, getsockname, &here) &&
-            socket_port((int)fd, getpeername, &there) && here == a->port && there == peer_port) {
+        if (str_to_u64(str_of(e->d_name), INT32_MAX, &fd) &&
+            socket_port((int)fd, getsockname, &here) && socket_port((int)fd, getpeername, &there) &&
+            here == a->port && there == peer_port) {
             shutdown((int)fd, SHUT_RDWR);
         }
     }
@@ -119,7 +120,8 @@ static void fail_by_rule(const struct fault_rule *rule, struct api_reply *r)
 }
 
 static void serve_with(struct apiserver *a, struct httpd_request *req, struct str content_type,
-                       uint16_t peer_port, const struct fault_rule *rule, struct httpd_response *resp)
+                       uint16_t peer_port, const struct fault_rule *rule,
+                       struct httpd_response *resp)
 {
     struct api_reply r;
     api_reply_init(&r);
@@ -128,12 +130,9 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
         serve_api(a, req, content_type, &r);
     }
     switch (rule->action) {
-    case FAULT_PASS:
-        break;
+    case FAULT_PASS: break;
     case FAULT_FAIL:
-    case FAULT_FAIL_AFTER:
-        fail_by_rule(rule, &r);
-        break;
+    case FAULT_FAIL_AFTER: fail_by_rule(rule, &r); break;
     case FAULT_CLOSE_BEFORE:
     case FAULT_CLOSE_AFTER:
         cut_connection(a, peer_port);
@@ -141,14 +140,14 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
         api_reply_init(&r);
         api_fail(&r, 500, "", "nobody receives this");
         break;
-    case FAULT_ACTION__MAX:
-        BUG("fault action");
+    case FAULT_ACTION__MAX: BUG("fault action");
     }
     fill_response(a, &r, resp);
     api_reply_fini(&r);
 }
 
-static void serve_faults(struct apiserver *a, struct httpd_request *req, struct httpd_response *resp)
+static void serve_faults(struct apiserver *a, struct httpd_request *req,
+                         struct httpd_response *resp)
 {
     struct err err;
     struct fault_command *c = NULL;
@@ -182,7 +181,8 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req, struct 
     free(c);
 }
 
-enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
+                                   struct httpd_response *resp)
 {
     struct apiserver *a = ctx;
     struct fault_rule rule = {.action = FAULT_PASS};

@@ -13,8 +13,8 @@
 struct stream {
     struct stream *next, *prev; /* under streams.lock */
     struct streams *owner;
-    struct httpd_stream *http;  /* one reference */
-    struct watch *watch;        /* used by read() only, which never runs twice at once */
+    struct httpd_stream *http; /* one reference */
+    struct watch *watch;       /* used by read() only, which never runs twice at once */
     struct strbuf lines;
     size_t sent;
     atomic_int_fast64_t due_ns;
@@ -42,17 +42,14 @@ static ssize_t stream_read(void *ctx, char *buf, size_t max)
     if (t->sent == t->lines.n) {
         strbuf_reset(&t->lines);
         t->sent = 0;
-        enum watch_next next = watch_next(t->watch, &t->lines, STREAM_CHUNK_BYTES,
-                                          clock_mono_ns(t->owner->clock));
+        enum watch_next next =
+            watch_next(t->watch, &t->lines, STREAM_CHUNK_BYTES, clock_mono_ns(t->owner->clock));
         atomic_store(&t->due_ns, watch_due_ns(t->watch));
         BUG_ON(t->lines.overflowed);
         switch (next) {
-        case WATCH_WAIT:
-            return HTTPD_STREAM_WAIT;
-        case WATCH_END:
-            return HTTPD_STREAM_END;
-        case WATCH_LINES:
-            break;
+        case WATCH_WAIT: return HTTPD_STREAM_WAIT;
+        case WATCH_END: return HTTPD_STREAM_END;
+        case WATCH_LINES: break;
         }
     }
     size_t n = t->lines.n - t->sent;
@@ -107,7 +104,8 @@ struct httpd_stream *streams_open(struct streams *s, struct watch *w)
     return ret;
 }
 
-/* Waking takes locks of the server's, and closing takes ours under them perhaps: so wake without ours. */
+/* Waking takes locks of the server's, and closing takes ours under them perhaps: so wake without
+ * ours. */
 static void wake_due(struct streams *s, int64_t due_ns, bool cut)
 {
     size_t n = 0;

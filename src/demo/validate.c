@@ -28,7 +28,8 @@ static bool is_qualified_key(const char *key)
     const char *slash = strchr(key, '/');
     const char *name = slash ? slash + 1 : key;
     size_t n = strlen(name);
-    if (n == 0 || n > 63 || !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[n - 1])) {
+    if (n == 0 || n > 63 || !isalnum((unsigned char)name[0]) ||
+        !isalnum((unsigned char)name[n - 1])) {
         return false;
     }
     for (const char *c = name; *c; c++) {
@@ -43,15 +44,15 @@ static const char *check_annotations(const cJSON *annotations, char *buf, size_t
 {
     size_t bytes = 0;
     const cJSON *a;
-    cJSON_ArrayForEach(a, annotations)
-    {
+    cJSON_ArrayForEach (a, annotations) {
         if (!cJSON_IsString(a)) {
             snprintf(buf, size, "metadata.annotations: Invalid value: \"%s\": must be a string",
                      a->string);
             return buf;
         }
         if (!is_qualified_key(a->string)) {
-            snprintf(buf, size, "metadata.annotations: Invalid value: \"%s\": name part must consist of "
+            snprintf(buf, size,
+                     "metadata.annotations: Invalid value: \"%s\": name part must consist of "
                      "alphanumeric characters, '-', '_' or '.' and be no more than 63 characters",
                      a->string);
             return buf;
@@ -73,8 +74,7 @@ static const char *check_containers(const cJSON *doc, char *buf, size_t size)
     if (!cJSON_IsArray(containers) || cJSON_GetArraySize(containers) == 0) {
         return "spec.containers: Required value";
     }
-    cJSON_ArrayForEach(c, containers)
-    {
+    cJSON_ArrayForEach (c, containers) {
         if (!is_name(doc_text(c, "name"))) {
             snprintf(buf, size, "spec.containers[%zu].name: Required value", i);
             return buf;
@@ -90,7 +90,8 @@ const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *bu
         return NULL;
     }
     if (!is_name(doc_text(doc, "metadata.name"))) {
-        snprintf(buf, size, "metadata.name: Invalid value: \"%s\": a lowercase RFC 1123 subdomain must "
+        snprintf(buf, size,
+                 "metadata.name: Invalid value: \"%s\": a lowercase RFC 1123 subdomain must "
                  "consist of lower case alphanumeric characters, '-' or '.'",
                  doc_text(doc, "metadata.name"));
         return buf;

@@ -1,7 +1,8 @@
-/* demo/validate_internal.h - the checks the real server makes on objects, as far as tests here rely on them.
+/* demo/validate_internal.h - the checks the real server makes on objects, as far as tests here rely
+ * on them.
  *
- * Not made at binding (the real server does not either): annotations written there can exceed what an update
- * accepts, after which every update of the pod fails.
+ * Not made at binding (the real server does not either): annotations written there can exceed what
+ * an update accepts, after which every update of the pod fails.
  */
 #ifndef DEMO_VALIDATE_INTERNAL_H
 #define DEMO_VALIDATE_INTERNAL_H

@@ -49,7 +49,8 @@ static int call(struct verbs *v, const char *verb, int64_t *ret_us, struct err *
     const struct clock *clock = clock_system();
     snprintf(url, sizeof(url), "%s/%s", v->base_url, verb);
     int64_t start_ns = clock_mono_ns(clock);
-    int rc = http_client_post(v->http, url, strbuf_view(&v->request), VERBS_TIMEOUT_MS, &v->reply, reterr);
+    int rc = http_client_post(v->http, url, strbuf_view(&v->request), VERBS_TIMEOUT_MS, &v->reply,
+                              reterr);
     if (rc == 0) {
         *ret_us = (clock_mono_ns(clock) - start_ns) / 1000;
         arena_reset(&v->arena);
@@ -99,8 +100,8 @@ static ptrdiff_t place_of(const struct name_list *nodes, struct str name)
 }
 
 /* A node of the request, not seen before in this reply. */
-static bool take_node(struct json_reader *r, const struct name_list *nodes, struct str name, bool *seen,
-                      size_t *ret_place)
+static bool take_node(struct json_reader *r, const struct name_list *nodes, struct str name,
+                      bool *seen, size_t *ret_place)
 {
     ptrdiff_t i = place_of(nodes, name);
     if (i < 0) {
@@ -170,7 +171,8 @@ static int read_filter(struct verbs *v, const struct name_list *nodes, bool *see
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("NodeNames"))) {
             read_names(r, nodes, seen, f);
-        } else if (str_eq(key, STR("FailedNodes")) || str_eq(key, STR("FailedAndUnresolvableNodes"))) {
+        } else if (str_eq(key, STR("FailedNodes")) ||
+                   str_eq(key, STR("FailedAndUnresolvableNodes"))) {
             read_failed(r, nodes, seen, f);
         } else if (str_eq(key, STR("Error"))) {
             json_string(r, &error);

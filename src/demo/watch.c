@@ -21,7 +21,8 @@ struct watch {
     bool ended;
 };
 
-struct watch *watch_new(struct objects *s, const struct watch_start *start, struct selector *selector)
+struct watch *watch_new(struct objects *s, const struct watch_start *start,
+                        struct selector *selector)
 {
     struct watch *w = xcalloc(1, sizeof(*w));
     w->store = s;
@@ -66,11 +67,11 @@ static void add_line(const struct watch *w, struct strbuf *out, const char *type
 static void add_bookmark(struct watch *w, struct strbuf *out, bool initial_end)
 {
     char json[256];
-    int n = snprintf(json, sizeof(json),
-                     "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s},\"spec\":%s,\"status\":{}}",
-                     w->cursor,
-                     initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "",
-                     w->start.kind == APISERVER_PODS ? "{\"containers\":null}" : "{}");
+    int n = snprintf(
+        json, sizeof(json),
+        "{\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"%s},\"spec\":%s,\"status\":{}}",
+        w->cursor, initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "",
+        w->start.kind == APISERVER_PODS ? "{\"containers\":null}" : "{}");
     add_line(w, out, "BOOKMARK", json, (size_t)n);
 }
 
@@ -135,7 +136,8 @@ static void add_history(struct watch *w, struct strbuf *out, size_t want)
     size_t n = EVENTS_PER_TURN;
     while (n == EVENTS_PER_TURN && out->n < want) {
         struct objects_event events[EVENTS_PER_TURN];
-        if (!objects_events_after(w->store, w->start.kind, &w->cursor, events, EVENTS_PER_TURN, &n)) {
+        if (!objects_events_after(w->store, w->start.kind, &w->cursor, events, EVENTS_PER_TURN,
+                                  &n)) {
             add_expired(w, out);
             return;
         }

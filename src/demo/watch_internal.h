@@ -1,8 +1,9 @@
-/* demo/watch_internal.h - one watch: from the store's history to lines of JSON. No sockets, no clock.
+/* demo/watch_internal.h - one watch: from the store's history to lines of JSON. No sockets, no
+ * clock.
  *
- * Pull, not push: the watch keeps a cursor into the history, and whoever writes to the connection asks for the
- * next lines. So a slow reader costs no memory; when the history it has not read yet is compacted, it gets
- * the ERROR event that the real server sends.
+ * Pull, not push: the watch keeps a cursor into the history, and whoever writes to the connection
+ * asks for the next lines. So a slow reader costs no memory; when the history it has not read yet
+ * is compacted, it gets the ERROR event that the real server sends.
  */
 #ifndef DEMO_WATCH_INTERNAL_H
 #define DEMO_WATCH_INTERNAL_H
@@ -15,9 +16,9 @@
 
 struct watch_start {
     enum apiserver_kind kind;
-    uint64_t after_rv;         /* ignored with `initial` */
-    bool initial;              /* ADDED for everything first */
-    bool end_bookmark;         /* and a bookmark that says so */
+    uint64_t after_rv; /* ignored with `initial` */
+    bool initial;      /* ADDED for everything first */
+    bool end_bookmark; /* and a bookmark that says so */
     bool bookmarks;
     int64_t bookmark_interval_ns;
     int64_t now_ns;
@@ -31,7 +32,8 @@ enum watch_next {
 };
 
 /* Takes `selector` over. */
-struct watch *watch_new(struct objects *s, const struct watch_start *start, struct selector *selector);
+struct watch *watch_new(struct objects *s, const struct watch_start *start,
+                        struct selector *selector);
 void watch_free(struct watch *w);
 
 /* Adds whole lines until `out` holds about `want` bytes. */

@@ -22,8 +22,9 @@ static bool limits_text(const cJSON *container, char *buf, size_t size)
     const char *count = limit(container, "fgpu.io/gpu-count");
     const char *times = count && (milli || mem) ? count : "";
     if (milli || mem) {
-        snprintf(buf, size, "%.8s%s%.16s%s%s%.16s%s", times, times[0] ? " x " : "", milli ? milli : "",
-                 milli ? " milli" : "", milli && mem ? " + " : "", mem ? mem : "", mem ? " MiB" : "");
+        snprintf(buf, size, "%.8s%s%.16s%s%s%.16s%s", times, times[0] ? " x " : "",
+                 milli ? milli : "", milli ? " milli" : "", milli && mem ? " + " : "",
+                 mem ? mem : "", mem ? " MiB" : "");
     } else if (count) {
         snprintf(buf, size, "%.16s GPU%s", count, strcmp(count, "1") == 0 ? "" : "s");
     }
@@ -34,8 +35,7 @@ void wish_text(const cJSON *pod, char *buf, size_t size)
 {
     const cJSON *c;
     const char *text;
-    cJSON_ArrayForEach(c, doc_at(pod, "spec.containers"))
-    {
+    cJSON_ArrayForEach (c, doc_at(pod, "spec.containers")) {
         if (limits_text(c, buf, size)) {
             return;
         }

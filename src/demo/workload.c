@@ -15,10 +15,10 @@
 #define TICK_MS 20
 #define LIFE_MIN_S 8
 #define LIFE_MAX_S 40
-#define PATIENCE_NS (20 * SECOND_NS)   /* a pod that waits longer is deleted by its owner */
-#define GRACE_NS (SECOND_NS / 2)       /* from the deletion to the end of the processes */
-#define REMAINS_NS SECOND_NS           /* for which a finished pod stays to be looked at */
-#define RAMP_PCT 80                    /* of the steady population arrives RAMP_FACTOR times as fast */
+#define PATIENCE_NS (20 * SECOND_NS) /* a pod that waits longer is deleted by its owner */
+#define GRACE_NS (SECOND_NS / 2)     /* from the deletion to the end of the processes */
+#define REMAINS_NS SECOND_NS         /* for which a finished pod stays to be looked at */
+#define RAMP_PCT 80 /* of the steady population arrives RAMP_FACTOR times as fast */
 #define RAMP_FACTOR 6
 #define SERIAL_LABEL "demo.fgpu.io/serial"
 
@@ -129,7 +129,8 @@ static void write_wish(struct json_writer *w, const struct shape *s, int64_t amo
     json_write_object_end(w);
 }
 
-static void write_pod(struct strbuf *out, const struct workload *wl, const struct shape *s, int64_t amount)
+static void write_pod(struct strbuf *out, const struct workload *wl, const struct shape *s,
+                      int64_t amount)
 {
     static const char *const teams[] = {"team-a", "team-b", "team-c"};
     struct json_writer w;
@@ -271,7 +272,8 @@ static void tend(void *ctx, const cJSON *pod)
     } else if (strcmp(phase, "Pending") == 0) {
         set_phase(w, pod, "Running");
         if (life) {
-            int64_t ms = (int64_t)rng_below(&w->rng, (LIFE_MAX_S - LIFE_MIN_S) * 1000) + LIFE_MIN_S * 1000;
+            int64_t ms =
+                (int64_t)rng_below(&w->rng, (LIFE_MAX_S - LIFE_MIN_S) * 1000) + LIFE_MIN_S * 1000;
             life->due_ns = w->now_ns + player_scaled_ns(w->p, ms * 1000000);
         }
     } else if (strcmp(phase, "Running") == 0) {
