@@ -338,6 +338,7 @@ void picture_summary(const struct picture_result *r, struct strbuf *out)
     }
     strbuf_add_cstr(out, "\nCALL          P50        P99        CALLS\n");
     add_calls(out, "filter", &s->filter);
+    add_calls(out, "refusal", &s->refusal);
     add_calls(out, "prioritize", &s->prioritize);
     add_calls(out, "bind", &s->bind);
     strbuf_add_cstr(out, "\nHANDED OUT    MEAN       AT THE END\n");

@@ -203,7 +203,8 @@ static void cycle(struct pass *pass, struct verbs *v, struct pending *pod)
         player_failed(p, pod->job.uid, &pod->job.decision, &err);
         return;
     }
-    add_latency(p, &p->stats.filter, &pod->job.decision, us);
+    add_latency(p, f.feasible_n == 0 ? &p->stats.refusal : &p->stats.filter, &pod->job.decision,
+                us);
     if (f.feasible_n == 0) {
         refused(pass, &pod->job, &f);
         free(f.feasible);

@@ -303,7 +303,9 @@ void store_hold(struct store *s, struct str uid, struct str node_name, const str
                          .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
     struct hold *h;
 
-    memcpy(fresh.text, uid.p, uid.n);
+    if (uid.n > 0) { /* a caller may send a pod without one */
+        memcpy(fresh.text, uid.p, uid.n);
+    }
     memcpy(fresh.text + uid.n, node_name.p, node_name.n);
     fresh.uid = (struct str){fresh.text, uid.n};
     fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};

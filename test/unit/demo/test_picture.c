@@ -238,6 +238,7 @@ static void summary__fixed_result__golden(void **state)
         "\n"
         "CALL          P50        P99        CALLS\n"
         "filter        12 us      15 us      100\n"
+        "refusal       0 us       0 us       0\n"
         "prioritize    0 us       0 us       0\n"
         "bind          204 ms     204 ms     100\n"
         "\n"
