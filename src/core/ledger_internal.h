@@ -151,6 +151,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
                         struct err *reterr);
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
 void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
+/* The node stays known: follow with ledger_node_drop_if_empty once nothing will be attached to it. */
 void ledger_pod_detach(struct ledger *l, uint32_t pod);
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d);
 void ledger_pod_clear_refs(struct pod_entry *p);

@@ -90,8 +90,12 @@ void ledger_pod_clear_refs(struct pod_entry *p)
 void ledger_pod_drop(struct ledger *l, uint32_t pod)
 {
     struct pod_entry *p = &l->pods[pod];
+    uint32_t node = p->node;
 
     ledger_pod_detach(l, pod);
+    if (node != LEDGER_NONE) {
+        ledger_node_drop_if_empty(l, node);
+    }
     hashmap_remove(&l->pod_index, hash_str(l->limits.hash_key, p->uid), pod);
     l->isolating_n -= p->demand->isolate_n > 0;
     ledger_pod_clear_refs(p);
@@ -138,7 +142,6 @@ void ledger_pod_detach(struct ledger *l, uint32_t pod)
     p->charge_n = 0;
     ledger_node_forget_lost(l, node);
     ledger_recompute(l, node);
-    ledger_node_drop_if_empty(l, node);
 }
 
 void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms)
@@ -300,6 +303,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     struct demand recorded = {0};
     const struct demand *d = f->demand;
     bool editable = d->source == DEMAND_FROM_ANNOTATIONS || demand_is_empty(d);
+    uint32_t before = p->node;
 
     ledger_pod_detach(l, pod);
     ledger_pod_clear_refs(p);
@@ -328,6 +332,9 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
     }
     ledger_pod_attach(l, pod, node);
+    if (before != LEDGER_NONE) { /* only now: it may be the same node, known through this pod alone */
+        ledger_node_drop_if_empty(l, before);
+    }
 }
 
 /* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */

@@ -119,6 +119,7 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
 int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr)
 {
     uint32_t pod = ledger_pod_lookup(l, uid);
+    uint32_t node;
     struct pod_entry *p;
 
     if (pod == LEDGER_NONE) {
@@ -128,7 +129,9 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     if (p->state != LEDGER_RESERVED) {
         return 0; /* seen bound meanwhile: facts win over a refusal */
     }
+    node = p->node;
     ledger_pod_detach(l, pod);
+    ledger_node_drop_if_empty(l, node);
     ledger_pod_clear_refs(p);
     p->reserved_here = false;
     ledger_pod_set_state(p, LEDGER_PENDING, at_ms);

@@ -390,6 +390,20 @@ static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state
     assert_int_equal(fixture_milli_free(&fx, "n2", 0), 1000);
 }
 
+/* Found by test_ledger_random: the node was forgotten between taking the pod off it and putting it back. */
+static void foreign_pod_on_unseen_node__observed_again__stays_attached(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n9", NULL);
+    fixture_pod(&fx, "a", &d, "n9", NULL);
+    assert_null(ledger_check(fx.l));
+    fixture_node(&fx, "n9", 1, 80 * GIB);
+    assert_int_equal(fixture_milli_free(&fx, "n9", 0), 700);
+}
+
 static void pod_before_node__is_charged_when_the_node_appears(void **state)
 {
     struct wish w;
@@ -565,6 +579,7 @@ int main(void)
         T(B2__node_shrinks__free_follows_below_zero),
         T(device_lost__pod_keeps_it_until_gone_and_others_stay_free),
         T(uuids_appear__pods_known_by_index_stay_on_their_devices),
+        T(foreign_pod_on_unseen_node__observed_again__stays_attached),
         T(pod_before_node__is_charged_when_the_node_appears),
         T(node_recreated__its_pods_still_count),
         T(exclusion__shares_and_whole_pods_keep_off_each_other),
