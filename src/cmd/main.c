@@ -1,6 +1,7 @@
 /* fgpu: dispatches to a subcommand, nothing else. */
 #include "cmd/commands.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +33,10 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
 
+    /* Every request takes and gives back a megabyte or more; giving it back to the kernel each time costs a
+     * quarter of filter at 5,000 nodes in page faults. */
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
     signal(SIGPIPE, SIG_IGN); /* a caller that hangs up is an error of one write, not our end */
     if (name == NULL) {
         print_help(stderr);
