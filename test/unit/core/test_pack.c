@@ -1,0 +1,273 @@
+/* Order, points and holds, over views of a real ledger. */
+#include "core/pack.h"
+#include "core/support/ledger_fixture.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 60
+#define GIB 1024
+
+static struct ledger_fixture fx;
+static char name_text[NODES][16];
+static struct str names[NODES];
+static struct arena arena;
+
+/* 60 nodes with 2 GPUs, filled unevenly by pods on GPU 0. */
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    arena_init(&arena, 64 << 20);
+    for (int i = 0; i < NODES; i++) {
+        struct wish w;
+        struct demand d = fixture_share(&w, 50 + 10 * (i * 7 % 31));
+        char uid[16];
+
+        snprintf(name_text[i], sizeof(name_text[i]), "n%02d", i);
+        names[i] = str_of(name_text[i]);
+        snprintf(uid, sizeof(uid), "p%02d", i);
+        fixture_node(&fx, name_text[i], 2, 80 * GIB);
+        fixture_pod(&fx, uid, &d, NULL, NULL);
+        assert_int_equal(fixture_reserve(&fx, uid, name_text[i]), 0);
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_fini(&arena);
+    fixture_fini(&fx);
+    return 0;
+}
+
+static const struct pack_params *params_of(const char *node, const char *device)
+{
+    static struct pack_params p;
+
+    p = (struct pack_params){strategy_find(str_of(node)), strategy_find(str_of(device))};
+    return &p;
+}
+
+static struct ledger_view view_for(const struct demand *d)
+{
+    struct ledger_view v;
+
+    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), STR("me"), d, NULL, 0, &v, NULL), 0);
+    return v;
+}
+
+static size_t rank_all(const struct demand *d, const struct pack_hold *holds, size_t hold_n, size_t limit,
+                       const struct str *order, size_t n, struct pack_result *ret)
+{
+    struct ledger_view v = view_for(d);
+
+    pack_nodes(&v, d, params_of("best-fit", "best-fit"), holds, hold_n, order, n, ret);
+    return pack_rank(ret, n, limit);
+}
+
+static void pack_rank__limit__gives_the_head_of_the_full_order(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct pack_result all[NODES], some[NODES];
+
+    (void)state;
+    for (size_t limit = 1; limit <= NODES; limit++) {
+        assert_int_equal(rank_all(&d, NULL, 0, 0, names, NODES, all), NODES);
+        assert_int_equal(rank_all(&d, NULL, 0, limit, names, NODES, some), NODES);
+        for (size_t i = 0; i < limit; i++) {
+            assert_true(str_eq(all[i].name, some[i].name));
+        }
+    }
+}
+
+static void pack_rank__order_of_the_request__does_not_matter(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct pack_result forward[NODES], backward[NODES];
+    struct str reversed[NODES];
+
+    (void)state;
+    for (size_t i = 0; i < NODES; i++) {
+        reversed[i] = names[NODES - 1 - i];
+    }
+    rank_all(&d, NULL, 0, 10, names, NODES, forward);
+    rank_all(&d, NULL, 0, 10, reversed, NODES, backward);
+    for (size_t i = 0; i < 10; i++) {
+        assert_true(str_eq(forward[i].name, backward[i].name));
+    }
+}
+
+static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_whole(&w, 2);
+    struct str asked[] = {names[0], STR("nobody"), names[1]};
+    struct pack_result r[3];
+
+    (void)state;
+    assert_int_equal(rank_all(&d, NULL, 0, 0, asked, 3, r), 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(r[i].verdict,
+                         str_eq(r[i].name, STR("nobody")) ? VERDICT_NODE_UNKNOWN : VERDICT_NOT_EMPTY);
+    }
+}
+
+static void pack_holds__demote_and_never_refuse(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 960), held = fixture_share(&w2, 960);
+    struct pack_result free_r[NODES], held_r[NODES];
+    size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, free_r);
+    struct pack_hold hold = {free_r[0].name, &held};
+
+    (void)state;
+    assert_int_equal(fit, NODES);
+    assert_int_equal(rank_all(&d, &hold, 1, 0, names, NODES, held_r), fit);
+    assert_true(str_eq(held_r[NODES - 1].name, free_r[0].name)); /* room for one of the two only */
+    assert_true(held_r[NODES - 1].demoted);
+    assert_true(str_eq(held_r[0].name, free_r[1].name));
+}
+
+static void pack_holds__room_for_both__change_nothing(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 300), held = fixture_share(&w2, 300);
+    struct pack_result free_r[NODES], held_r[NODES];
+    struct pack_hold hold;
+
+    (void)state;
+    rank_all(&d, NULL, 0, 0, names, NODES, free_r);
+    hold = (struct pack_hold){free_r[0].name, &held};
+    rank_all(&d, &hold, 1, 0, names, NODES, held_r);
+    assert_true(str_eq(held_r[0].name, free_r[0].name));
+}
+
+static void pack_points__best_is_alone_at_ten(void **state)
+{
+    static const struct {
+        size_t n;
+        int64_t score[6];
+        int32_t points[6];
+    } rows[] = {
+        {1, {5}, {10}},
+        {2, {5, 4}, {10, 9}},
+        {2, {5, 5}, {10, 9}}, /* alone even among equals */
+        {3, {9, 5, 5}, {10, 9, 9}},
+        {6, {9, 8, 7, 6, 5, 4}, {10, 9, 7, 5, 3, 1}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct pack_result r[6] = {{.verdict = VERDICT_FITS}};
+        int32_t points[6];
+
+        for (size_t j = 0; j < rows[i].n; j++) {
+            r[j] = (struct pack_result){.verdict = VERDICT_FITS, .score = rows[i].score[j]};
+        }
+        pack_points(r, rows[i].n, points);
+        for (size_t j = 0; j < rows[i].n; j++) {
+            assert_int_equal(points[j], rows[i].points[j]);
+        }
+    }
+}
+
+static void pack_points__many_nodes__spread_over_nine_to_zero_in_order(void **state)
+{
+    struct pack_result r[500];
+    int32_t points[500];
+
+    (void)state;
+    for (size_t i = 0; i < 500; i++) {
+        r[i] = (struct pack_result){.verdict = i < 490 ? VERDICT_FITS : VERDICT_NO_GPU,
+                                    .score = 1000 - (int64_t)i};
+    }
+    pack_points(r, 500, points);
+    assert_int_equal(points[0], 10);
+    assert_int_equal(points[1], 9);
+    for (size_t i = 1; i < 500; i++) {
+        assert_in_range(points[i], 0, 9);
+        assert_true(points[i] <= points[i - 1]);
+    }
+    assert_int_equal(points[499], 0);
+}
+
+static void view__later_ops__do_not_change_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_whole(&w, 1);
+    struct ledger_view v = view_for(&d);
+    const struct node_state *n = ledger_view_find(&v, names[3]);
+    struct device_state before[2];
+
+    (void)state;
+    memcpy(before, &v.devices[n->first_device], sizeof(before));
+    fixture_name_op(&fx, LEDGER_NODE_GONE, name_text[3]);
+    for (int i = 0; i < NODES; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "p%02d", i);
+        fixture_name_op(&fx, LEDGER_POD_GONE, uid);
+    }
+    assert_ptr_equal(ledger_view_find(&v, names[3]), n);
+    assert_memory_equal(before, &v.devices[n->first_device], sizeof(before));
+    assert_null(ledger_view_find(&v, STR("n99")));
+}
+
+static void view__uuid_list__denies_the_other_devices(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 100);
+    struct device_pattern only = {STR("GPU-n05-1"), false};
+    struct ledger_view v;
+    struct pack_result r[NODES];
+
+    (void)state;
+    d.uuids = &only;
+    d.uuid_n = 1;
+    v = view_for(&d);
+    assert_true((v.devices[ledger_view_find(&v, names[5])->first_device].flags & DEVICE_DENIED) != 0);
+    assert_int_equal(rank_all(&d, NULL, 0, 0, names, NODES, r), 1);
+    assert_true(str_eq(r[0].name, names[5]));
+}
+
+static void view__arena_too_small__is_an_error(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 100);
+    struct arena small;
+    struct ledger_view v;
+
+    (void)state;
+    arena_init(&small, 1024);
+    assert_int_equal(ledger_view(fx.l, &small, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), -ERR_LIMIT);
+    arena_fini(&small);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(pack_rank__limit__gives_the_head_of_the_full_order),
+        T(pack_rank__order_of_the_request__does_not_matter),
+        T(pack_nodes__unknown_and_full_nodes__have_their_verdicts),
+        T(pack_holds__demote_and_never_refuse),
+        T(pack_holds__room_for_both__change_nothing),
+        cmocka_unit_test(pack_points__best_is_alone_at_ten),
+        cmocka_unit_test(pack_points__many_nodes__spread_over_nine_to_zero_in_order),
+        T(view__later_ops__do_not_change_it),
+        T(view__uuid_list__denies_the_other_devices),
+        T(view__arena_too_small__is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* filter, prioritize and reservations on a real store, without HTTP. Names with a B number are defects seen in
+ * other extenders (baselines). */
+#include "extender/ingest.h"
+#include "extender/placement.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 3
+
+static struct store *store;
+static struct placement_context context;
+static struct ingest ingest;
+static struct arena arena;
+static const struct str names[NODES] = {{"n0", 2}, {"n1", 2}, {"n2", 2}};
+
+static void op(enum ledger_op_kind kind)
+{
+    struct ledger_op o = {.kind = kind};
+
+    assert_int_equal(store_apply(store, &o, NULL), 0);
+}
+
+static void sync_now(void)
+{
+    op(LEDGER_NODES_BEGIN);
+    op(LEDGER_NODES_END);
+    op(LEDGER_PODS_BEGIN);
+    op(LEDGER_PODS_END);
+}
+
+static void add_node(struct str name)
+{
+    const struct kv gpus = {
+        STR("fgpu.io/gpus"),
+        STR("{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"
+            "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}")};
+    const struct node n = {.name = name, .uid = name, .annotations = {&gpus, 1}};
+
+    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    arena_init(&arena, 64 << 20);
+    store = store_new(&limits, clock_system());
+    ingest = (struct ingest){store, policy_defaults(), NULL};
+    return placement_context_init(&context, store, policy_defaults(), NULL);
+}
+
+static int setup_synced(void **state)
+{
+    int r = setup(state);
+
+    sync_now();
+    for (size_t i = 0; i < NODES; i++) {
+        add_node(names[i]);
+    }
+    return r;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_null(store_check(store));
+    store_free(store);
+    arena_fini(&arena);
+    return 0;
+}
+
+/* A pod with one container and one limit; milli NULL: none. */
+struct test_pod {
+    struct kv limit;
+    struct container container;
+    struct pod pod;
+};
+
+static struct pod *make_pod(struct test_pod *p, const char *uid, const char *resource, const char *amount)
+{
+    p->limit = (struct kv){str_of(resource), str_of(amount)};
+    p->container = (struct container){.name = STR("c"), .limits = {&p->limit, amount != NULL}};
+    p->pod = (struct pod){.namespace_ = STR("d"),
+                          .name = str_of(uid),
+                          .uid = str_of(uid),
+                          .containers = &p->container,
+                          .container_n = 1};
+    return &p->pod;
+}
+
+static struct filter_result filter(const struct pod *pod)
+{
+    struct filter_result r;
+
+    assert_int_equal(placement_filter(&context, &arena, pod, names, NODES, &r, NULL), 0);
+    return r;
+}
+
+static enum store_reserve_result reserve(const char *uid, struct str node, struct store_reservation *ret)
+{
+    return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"),
+                         context.device_strategy, ret, NULL);
+}
+
+/* gpu-admission and GAS answer before their caches are filled, and accept full nodes. */
+static void B5__not_synced__every_verb_is_an_error(void **state)
+{
+    struct test_pod p;
+    struct filter_result f;
+    struct prioritize_result q;
+    struct err err;
+
+    (void)state;
+    make_pod(&p, "a", "fgpu.io/gpu-milli", "300");
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
+    assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &q, &err),
+                     -ERR_UNAVAILABLE);
+    sync_now();
+    store_hold_off(store, INT64_MAX);
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.msg, "earlier bindings"));
+    store_hold_off(store, INT64_MIN);
+    store_close(store, "because");
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
+    assert_string_equal(err.msg, "because");
+}
+
+static void filter__pod_without_gpu__is_not_ours(void **state)
+{
+    struct test_pod p;
+
+    (void)state;
+    assert_int_equal(filter(make_pod(&p, "a", "cpu", "1")).outcome, FILTER_NOT_OURS);
+    assert_int_equal(filter(make_pod(&p, "a", "fgpu.io/gpu-milli", "0")).outcome, FILTER_NOT_OURS);
+}
+
+/* HAMi counts 2^32 GPUs as none; elastic-gpu and HAMi accept a negative wish. */
+static void B7_B11__absurd_wishes__are_defects_with_one_constant_text(void **state)
+{
+    static const struct {
+        const char *resource, *amount;
+    } rows[] = {
+        {"fgpu.io/gpu-milli", "-1"},          {"fgpu.io/gpu-milli", "1e400"},
+        {"fgpu.io/gpu-milli", "5m"},          {"fgpu.io/gpu-milli", "1500"},
+        {"fgpu.io/gpu-milli", "0x10"},        {"fgpu.io/gpu-milli", "9223372036854775807"},
+        {"fgpu.io/gpu-count", "4294967296"},  {"fgpu.io/gpu-memory-mib", "-5"},
+        {"fgpu.io/gpu-memory-mib", "NaN"},    {"nvidia.com/gpu", "4294967296"},
+        {"nvidia.com/gpu", "-1"},             {"nvidia.com/gpu", "0.5"},
+    };
+    struct test_pod huge;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct test_pod p;
+        struct filter_result r = filter(make_pod(&p, "a", rows[i].resource, rows[i].amount));
+
+        if (r.outcome != FILTER_DEFECT || strlen(demand_defect_text(r.defect)) == 0) {
+            fail_msg("%s: %s gave outcome %d", rows[i].resource, rows[i].amount, (int)r.outcome);
+        }
+    }
+    /* 2^32 + 1024 MiB is a number, if an absurd one: it must not wrap to 1024 (HAMi). */
+    assert_true(filter(make_pod(&huge, "a", "fgpu.io/gpu-memory-mib", "4294968320")).outcome !=
+                FILTER_SOME_FIT);
+}
+
+/* elastic-gpu keeps an answer per wish and gives it again when the node has become full. */
+static void B3__node_fills_up__the_next_answer_knows(void **state)
+{
+    struct test_pod p, q;
+    struct store_reservation r;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-count", "2");
+    make_pod(&q, "q", "fgpu.io/gpu-milli", "600");
+    assert_int_equal(filter(&q.pod).fit_n, NODES);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(reserve("p", names[1], &r), STORE_RESERVED);
+    assert_int_equal(filter(&q.pod).fit_n, NODES - 1);
+}
+
+static void R8__numbers_change_and_the_cause_does_not__same_reason(void **state)
+{
+    struct test_pod whole, small[2];
+    struct store_reservation r;
+    const char *first[NODES];
+
+    (void)state;
+    for (size_t i = 0; i < NODES; i++) {
+        static struct test_pod filler[NODES];
+        static const char *const uids[] = {"f0", "f1", "f2"};
+
+        make_pod(&filler[i], uids[i], "fgpu.io/gpu-milli", "100");
+        assert_int_equal(ingest_pod(&ingest, &arena, &filler[i].pod, NULL), 0);
+        assert_int_equal(reserve(uids[i], names[i], &r), STORE_RESERVED);
+    }
+    make_pod(&whole, "w", "fgpu.io/gpu-count", "2");
+    for (int round = 0; round < 3; round++) {
+        struct filter_result f = filter(&whole.pod);
+
+        assert_int_equal(f.outcome, FILTER_NONE_FITS);
+        for (size_t i = 0; i < NODES; i++) {
+            const char *text = verdict_text(f.results[i].verdict);
+
+            if (round == 0) {
+                first[i] = text;
+            }
+            assert_string_equal(text, first[i]);
+        }
+        if (round < 2) {
+            const char *uid = round == 0 ? "s0" : "s1";
+
+            make_pod(&small[round], uid, "fgpu.io/gpu-milli", "200");
+            assert_int_equal(ingest_pod(&ingest, &arena, &small[round].pod, NULL), 0);
+            assert_int_equal(reserve(uid, names[0], &r), STORE_RESERVED);
+        }
+    }
+}
+
+static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
+{
+    struct test_pod p, bad;
+    struct store_reservation r;
+    struct ledger_op confirm = {.kind = LEDGER_CONFIRM, .name = STR("p")};
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    make_pod(&bad, "bad", "fgpu.io/gpu-milli", "1500");
+    assert_int_equal(reserve("p", names[0], &r), STORE_UNKNOWN_POD);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(ingest_pod(&ingest, &arena, &bad.pod, NULL), 0);
+    assert_int_equal(store_reserve(store, &arena, STR("p"), STR("d"), STR("other-name"), names[0],
+                                   STR("x"), context.device_strategy, &r, NULL),
+                     STORE_UNKNOWN_POD);
+    assert_int_equal(reserve("bad", names[0], &r), STORE_DEFECT);
+    assert_int_equal(reserve("p", STR("nowhere"), &r), STORE_NO_FIT);
+    assert_int_equal(r.verdict, VERDICT_NODE_UNKNOWN);
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    assert_int_equal(r.assignment.container_n, 1);
+    assert_int_equal(r.assignment.containers[0].devices[0].milli, 300);
+    assert_int_equal(reserve("p", names[0], &r), STORE_IN_FLIGHT);
+    assert_int_equal(store_apply(store, &confirm, NULL), 0);
+    assert_int_equal(reserve("p", names[0], &r), STORE_ALREADY_BOUND);
+    assert_int_equal(reserve("p", names[1], &r), STORE_BOUND_ELSEWHERE);
+}
+
+static void prioritize__best_node__is_alone_at_ten_and_held(void **state)
+{
+    struct test_pod p, q;
+    struct prioritize_result r;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "1000");
+    make_pod(&q, "q", "fgpu.io/gpu-count", "2");
+    assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &r, NULL), 0);
+    assert_int_equal(r.points[0], 10);
+    assert_true(str_eq(r.ranked[0].name, names[0])); /* equals fall to the smaller name */
+    assert_int_equal(placement_prioritize(&context, &arena, &q.pod, names, NODES, &r, NULL), 0);
+    assert_true(str_eq(r.ranked[0].name, names[1])); /* n0 is promised to p */
+    assert_true(str_eq(r.ranked[NODES - 1].name, names[0]));
+}
+
+/* ---- B6: callers at the same time ---- */
+
+#define CALLERS 24
+
+static void *call(void *arg)
+{
+    const char *uid = arg;
+    struct arena a;
+    struct test_pod p;
+    struct filter_result f;
+    struct store_reservation r;
+
+    arena_init(&a, 64 << 20);
+    make_pod(&p, uid, "fgpu.io/gpu-milli", "420");
+    for (int i = 0; i < 50; i++) {
+        enum store_reserve_result got = STORE_NO_FIT;
+
+        if (placement_filter(&context, &a, &p.pod, names, NODES, &f, NULL) == 0 && f.fit_n > 0) {
+            got = store_reserve(store, &a, str_of(uid), STR("d"), str_of(uid), f.results[0].name,
+                                STR("x"), context.device_strategy, &r, NULL);
+        }
+        if (got == STORE_RESERVED && i < 49) { /* let go again, but for the last time */
+            struct ledger_op release = {.kind = LEDGER_RELEASE, .name = str_of(uid)};
+
+            if (store_apply(store, &release, NULL) != 0) {
+                abort();
+            }
+        }
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+    return NULL;
+}
+
+/* gpu-admission and HAMi over-commit when filters run at the same time; 24 put 420 % on one GPU. */
+static void B6__24_concurrent_callers__never_over_commit(void **state)
+{
+    static char uids[CALLERS][8];
+    static struct test_pod pods[CALLERS];
+    pthread_t threads[CALLERS];
+    struct snapshot s;
+
+    (void)state;
+    for (size_t i = 0; i < CALLERS; i++) {
+        snprintf(uids[i], sizeof(uids[i]), "u%zu", i);
+        make_pod(&pods[i], uids[i], "fgpu.io/gpu-milli", "420");
+        assert_int_equal(ingest_pod(&ingest, &arena, &pods[i].pod, NULL), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, call, uids[i]), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    store_totals(store, &s);
+    assert_int_equal(s.overcommitted_n, 0);
+    assert_in_range(s.pods_by_state[LEDGER_RESERVED], 1, NODES * 2 * 2); /* two of 420 on each GPU */
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, teardown)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, teardown),
+        T(filter__pod_without_gpu__is_not_ours),
+        T(B7_B11__absurd_wishes__are_defects_with_one_constant_text),
+        T(B3__node_fills_up__the_next_answer_knows),
+        T(R8__numbers_change_and_the_cause_does_not__same_reason),
+        T(store_reserve__states_of_a_pod__each_has_its_answer),
+        T(prioritize__best_node__is_alone_at_ten_and_held),
+        T(B6__24_concurrent_callers__never_over_commit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
