@@ -1,5 +1,5 @@
-/* The node-level rules, the common case of one container, and what a placement charges. The search over
- * several containers is in feasibility_search.c, the reasons in feasibility_reason.c. */
+/* The node-level rules, the common case of one container, and what a placement charges. The search
+ * over several containers is in feasibility_search.c, the reasons in feasibility_reason.c. */
 #include "core/feasibility_internal.h"
 
 #include "base/bug.h"
@@ -13,7 +13,8 @@ static int32_t add_i32(int32_t a, int32_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT32_MAX : sum;
 }
 
-/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small one. */
+/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small
+ * one. */
 static void charge_add(struct charge *sum, const struct charge *c)
 {
     sum->milli = add_i32(sum->milli, c->milli);
@@ -33,7 +34,8 @@ static void charge_max(struct charge *peak, const struct charge *c)
 }
 
 /* The peak over the phases of the wishes in `wishes` (a bit each), all on the device `d`. */
-static struct charge peak_charge(const struct demand *d, uint64_t wishes, const struct device_state *device)
+static struct charge peak_charge(const struct demand *d, uint64_t wishes,
+                                 const struct device_state *device)
 {
     struct charge each[DEMAND_WISHES_MAX];
     struct charge peak = {0};
@@ -84,7 +86,8 @@ struct charge demand_pessimistic_charge(const struct demand *d, const struct dev
         c = peak_charge(d, all, device);
     }
     if (d->defect != DEMAND_OK || c.exclusive) {
-        c = (struct charge){device->milli_cap, c.slots > 1 ? c.slots : 1, device->mem_cap_mib, true};
+        c = (struct charge){device->milli_cap, c.slots > 1 ? c.slots : 1, device->mem_cap_mib,
+                            true};
     }
     return c;
 }
@@ -201,7 +204,8 @@ static bool allows_every_device(const struct feasibility *f)
         }
         known_n++;
     }
-    return known_n > 0 || (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
+    return known_n > 0 ||
+           (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
 }
 
 static enum verdict place_unsteered(const struct feasibility *f)
@@ -231,7 +235,8 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
     enum verdict v = VERDICT_NO_COMBINATION;
 
-    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX || n->device_n > DEVICES_PER_NODE_MAX);
+    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX ||
+           n->device_n > DEVICES_PER_NODE_MAX);
     if ((n->flags & NODE_DESCRIBED) == 0) {
         return VERDICT_NODE_UNKNOWN;
     }

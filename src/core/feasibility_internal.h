@@ -14,7 +14,8 @@ struct feasibility {
     const struct strategy *strategy;
 };
 
-static inline struct charge feasibility_wish_charge(const struct wish *w, const struct device_state *d)
+static inline struct charge feasibility_wish_charge(const struct wish *w,
+                                                    const struct device_state *d)
 {
     return wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
 }
@@ -24,19 +25,21 @@ static inline bool feasibility_allows(const struct feasibility *f, const struct 
     return f->allowed_models == NULL || f->allowed_models[d->model_id] != 0;
 }
 
-/* Do the same amounts, in total and of a wish, hold for both devices? Neighbours nearly always say yes, so
- * that a wish is resolved once per node. */
-static inline bool feasibility_same_capacity(const struct device_state *a, const struct device_state *b)
+/* Do the same amounts, in total and of a wish, hold for both devices? Neighbours nearly always say
+ * yes, so that a wish is resolved once per node. */
+static inline bool feasibility_same_capacity(const struct device_state *a,
+                                             const struct device_state *b)
 {
     return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
            a->mem_base_mib == b->mem_base_mib;
 }
 
-/* Several wishes: backtracking. FITS, SEARCH_LIMIT, or NO_COMBINATION when there is no placement, be it
- * that a wish does not even fit alone. */
+/* Several wishes: backtracking. FITS, SEARCH_LIMIT, or NO_COMBINATION when there is no placement,
+ * be it that a wish does not even fit alone. */
 enum verdict feasibility_search(const struct feasibility *f, struct placement *ret);
 
-/* Why a demand for which there is no placement has none; NO_COMBINATION when each wish fits alone. */
+/* Why a demand for which there is no placement has none; NO_COMBINATION when each wish fits alone.
+ */
 enum verdict feasibility_reason(const struct feasibility *f);
 
 #endif

@@ -1,8 +1,10 @@
-/* Why a demand does not fit. The needs of a wish are asked of every device in one fixed order; the verdict is
- * the first need that leaves fewer than `count` devices. So each verdict speaks of the devices that met every
- * need before it: "too small" of those of the allowed model, "no slot" of those with room.
+/* Why a demand does not fit. The needs of a wish are asked of every device in one fixed order; the
+ * verdict is the first need that leaves fewer than `count` devices. So each verdict speaks of the
+ * devices that met every need before it: "too small" of those of the allowed model, "no slot" of
+ * those with room.
  *
- * Where several wishes fail alone, the earliest need speaks: what no eviction changes comes first. */
+ * Where several wishes fail alone, the earliest need speaks: what no eviction changes comes first.
+ */
 #include "core/feasibility_internal.h"
 
 enum need {
@@ -14,7 +16,8 @@ enum need {
     /* up to here no pod that leaves changes anything */
     NEED_SHARED,
     NEED_EMPTY,
-    NEED_COMPUTE, /* NEED_COMPUTE and NEED_MEMORY are asked apart of each other, NEED_ROOM is both */
+    NEED_COMPUTE, /* NEED_COMPUTE and NEED_MEMORY are asked apart of each other, NEED_ROOM is both
+                   */
     NEED_MEMORY,
     NEED_ROOM,
     NEED_SLOT,
@@ -108,7 +111,8 @@ static enum verdict verdict_of(enum need need, unsigned left)
     return VERDICT_NO_COMBINATION;
 }
 
-/* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits alone. */
+/* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits
+ * alone. */
 static enum need unmet_need(const struct feasibility *f, const struct wish *w, unsigned *ret_left)
 {
     const struct device_state *before = NULL;
@@ -132,8 +136,8 @@ static enum need unmet_need(const struct feasibility *f, const struct wish *w, u
     return need;
 }
 
-/* Containers that run together cannot share what each wants alone: in one phase they need this many devices
- * however empty the node is. */
+/* Containers that run together cannot share what each wants alone: in one phase they need this many
+ * devices however empty the node is. */
 static bool wants_more_devices_than(const struct demand *d, unsigned device_n)
 {
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {

@@ -1,16 +1,18 @@
 /* Several containers that use GPUs: backtracking, one wish after the other.
  *
- * The only state is which wishes each device has been given; what that amounts to is summed up when asked.
- * A wish walks over the sets of `count` of its candidate devices, cheapest first. What keeps the search small,
- * without losing the first placement that it would have found otherwise:
+ * The only state is which wishes each device has been given; what that amounts to is summed up when
+ * asked. A wish walks over the sets of `count` of its candidate devices, cheapest first. What keeps
+ * the search small, without losing the first placement that it would have found otherwise:
  *
- *   - Devices with equal numbers and equal kinds of wishes on them are interchangeable: when one was passed
- *     over for a wish, so are those behind it (exchange the two in all later wishes: an earlier placement).
- *   - Twins, equal wishes of one pod, are interchangeable: the second never gets a set that comes before that
- *     of the first (exchange the two wishes: an earlier placement).
+ *   - Devices with equal numbers and equal kinds of wishes on them are interchangeable: when one
+ * was passed over for a wish, so are those behind it (exchange the two in all later wishes: an
+ * earlier placement).
+ *   - Twins, equal wishes of one pod, are interchangeable: the second never gets a set that comes
+ * before that of the first (exchange the two wishes: an earlier placement).
  *   - Phases that contain all wishes of another one stand for it.
- *   - Wishes in several phases (sidecars) go first. After them the phases do not know of each other: when one
- *     of them cannot be served, what the others were given does not matter and is not tried again.
+ *   - Wishes in several phases (sidecars) go first. After them the phases do not know of each
+ * other: when one of them cannot be served, what the others were given does not matter and is not
+ * tried again.
  */
 #include "core/feasibility_internal.h"
 
@@ -20,7 +22,8 @@
 
 #define NONE UINT8_MAX
 
-/* A wish on a device, cut to what can be compared with the free amounts of one: 2^32-1 MiB is never free. */
+/* A wish on a device, cut to what can be compared with the free amounts of one: 2^32-1 MiB is never
+ * free. */
 struct amount {
     int32_t milli;
     uint32_t mem_mib;
@@ -31,28 +34,28 @@ struct search {
     size_t wish_n;
     unsigned phase_n;
     unsigned steps;
-    uint64_t exclusive;                          /* wishes that want devices alone */
-    uint64_t phases[DEMAND_PHASES_MAX];          /* wishes of each phase that counts */
-    uint8_t order[DEMAND_WISHES_MAX];            /* wishes, in the order of the search */
-    uint8_t twin[DEMAND_WISHES_MAX];             /* [w]: the first wish equal to w */
-    bool begins_phase[DEMAND_WISHES_MAX];        /* [w]: first of the wishes of its only phase */
-    bool several_phases[DEMAND_WISHES_MAX];      /* [w] */
-    uint64_t alone[DEMAND_WISHES_MAX];           /* [w]: devices on which w fits by itself */
-    uint64_t given[DEVICES_PER_NODE_MAX];        /* [device]: wishes it has been given */
-    uint8_t capacity_of[DEVICES_PER_NODE_MAX];   /* [device]: first device with the same capacities */
+    uint64_t exclusive;                        /* wishes that want devices alone */
+    uint64_t phases[DEMAND_PHASES_MAX];        /* wishes of each phase that counts */
+    uint8_t order[DEMAND_WISHES_MAX];          /* wishes, in the order of the search */
+    uint8_t twin[DEMAND_WISHES_MAX];           /* [w]: the first wish equal to w */
+    bool begins_phase[DEMAND_WISHES_MAX];      /* [w]: first of the wishes of its only phase */
+    bool several_phases[DEMAND_WISHES_MAX];    /* [w] */
+    uint64_t alone[DEMAND_WISHES_MAX];         /* [w]: devices on which w fits by itself */
+    uint64_t given[DEVICES_PER_NODE_MAX];      /* [device]: wishes it has been given */
+    uint8_t capacity_of[DEVICES_PER_NODE_MAX]; /* [device]: first device with the same capacities */
     struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_WISHES_MAX]; /* [capacity_of][w] */
 };
 
-/* A wish at its depth in the search: candidate devices, cheapest first, and those chosen. Places are indexes
- * into `candidates`. */
+/* A wish at its depth in the search: candidate devices, cheapest first, and those chosen. Places
+ * are indexes into `candidates`. */
 struct choice {
     unsigned wish;
     unsigned candidate_n;
-    uint64_t chosen;                         /* places */
-    uint8_t places[DEVICES_PER_NODE_MAX];    /* the same, ascending */
+    uint64_t chosen;                      /* places */
+    uint8_t places[DEVICES_PER_NODE_MAX]; /* the same, ascending */
     uint8_t candidates[DEVICES_PER_NODE_MAX];
-    uint8_t place_of[DEVICES_PER_NODE_MAX];  /* [device], if it is a candidate */
-    uint8_t alike[DEVICES_PER_NODE_MAX];     /* [place]: last place before it that is interchangeable */
+    uint8_t place_of[DEVICES_PER_NODE_MAX]; /* [device], if it is a candidate */
+    uint8_t alike[DEVICES_PER_NODE_MAX]; /* [place]: last place before it that is interchangeable */
 };
 
 enum outcome {
@@ -69,8 +72,8 @@ static uint64_t bit(unsigned i)
 
 /* ---- sums ---- */
 
-/* What the device is charged for these wishes: per dimension the peak over the phases. False when a wish that
- * wants the device alone has company in a phase. */
+/* What the device is charged for these wishes: per dimension the peak over the phases. False when a
+ * wish that wants the device alone has company in a phase. */
 static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, struct charge *ret)
 {
     const struct amount *amounts = s->amounts[s->capacity_of[device]];
@@ -100,8 +103,8 @@ static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, str
     return true;
 }
 
-/* Does the device take `w` beside what it has been given? Then what the strategy thinks of it: the device as
- * it would be found, and by how much the pod's peak would grow. */
+/* Does the device take `w` beside what it has been given? Then what the strategy thinks of it: the
+ * device as it would be found, and by how much the pod's peak would grow. */
 static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *ret_cost)
 {
     struct device_state d = s->f->devices[device];
@@ -236,8 +239,8 @@ static bool next_set(struct choice *c, unsigned count)
     return false;
 }
 
-/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes
- * a wish took its twin when there was more room, so each place is known there. */
+/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked?
+ * What takes a wish took its twin when there was more room, so each place is known there. */
 static bool before_twin(const struct choice *c, const struct choice *above)
 {
     uint64_t mine = 0, differ;
@@ -388,15 +391,16 @@ static int order_i64(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* The order of the search: by part; then the hardest first, which has the fewest devices to choose from; twins
- * side by side. 0: twins. */
+/* The order of the search: by part; then the hardest first, which has the fewest devices to choose
+ * from; twins side by side. 0: twins. */
 static int compare(const struct search *s, unsigned v, unsigned w)
 {
     const struct wish *a = &s->f->demand->wishes[v], *b = &s->f->demand->wishes[w];
     const int64_t keys[][2] = {
         {part_of(s, v), part_of(s, w)},
         {b->kind == WISH_WHOLE, a->kind == WISH_WHOLE},
-        {__builtin_popcountll(s->alone[v]) - a->count, __builtin_popcountll(s->alone[w]) - b->count},
+        {__builtin_popcountll(s->alone[v]) - a->count,
+         __builtin_popcountll(s->alone[w]) - b->count},
         {b->count, a->count},
         {b->mem_mib, a->mem_mib},
         {b->milli, a->milli},

@@ -44,7 +44,12 @@ enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, 
     if (verdict == VERDICT_FITS) {
         take(n, before, d, at, after);
         *ret_score = p->node_strategy->node_score(
-            &(struct strategy_node){.before = before, .after = after, .device_n = n->device_n});
+            &(struct strategy_node){.before = before,
+                                    .after = after,
+                                    .device_n = n->device_n,
+                                    .unsteered_cap = n->unsteered_cap,
+                                    .unsteered_free =
+                                        n->unsteered_cap - n->unsteered_used - d->unsteered_n});
     }
     return verdict;
 }

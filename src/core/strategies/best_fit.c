@@ -1,15 +1,16 @@
-/* best-fit: where the least is left over on the devices that are touched, and no empty device is opened while
- * a used one fits.
+/* best-fit: where the least is left over on the devices that are touched, and no empty device is
+ * opened while a used one fits.
  *
- * What is left of a device afterwards are two shares of its capacity, compute and memory. The smaller one
- * binds: when it is gone, nobody can use the larger one. (Memory that is not known binds nothing.)
+ * What is left of a device afterwards are two shares of its capacity, compute and memory. The
+ * smaller one binds: when it is gone, nobody can use the larger one. (Memory that is not known
+ * binds nothing.)
  *
  *   left(after) = smaller share x STEP + larger share
  *   device:  left(after), plus OPENING when the device was empty
- *   node:    the mean of left(after) over the devices that change, plus OPENING for each of them that was
- *            empty and is now shared; among equals the node with fewer empty devices left, so that those who
- *            want whole ones find them together. Whole devices leave nothing, so for them, as for GPUs of a
- *            plugin, only that last rule speaks. Less is better: the score is the negative.
+ *   node:    the mean of left(after) over the devices that change, plus OPENING for each of them
+ * that was empty and is now shared; among equals the node with fewer empty devices left, so that
+ * those who want whole ones find them together. Whole devices leave nothing, so for them, as for
+ * GPUs of a plugin, only that last rule speaks. Less is better: the score is the negative.
  */
 #include "core/strategies/strategies_internal.h"
 
@@ -63,7 +64,8 @@ static int64_t node_score(const struct strategy_node *n)
 
 const struct strategy strategy_best_fit = {
     .name = "best-fit",
-    .summary = "the GPU on which the least is left over; empty GPUs stay empty as long as used ones fit",
+    .summary =
+        "the GPU on which the least is left over; empty GPUs stay empty as long as used ones fit",
     .device_cost = device_cost,
     .node_score = node_score,
 };

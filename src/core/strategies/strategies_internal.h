@@ -13,15 +13,22 @@ extern const struct strategy strategy_best_fit;
 /* Amounts are compared as shares of the device's own capacity, so that unequal devices compare. */
 #define SHARE_ALL 10000
 
-/* `part` of `whole` in ten-thousandths, below zero for an over-committed device. A capacity of 0 (memory not
- * known) gives 0. */
+/* `part` of `whole` in ten-thousandths; an over-committed device is below zero, down to -SHARE_ALL.
+ * A capacity of 0 (memory not known) gives 0. */
 static inline int32_t share_of(int32_t part, int32_t whole)
 {
-    /* A 32-bit division is several times cheaper than one of 64 bits, and this runs for every device. */
-    if (part >= 0 && part <= INT32_MAX / SHARE_ALL && whole > 0) {
+    int64_t share;
+
+    if (whole <= 0) {
+        return 0;
+    }
+    /* A 32-bit division is several times cheaper than one of 64 bits, and this runs for every
+     * device. */
+    if (part >= 0 && part <= whole && part <= INT32_MAX / SHARE_ALL) {
         return part * SHARE_ALL / whole;
     }
-    return whole > 0 ? (int32_t)((int64_t)part * SHARE_ALL / whole) : 0;
+    share = (int64_t)part * SHARE_ALL / whole;
+    return share < -SHARE_ALL ? -SHARE_ALL : share > SHARE_ALL ? SHARE_ALL : (int32_t)share;
 }
 
 static inline bool device_knows_memory(const struct device_state *d)
@@ -51,8 +58,8 @@ static inline bool device_is_empty(const struct device_state *d)
     return (d->flags & DEVICE_IN_USE) == 0;
 }
 
-/* Used share of the node after the placement, 0..2 x SHARE_ALL: the mean over its devices, or over the GPUs of
- * its plugin where those are in use (never both, design.md 3.2). */
+/* Used share of the node after the placement, 0..2 x SHARE_ALL: the mean over its devices, or over
+ * the GPUs of its plugin where those are in use (never both, design.md 3.2). */
 int64_t node_used_share(const struct strategy_node *n);
 
 #endif

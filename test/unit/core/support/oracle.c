@@ -1,0 +1,143 @@
+#include "core/support/oracle.h"
+
+#include "base/bug.h"
+
+/* What is wrong on one device in one phase? */
+static const char *objection_in_phase(const struct device_state *s, unsigned device, unsigned phase,
+                                      const struct demand *d, size_t wish_n,
+                                      const struct placement *p)
+{
+    int64_t milli = 0, mem_mib = 0, slots = 0, alone = 0;
+
+    for (size_t w = 0; w < wish_n; w++) {
+        const struct wish *wish = &d->wishes[w];
+        struct charge c;
+
+        if ((p->wish_devices[w] >> device & 1) == 0 || (wish->phases >> phase & 1) == 0) {
+            continue;
+        }
+        c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+        milli += c.milli;
+        mem_mib += c.mem_mib;
+        slots += 1;
+        alone += wish->kind == WISH_WHOLE;
+    }
+    if (milli > s->milli_free) {
+        return "more compute than is free";
+    }
+    if (mem_mib > s->mem_free_mib) {
+        return "more memory than is free";
+    }
+    if (slots > s->slot_free) {
+        return "more sharers than there are slots";
+    }
+    if (alone > 0 && slots > 1) {
+        return "two containers of the pod on a device that one wants alone";
+    }
+    return NULL;
+}
+
+static const char *objection_on_device(const struct device_state *s, unsigned device,
+                                       const uint8_t *allowed_models, const struct demand *d,
+                                       size_t wish_n, const struct placement *p)
+{
+    bool used = false, alone = false;
+
+    for (size_t w = 0; w < wish_n; w++) {
+        bool here = (p->wish_devices[w] >> device & 1) != 0;
+
+        used = used || here;
+        alone = alone || (here && d->wishes[w].kind == WISH_WHOLE);
+    }
+    if (!used) {
+        return NULL;
+    }
+    if ((s->flags & DEVICE_HEALTHY) == 0) {
+        return "not healthy";
+    }
+    if ((s->flags & DEVICE_LOST) != 0) {
+        return "gone";
+    }
+    if ((s->flags & DEVICE_EXCLUSIVE) != 0) {
+        return "held alone by another pod";
+    }
+    if ((s->flags & DEVICE_DENIED) != 0) {
+        return "not among the UUIDs";
+    }
+    if ((s->flags & DEVICE_ISOLATED) != 0) {
+        return "holds a pod to keep away from";
+    }
+    if (alone && (s->flags & DEVICE_IN_USE) != 0) {
+        return "wanted alone and in use";
+    }
+    if (allowed_models != NULL && allowed_models[s->model_id] == 0) {
+        return "not of an allowed model";
+    }
+    if (s->milli_free < 0 || s->mem_free_mib < 0 || s->slot_free < 0) {
+        return "over-committed";
+    }
+    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
+        const char *why = objection_in_phase(s, device, phase, d, wish_n, p);
+
+        if (why != NULL) {
+            return why;
+        }
+    }
+    return NULL;
+}
+
+const char *oracle_objection(const struct device_state *devices, size_t device_n,
+                             const uint8_t *allowed_models, const struct demand *d, size_t wish_n,
+                             const struct placement *p)
+{
+    for (size_t w = 0; w < wish_n; w++) {
+        if (__builtin_popcountll(p->wish_devices[w]) != d->wishes[w].count) {
+            return "not as many devices as asked for";
+        }
+        if (device_n < 64 && p->wish_devices[w] >> device_n != 0) {
+            return "a device that the node does not have";
+        }
+    }
+    for (unsigned i = 0; i < device_n; i++) {
+        const char *why = objection_on_device(&devices[i], i, allowed_models, d, wish_n, p);
+
+        if (why != NULL) {
+            return why;
+        }
+    }
+    return NULL;
+}
+
+/* Every set of devices for wish `w`, and for each that is right so far every set for the next: a
+ * wish more never makes wrong right. */
+static bool try_from(const struct device_state *devices, size_t device_n,
+                     const uint8_t *allowed_models, const struct demand *d, size_t w,
+                     struct placement *p)
+{
+    if (w == d->wish_n) {
+        return true;
+    }
+    for (uint64_t set = 0; set < UINT64_C(1) << device_n; set++) {
+        p->wish_devices[w] = set;
+        if (oracle_objection(devices, device_n, allowed_models, d, w + 1, p) == NULL &&
+            try_from(devices, device_n, allowed_models, d, w + 1, p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool oracle_places(const struct device_state *devices, size_t device_n,
+                   const uint8_t *allowed_models, const struct demand *d, struct placement *ret)
+{
+    struct placement p;
+
+    BUG_ON(device_n > ORACLE_DEVICES_MAX);
+    if (!try_from(devices, device_n, allowed_models, d, 0, &p)) {
+        return false;
+    }
+    if (ret != NULL) {
+        *ret = p;
+    }
+    return true;
+}

@@ -1,0 +1,194 @@
+#include "core/support/random_demand.h"
+
+#include "base/compiler.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool chance(struct rng *r, unsigned percent)
+{
+    return rng_below(r, 100) < percent;
+}
+
+static int32_t pick(struct rng *r, const int32_t *from, size_t n)
+{
+    return from[rng_below(r, n)];
+}
+
+struct wish random_wish(struct rng *r, uint16_t count_max)
+{
+    static const int32_t millis[] = {1, 100, 250, 300, 334, 500, 600, 700, 1000};
+    static const int32_t mems[] = {1, 1000, 2000, 4000, 5000, 8000, 16000, 17000};
+    struct wish w = {.container = STR("c"), .count = 1, .phases = 1};
+
+    if (chance(r, 30)) {
+        w.count = (uint16_t)(1 + rng_below(r, count_max));
+    }
+    w.kind = (enum wish_kind)rng_below(r, WISH_KIND__MAX);
+    if (w.kind == WISH_WHOLE && chance(r, 50)) {
+        w.kind = WISH_BOTH;
+    }
+    if (w.kind == WISH_BOTH || w.kind == WISH_MILLI) {
+        w.milli = pick(r, millis, ARRAY_LEN(millis));
+    }
+    if (w.kind == WISH_BOTH || w.kind == WISH_MEMORY) {
+        w.mem_mib = pick(r, mems, ARRAY_LEN(mems));
+    }
+    if (w.kind == WISH_BOTH && chance(r, 20)) {
+        w.milli = 0; /* memory only, compute shared by all */
+    }
+    return w;
+}
+
+static void spoil(struct rng *r, struct device_state *d)
+{
+    switch (rng_below(r, 8)) {
+    case 0:
+        d->flags &= (uint8_t)~DEVICE_HEALTHY;
+        break;
+    case 1:
+        d->flags |= DEVICE_LOST | DEVICE_IN_USE;
+        break;
+    case 2:
+        d->flags |= DEVICE_DENIED;
+        break;
+    case 3:
+        d->flags |= DEVICE_ISOLATED | DEVICE_IN_USE;
+        break;
+    case 4:
+        d->flags |= DEVICE_EXCLUSIVE | DEVICE_IN_USE;
+        d->milli_free = 0;
+        d->mem_free_mib = 0;
+        break;
+    case 5:
+        d->flags |= DEVICE_IN_USE;
+        d->milli_free = -100;
+        break;
+    case 6:
+        d->flags |= DEVICE_IN_USE;
+        d->mem_free_mib = -1;
+        break;
+    default:
+        d->flags |= DEVICE_IN_USE;
+        d->slot_free = (int16_t)(0 - rng_below(r, 2));
+        break;
+    }
+}
+
+struct device_state random_device(struct rng *r, const struct device_state *like)
+{
+    static const int32_t mems[] = {16000, 16000, 16000, 8000, 81559, 0};
+    static const int16_t slots[] = {16, 16, 2, 3};
+    struct device_state d = {.flags = DEVICE_HEALTHY};
+
+    if (like != NULL && chance(r, 50)) {
+        return *like;
+    }
+    d.mem_base_mib = pick(r, mems, ARRAY_LEN(mems));
+    d.mem_cap_mib = chance(r, 10) ? d.mem_base_mib * 2 : d.mem_base_mib;
+    d.milli_cap = chance(r, 10) ? 2000 : 1000;
+    d.slot_cap = slots[rng_below(r, ARRAY_LEN(slots))];
+    d.model_id = (uint16_t)rng_below(r, RANDOM_MODELS);
+    if (like != NULL && chance(r, 80)) { /* a node has devices of one kind */
+        d.mem_base_mib = like->mem_base_mib;
+        d.mem_cap_mib = like->mem_cap_mib;
+        d.milli_cap = like->milli_cap;
+        d.slot_cap = like->slot_cap;
+        d.model_id = like->model_id;
+    }
+    d.mem_free_mib = d.mem_cap_mib;
+    d.milli_free = d.milli_cap;
+    d.slot_free = d.slot_cap;
+    while (d.slot_free > 0 && chance(r, 50)) {
+        static const int32_t millis[] = {0, 100, 250, 300, 500};
+
+        d.flags |= DEVICE_IN_USE;
+        d.slot_free--;
+        d.milli_free -= pick(r, millis, ARRAY_LEN(millis));
+        d.mem_free_mib -= d.mem_cap_mib / 4 * (int32_t)rng_below(r, 3);
+        d.milli_free = d.milli_free < 0 ? 0 : d.milli_free;
+        d.mem_free_mib = d.mem_free_mib < 0 ? 0 : d.mem_free_mib;
+    }
+    if (chance(r, 12)) {
+        spoil(r, &d);
+    }
+    return d;
+}
+
+/* Containers in the order of the pod: init containers, some of them sidecars, then apps
+ * (core/demand.h). */
+static void draw_phases(struct rng *r, struct random_case *c, size_t n)
+{
+    size_t init_n = chance(r, 40) ? rng_below(r, n + 1) : 0;
+    unsigned phase_n = 1;
+
+    for (size_t w = 0; w < n; w++) {
+        c->wishes[w].position = (uint16_t)(w < init_n ? w : w - init_n);
+        c->wishes[w].init = w < init_n;
+        c->wishes[w].phases = 1;
+        if (w < init_n && chance(r, 60)) {
+            uint64_t phase = UINT64_C(1) << phase_n++;
+
+            for (size_t v = 0; v < w; v++) {
+                c->wishes[v].phases |= (c->wishes[v].phases & 1) != 0 ? phase : 0;
+            }
+            c->wishes[w].phases = phase;
+        }
+    }
+}
+
+void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct random_case *c)
+{
+    size_t wish_n = 1 + rng_below(r, wish_max);
+    size_t device_n = rng_below(r, 40) == 0 ? 0 : 1 + rng_below(r, device_max);
+
+    memset(c, 0, sizeof(*c));
+    for (size_t i = 0; i < device_n; i++) {
+        c->devices[i] = random_device(r, i > 0 ? &c->devices[rng_below(r, i)] : NULL);
+    }
+    for (size_t w = 0; w < wish_n; w++) {
+        c->wishes[w] = random_wish(r, (uint16_t)(device_n > 0 ? device_n : 1));
+        if (w > 0 && chance(r, 40)) {
+            c->wishes[w] = c->wishes[w - 1];
+        }
+    }
+    draw_phases(r, c, wish_n);
+    c->node = (struct node_state){.device_n = (uint16_t)device_n, .flags = NODE_DESCRIBED};
+    if (chance(r, 3)) {
+        c->node.unsteered_cap = 4;
+        c->node.unsteered_used = 1;
+    }
+    for (size_t i = 0; i < RANDOM_MODELS; i++) {
+        c->models[i] = chance(r, 60);
+    }
+    c->allowed_models = chance(r, 20) ? c->models : NULL;
+    c->demand = (struct demand){
+        .defect = DEMAND_OK, .dialect = "native", .wish_n = wish_n, .wishes = c->wishes};
+}
+
+const char *random_case_text(const struct random_case *c)
+{
+    static char text[4096];
+    size_t at = 0;
+
+#define ADD(...)                                                                                   \
+    at += (size_t)snprintf(text + at, at < sizeof(text) ? sizeof(text) - at : 0, __VA_ARGS__)
+    for (size_t w = 0; w < c->demand.wish_n && at < sizeof(text); w++) {
+        const struct wish *x = &c->wishes[w];
+
+        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 "\n", w, x->count,
+            (int)x->kind, x->milli, x->mem_mib, x->phases);
+    }
+    for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {
+        const struct device_state *d = &c->devices[i];
+
+        ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x model %u%s\n", i,
+            d->milli_free, d->milli_cap, d->mem_free_mib, d->mem_cap_mib, d->mem_base_mib,
+            d->slot_free, d->slot_cap, d->flags, d->model_id,
+            c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
+    }
+    ADD("unsteered_used %d\n", c->node.unsteered_used);
+#undef ADD
+    return text;
+}

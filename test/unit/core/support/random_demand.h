@@ -1,0 +1,41 @@
+/* core/support/random_demand.h - seeded demands and nodes for property tests.
+ *
+ * Numbers are drawn from coarse grids on purpose: devices and containers are then often equal, and
+ * sums often hit a bound exactly, which is where a search goes wrong.
+ */
+#ifndef CORE_SUPPORT_RANDOM_DEMAND_H
+#define CORE_SUPPORT_RANDOM_DEMAND_H
+
+#include "base/rng.h"
+#include "core/demand.h"
+#include "core/device_state.h"
+
+#include <stddef.h>
+
+#define RANDOM_WISHES_MAX 8
+#define RANDOM_DEVICES_MAX 8
+#define RANDOM_MODELS 3
+
+struct random_case {
+    struct wish wishes[RANDOM_WISHES_MAX];
+    struct demand demand;
+    struct node_state node;
+    struct device_state devices[RANDOM_DEVICES_MAX];
+    uint8_t models[RANDOM_MODELS];
+    const uint8_t *allowed_models; /* `models` or NULL */
+};
+
+/* Draws into *c, which must not move afterwards (the demand points into it). 1..wish_max wishes, at
+ * most 1..device_max devices. */
+void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct random_case *c);
+
+/* One wish of any kind, in the app phase. */
+struct wish random_wish(struct rng *r, uint16_t count_max);
+/* A device with a history: pods, faults, over-commit. Equal to `like` (may be NULL) more often than
+ * not. */
+struct device_state random_device(struct rng *r, const struct device_state *like);
+
+/* The case in words, for a failing test. Static storage. */
+const char *random_case_text(const struct random_case *c);
+
+#endif

@@ -1,0 +1,777 @@
+/* The search against the brute-force oracle, and the truth of every verdict. */
+#include "base/compiler.h"
+#include "base/rng.h"
+#include "core/feasibility.h"
+#include "core/support/oracle.h"
+#include "core/support/random_demand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CASES 24000
+#define SEED 20240607
+
+static enum verdict place(const struct random_case *c, const struct strategy *s,
+                          struct placement *ret)
+{
+    return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, s, ret);
+}
+
+static size_t strategy_n(void)
+{
+    size_t n = 0;
+
+    while (strategies[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+#define FAIL_CASE(k, c, ...)                                                                       \
+    do {                                                                                           \
+        char why_[200];                                                                            \
+        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
+        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
+    } while (0)
+
+/* ---- equality with the oracle ---- */
+
+static void check_against_oracle(int k, const struct random_case *c, const struct strategy *s)
+{
+    const struct placement untouched = {{UINT64_C(0x5eed)}};
+    struct placement p = untouched;
+    enum verdict v = place(c, s, &p);
+    bool possible =
+        c->node.unsteered_used == 0 &&
+        oracle_places(c->devices, c->node.device_n, c->allowed_models, &c->demand, NULL);
+    const char *why;
+
+    if (v == VERDICT_SEARCH_LIMIT || (v == VERDICT_FITS) != possible) {
+        FAIL_CASE(k, c, "%s says %s, the oracle %s", s->name, verdict_name(v),
+                  possible ? "fits" : "does not fit");
+    }
+    if (v != VERDICT_FITS) {
+        assert_memory_equal(&p, &untouched, sizeof(p));
+        return;
+    }
+    why = oracle_objection(c->devices, c->node.device_n, c->allowed_models, &c->demand,
+                           c->demand.wish_n, &p);
+    if (why != NULL) {
+        FAIL_CASE(k, c, "placement of %s: %s", s->name, why);
+    }
+}
+
+static void place__random_cases__equals_oracle(void **state)
+{
+    static struct random_case c;
+    struct rng r;
+    size_t n = strategy_n();
+
+    (void)state;
+    rng_init(&r, SEED);
+    for (int k = 0; k < CASES; k++) {
+        random_case_draw(&r, 4, 8, &c);
+        check_against_oracle(k, &c, strategies[(size_t)k % n]);
+    }
+}
+
+/* More containers than a search without pruning could bear: twins, sidecars, many phases. */
+static void place__many_containers__equals_oracle(void **state)
+{
+    static struct random_case c;
+    struct rng r;
+    size_t n = strategy_n();
+
+    (void)state;
+    rng_init(&r, SEED + 1);
+    for (int k = 0; k < CASES / 4; k++) {
+        random_case_draw(&r, RANDOM_WISHES_MAX, 4, &c);
+        check_against_oracle(k, &c, strategies[(size_t)k % n]);
+    }
+}
+
+static void charge__random_placements__equals_sums(void **state)
+{
+    static struct random_case c;
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, SEED + 2);
+    for (int k = 0; k < 5000; k++) {
+        struct placement p;
+
+        random_case_draw(&r, RANDOM_WISHES_MAX, 4, &c);
+        if (place(&c, strategies[0], &p) != VERDICT_FITS) {
+            continue;
+        }
+        for (size_t i = 0; i < c.node.device_n; i++) {
+            struct charge got = placement_charge(&c.demand, &p, c.devices, i);
+            struct charge want = {0};
+
+            for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
+                struct charge sum = {0};
+
+                for (size_t w = 0; w < c.demand.wish_n; w++) {
+                    struct charge one =
+                        wish_charge(&c.wishes[w], c.devices[i].milli_cap, c.devices[i].mem_cap_mib,
+                                    c.devices[i].mem_base_mib);
+
+                    if ((p.wish_devices[w] >> i & 1) != 0 &&
+                        (c.wishes[w].phases >> phase & 1) != 0) {
+                        sum.milli += one.milli;
+                        sum.mem_mib += one.mem_mib;
+                        sum.slots++;
+                        want.exclusive = want.exclusive || one.exclusive;
+                    }
+                }
+                want.milli = sum.milli > want.milli ? sum.milli : want.milli;
+                want.mem_mib = sum.mem_mib > want.mem_mib ? sum.mem_mib : want.mem_mib;
+                want.slots = sum.slots > want.slots ? sum.slots : want.slots;
+            }
+            if (got.milli != want.milli || got.mem_mib != want.mem_mib || got.slots != want.slots ||
+                got.exclusive != want.exclusive) {
+                FAIL_CASE(k, &c, "charge of device %zu", i);
+            }
+        }
+    }
+}
+
+/* ---- truth of verdicts ---- */
+
+/* The needs in the order in which they are asked, under the verdict that names them. */
+static const enum verdict needs[] = {
+    VERDICT_TOO_FEW_GPUS, VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
+    VERDICT_UNHEALTHY,    VERDICT_HELD_ALONE,  VERDICT_NOT_EMPTY,      VERDICT_NO_COMPUTE,
+    VERDICT_NO_MEMORY,    VERDICT_NO_SLOT,     VERDICT_ISOLATED,
+};
+
+static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
+{
+    const struct device_state *d = &c->devices[i];
+    struct charge a = wish_charge(&c->wishes[w], d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    bool is[VERDICT__MAX] = {
+        [VERDICT_TOO_FEW_GPUS] = (d->flags & DEVICE_LOST) == 0,
+        [VERDICT_NOT_ALLOWED] = (d->flags & DEVICE_DENIED) == 0 &&
+                                (c->allowed_models == NULL || c->allowed_models[d->model_id] != 0),
+        [VERDICT_MEMORY_UNKNOWN] = a.mem_mib == 0 || d->mem_cap_mib != 0,
+        [VERDICT_GPU_TOO_SMALL] = a.mem_mib <= d->mem_cap_mib,
+        [VERDICT_UNHEALTHY] = (d->flags & DEVICE_HEALTHY) != 0,
+        [VERDICT_HELD_ALONE] = (d->flags & DEVICE_EXCLUSIVE) == 0,
+        [VERDICT_NOT_EMPTY] = !a.exclusive || (d->flags & DEVICE_IN_USE) == 0,
+        [VERDICT_NO_COMPUTE] = a.milli <= d->milli_free,
+        [VERDICT_NO_MEMORY] = a.mem_mib <= d->mem_free_mib,
+        [VERDICT_NO_SLOT] = d->slot_free >= 1,
+        [VERDICT_ISOLATED] = (d->flags & DEVICE_ISOLATED) == 0,
+    };
+
+    return is[need];
+}
+
+/* Devices that meet every need before `until` except `skip`. */
+static unsigned count_before(const struct random_case *c, size_t w, enum verdict until,
+                             enum verdict skip)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < c->node.device_n; i++) {
+        bool ok = true;
+
+        for (size_t k = 0; k < ARRAY_LEN(needs) && needs[k] != until; k++) {
+            ok = ok && (needs[k] == skip || meets(c, i, w, needs[k]));
+        }
+        n += ok;
+    }
+    return n;
+}
+
+/* Devices that meet `need` and what comes before it (compute and memory are apart of each other).
+ */
+static unsigned count_met(const struct random_case *c, size_t w, enum verdict need)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < c->node.device_n; i++) {
+        bool ok = true;
+
+        for (size_t k = 0; k < ARRAY_LEN(needs); k++) {
+            ok = ok && (meets(c, i, w, needs[k]) ||
+                        (need == VERDICT_NO_MEMORY && needs[k] == VERDICT_NO_COMPUTE));
+            if (needs[k] == need) {
+                break;
+            }
+        }
+        n += ok;
+    }
+    return n;
+}
+
+static bool is_true_of_wish(const struct random_case *c, size_t w, enum verdict v)
+{
+    unsigned n = c->wishes[w].count;
+
+    if (v == VERDICT_NO_GPU) {
+        return count_met(c, w, VERDICT_TOO_FEW_GPUS) == 0;
+    }
+    if (v == VERDICT_FRAGMENTED) {
+        return count_met(c, w, VERDICT_NO_COMPUTE) >= n &&
+               count_met(c, w, VERDICT_NO_MEMORY) >= n &&
+               count_before(c, w, VERDICT_NO_SLOT, VERDICT_FITS) < n;
+    }
+    if (v == VERDICT_GPU_TOO_SMALL) {
+        return count_met(c, w, v) == 0 && count_before(c, w, v, VERDICT_FITS) >= n;
+    }
+    if (v == VERDICT_NO_MEMORY && count_met(c, w, VERDICT_GPU_TOO_SMALL) < n) {
+        return count_met(c, w, VERDICT_GPU_TOO_SMALL) > 0; /* one large enough, too few of them */
+    }
+    return count_met(c, w, v) < n &&
+           count_before(c, w, v, v == VERDICT_NO_MEMORY ? VERDICT_NO_COMPUTE : VERDICT_FITS) >= n;
+}
+
+static bool fits_alone(const struct random_case *c, size_t w)
+{
+    struct demand one = c->demand;
+
+    one.wishes = &c->wishes[w];
+    one.wish_n = 1;
+    return oracle_places(c->devices, c->node.device_n, c->allowed_models, &one, NULL);
+}
+
+/* Containers of one phase that together need more devices than there are. */
+static bool wants_too_many(const struct random_case *c)
+{
+    unsigned present = 0;
+
+    for (size_t i = 0; i < c->node.device_n; i++) {
+        present += (c->devices[i].flags & DEVICE_LOST) == 0;
+    }
+    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
+        unsigned whole = 0, most = 0;
+
+        for (size_t w = 0; w < c->demand.wish_n; w++) {
+            const struct wish *x = &c->wishes[w];
+            unsigned n = (x->phases >> phase & 1) != 0 ? x->count : 0;
+
+            whole += x->kind == WISH_WHOLE ? n : 0;
+            most = x->kind != WISH_WHOLE && n > most ? n : most;
+        }
+        if (whole + most > present) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_true(const struct random_case *c, enum verdict v)
+{
+    if (v == VERDICT_WHOLE_PODS_HERE) {
+        return c->node.unsteered_used > 0;
+    }
+    if (v == VERDICT_TOO_FEW_GPUS && wants_too_many(c)) {
+        return true;
+    }
+    for (size_t w = 0; w < c->demand.wish_n; w++) {
+        if (v == VERDICT_NO_COMBINATION && !fits_alone(c, w)) {
+            return false;
+        }
+        if (v != VERDICT_NO_COMBINATION && is_true_of_wish(c, w, v)) {
+            return true;
+        }
+    }
+    return v == VERDICT_NO_COMBINATION;
+}
+
+/* Takes what the verdict blames out of the world. False: no device can cure it. */
+static bool cure(struct random_case *c, enum verdict v)
+{
+    bool memory = v == VERDICT_NO_MEMORY || v == VERDICT_GPU_TOO_SMALL;
+
+    for (size_t i = 0; i < c->node.device_n; i++) {
+        struct device_state *d = &c->devices[i];
+
+        if (v == VERDICT_MEMORY_UNKNOWN && d->mem_cap_mib == 0) {
+            d->mem_base_mib = d->mem_cap_mib = d->mem_free_mib = 16000;
+        }
+        if (memory && d->mem_cap_mib != 0) {
+            d->mem_cap_mib = d->mem_free_mib = INT32_MAX;
+        }
+        if (memory && d->mem_cap_mib == 0) {
+            d->mem_free_mib = 0;
+        }
+        if (v == VERDICT_NO_COMPUTE || v == VERDICT_FRAGMENTED) {
+            d->milli_free = d->milli_cap = 1 << 20;
+        }
+        if (v == VERDICT_NO_SLOT) {
+            d->slot_free = 100;
+        }
+        d->flags |= v == VERDICT_UNHEALTHY ? DEVICE_HEALTHY : 0;
+        d->flags &= (uint8_t) ~(v == VERDICT_HELD_ALONE    ? DEVICE_EXCLUSIVE
+                                : v == VERDICT_NOT_EMPTY   ? DEVICE_IN_USE
+                                : v == VERDICT_ISOLATED    ? DEVICE_ISOLATED
+                                : v == VERDICT_NOT_ALLOWED ? DEVICE_DENIED
+                                                           : 0);
+    }
+    c->allowed_models = v == VERDICT_NOT_ALLOWED ? NULL : c->allowed_models;
+    c->node.unsteered_used = v == VERDICT_WHOLE_PODS_HERE ? 0 : c->node.unsteered_used;
+    return v != VERDICT_NO_GPU && v != VERDICT_TOO_FEW_GPUS && v != VERDICT_NO_COMBINATION;
+}
+
+static void verdict__random_cases__is_true_and_its_cure_helps(void **state)
+{
+    static struct random_case c;
+    unsigned seen[VERDICT__MAX] = {0};
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, SEED + 3);
+    for (int k = 0; k < CASES; k++) {
+        struct placement p;
+        enum verdict v;
+
+        random_case_draw(&r, 3, 8, &c);
+        v = place(&c, strategies[0], &p);
+        seen[v]++;
+        if (v == VERDICT_FITS) {
+            continue;
+        }
+        if (!is_true(&c, v)) {
+            FAIL_CASE(k, &c, "%s is not true", verdict_name(v));
+        }
+        if (cure(&c, v) && place(&c, strategies[0], &p) == v) {
+            FAIL_CASE(k, &c, "%s although that is cured", verdict_name(v));
+        }
+    }
+    /* Each reason has been on trial. */
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+        if (seen[needs[i]] < 10) {
+            fail_msg("%s was seen %u times", verdict_name(needs[i]), seen[needs[i]]);
+        }
+    }
+    assert_true(seen[VERDICT_FRAGMENTED] >= 10 && seen[VERDICT_NO_COMBINATION] >= 10);
+    assert_true(seen[VERDICT_NO_GPU] >= 10 && seen[VERDICT_WHOLE_PODS_HERE] >= 10);
+}
+
+/* ---- named cases ---- */
+
+/* 16000 MiB, 1000 milli and 16 slots, of which so much is free. */
+#define DEVICE(milli, mem, more_flags)                                                             \
+    {                                                                                              \
+        .mem_free_mib = (mem), .mem_cap_mib = 16000, .mem_base_mib = 16000, .milli_free = (milli), \
+        .milli_cap = 1000, .slot_free = 16, .slot_cap = 16, .flags = DEVICE_HEALTHY | (more_flags) \
+    }
+#define EMPTY_DEVICE DEVICE(1000, 16000, 0)
+#define MEMORY_UNKNOWN_DEVICE                                                                      \
+    {                                                                                              \
+        .milli_free = 1000, .milli_cap = 1000, .slot_free = 16, .slot_cap = 16,                    \
+        .flags = DEVICE_HEALTHY                                                                    \
+    }
+#define SHARE(m) .kind = WISH_MILLI, .milli = (m), .count = 1
+#define WHOLE(n) .kind = WISH_WHOLE, .count = (n)
+#define BOTH(m, b) .kind = WISH_BOTH, .milli = (m), .mem_mib = (b), .count = 1
+
+struct named_case {
+    const char *name;
+    size_t device_n;
+    struct device_state devices[4];
+    size_t wish_n;
+    struct wish wishes[4];
+    enum verdict want;
+    uint64_t placed[4]; /* under best-fit, when it fits */
+};
+
+static const struct named_case named_cases[] = {
+    {"one share", 1, {EMPTY_DEVICE}, 1, {{SHARE(300), .phases = 1}}, VERDICT_FITS, {1}},
+    {"nothing asked", 1, {EMPTY_DEVICE}, 0, {{.count = 0}}, VERDICT_FITS, {0}},
+    {"no devices", 0, {EMPTY_DEVICE}, 1, {{SHARE(1), .phases = 1}}, VERDICT_NO_GPU, {0}},
+    {"only a lost device",
+     1,
+     {DEVICE(1000, 16000, DEVICE_LOST)},
+     1,
+     {{SHARE(1), .phases = 1}},
+     VERDICT_NO_GPU,
+     {0}},
+    {"two containers share",
+     1,
+     {EMPTY_DEVICE},
+     2,
+     {{SHARE(500), .phases = 1}, {SHARE(500), .phases = 1}},
+     VERDICT_FITS,
+     {1, 1}},
+    {"two containers, one milli too much",
+     1,
+     {EMPTY_DEVICE},
+     2,
+     {{SHARE(500), .phases = 1}, {SHARE(501), .phases = 1}},
+     VERDICT_NO_COMBINATION,
+     {0}},
+    {"init and app reuse a whole device",
+     1,
+     {EMPTY_DEVICE},
+     2,
+     {{WHOLE(1), .phases = 2}, {WHOLE(1), .phases = 1}},
+     VERDICT_FITS,
+     {1, 1}},
+    {"a sidecar keeps the app off its whole device",
+     1,
+     {EMPTY_DEVICE},
+     2,
+     {{WHOLE(1), .phases = 3}, {SHARE(1), .phases = 1}},
+     VERDICT_TOO_FEW_GPUS,
+     {0}},
+    {"a sidecar leaves the init container before it alone",
+     2,
+     {EMPTY_DEVICE, EMPTY_DEVICE},
+     3,
+     {{WHOLE(2), .phases = 2}, {WHOLE(1), .phases = 5}, {WHOLE(1), .phases = 4}},
+     VERDICT_FITS,
+     {3, 2, 1}},
+    {"whole and share need a device each",
+     1,
+     {EMPTY_DEVICE},
+     2,
+     {{WHOLE(1), .phases = 1}, {SHARE(1), .phases = 1}},
+     VERDICT_TOO_FEW_GPUS,
+     {0}},
+    {"whole wants nobody on it",
+     1,
+     {DEVICE(1000, 16000, DEVICE_IN_USE)},
+     1,
+     {{WHOLE(1), .phases = 1}},
+     VERDICT_NOT_EMPTY,
+     {0}},
+    {"memory unknown does not stop a share",
+     1,
+     {MEMORY_UNKNOWN_DEVICE},
+     1,
+     {{SHARE(500), .phases = 1}},
+     VERDICT_FITS,
+     {1}},
+    {"memory unknown stops a wish for memory",
+     1,
+     {MEMORY_UNKNOWN_DEVICE},
+     1,
+     {{BOTH(500, 1), .phases = 1}},
+     VERDICT_MEMORY_UNKNOWN,
+     {0}},
+    {"larger than any device",
+     1,
+     {EMPTY_DEVICE},
+     1,
+     {{BOTH(1, 16001), .phases = 1}},
+     VERDICT_GPU_TOO_SMALL,
+     {0}},
+    {"compute here, memory there",
+     2,
+     {DEVICE(100, 16000, DEVICE_IN_USE), DEVICE(1000, 100, DEVICE_IN_USE)},
+     1,
+     {{BOTH(500, 8000), .phases = 1}},
+     VERDICT_FRAGMENTED,
+     {0}},
+    {"facts before what may change: too small for one, full for the other",
+     1,
+     {DEVICE(0, 16000, DEVICE_IN_USE)},
+     2,
+     {{SHARE(900), .phases = 1}, {BOTH(1, 20000), .phases = 1}},
+     VERDICT_GPU_TOO_SMALL,
+     {0}},
+    {"isolation speaks only of devices with room",
+     2,
+     {DEVICE(0, 16000, DEVICE_IN_USE | DEVICE_ISOLATED), DEVICE(0, 16000, DEVICE_IN_USE)},
+     1,
+     {{SHARE(100), .phases = 1}},
+     VERDICT_NO_COMPUTE,
+     {0}},
+    {"below zero is closed",
+     1,
+     {DEVICE(1000, -1, DEVICE_IN_USE)},
+     1,
+     {{BOTH(1, 0), .phases = 1}},
+     VERDICT_NO_MEMORY,
+     {0}},
+    {"the search turns back: the obvious device for the first is the only one for the second",
+     2,
+     {DEVICE(400, 8000, DEVICE_IN_USE), DEVICE(900, 2000, DEVICE_IN_USE)},
+     2,
+     {{BOTH(300, 1000), .phases = 1}, {BOTH(200, 5000), .phases = 1}},
+     VERDICT_FITS,
+     {2, 1}},
+};
+
+static void place__named_cases__as_expected(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(named_cases); i++) {
+        const struct named_case *row = &named_cases[i];
+        struct node_state node = {.device_n = (uint16_t)row->device_n, .flags = NODE_DESCRIBED};
+        struct demand d = {.wish_n = row->wish_n, .wishes = row->wishes};
+        struct placement p;
+        enum verdict v =
+            feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("best-fit")), &p);
+
+        if (v != row->want) {
+            fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));
+        }
+        for (size_t w = 0; v == VERDICT_FITS && w < row->wish_n; w++) {
+            if (p.wish_devices[w] != row->placed[w]) {
+                fail_msg("%s: wish %zu on %#lx", row->name, w, (unsigned long)p.wish_devices[w]);
+            }
+        }
+    }
+}
+
+struct node_case {
+    const char *name;
+    struct node_state node;
+    struct demand demand;
+    enum verdict want;
+};
+
+static const struct wish one_share = {SHARE(100), .phases = 1};
+
+#define DESCRIBED .flags = NODE_DESCRIBED, .device_n = 1
+#define PLUGIN(cap, used) DESCRIBED, .unsteered_cap = (cap), .unsteered_used = (used)
+#define ONE_SHARE .wish_n = 1, .wishes = &one_share
+
+static const struct device_pattern only_a100 = {.text = {"A100", 4}};
+static const struct device_pattern no_t4 = {.text = {"T4", 2}, .exclude = true};
+
+static const struct node_case node_cases[] = {
+    {"not seen yet", {.device_n = 1}, {ONE_SHARE}, VERDICT_NODE_UNKNOWN},
+    {"not seen yet, whole", {.unsteered_cap = 8}, {.unsteered_n = 1}, VERDICT_NODE_UNKNOWN},
+    {"share, plugin idle", {PLUGIN(8, 0)}, {ONE_SHARE}, VERDICT_FITS},
+    {"share, plugin in use", {PLUGIN(8, 1)}, {ONE_SHARE}, VERDICT_WHOLE_PODS_HERE},
+    {"whole, no plugin", {PLUGIN(0, 0)}, {.unsteered_n = 1}, VERDICT_NO_PLUGIN},
+    {"whole, more than the node has", {PLUGIN(8, 0)}, {.unsteered_n = 9}, VERDICT_TOO_FEW_GPUS},
+    {"whole, fits", {PLUGIN(8, 6)}, {.unsteered_n = 2}, VERDICT_FITS},
+    {"whole, taken", {PLUGIN(8, 7)}, {.unsteered_n = 2}, VERDICT_PLUGIN_FULL},
+    {"whole, more taken than there are", {PLUGIN(8, 9)}, {.unsteered_n = 1}, VERDICT_PLUGIN_FULL},
+    {"whole, shares run",
+     {PLUGIN(8, 0), .share_pod_n = 1},
+     {.unsteered_n = 1},
+     VERDICT_SHARES_HERE},
+    {"whole, devices not listed",
+     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
+     {.unsteered_n = 1},
+     VERDICT_FITS},
+    {"whole of a model nobody names",
+     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
+     {.unsteered_n = 1, .model_n = 1, .models = &only_a100},
+     VERDICT_NOT_ALLOWED},
+    {"whole, but not of a model nobody names",
+     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
+     {.unsteered_n = 1, .model_n = 1, .models = &no_t4},
+     VERDICT_FITS},
+};
+
+static void place__node_rules__as_expected(void **state)
+{
+    static const struct device_state device = EMPTY_DEVICE;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(node_cases); i++) {
+        const struct node_case *row = &node_cases[i];
+        struct placement p;
+        enum verdict v =
+            feasibility_place(&row->node, &device, NULL, &row->demand, strategies[0], &p);
+
+        if (v != row->want) {
+            fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));
+        }
+    }
+}
+
+/* kubelet picks any GPU of the node, so every one must be allowed. */
+static void place__whole_with_constraint__every_device_must_be_allowed(void **state)
+{
+    struct device_state devices[2] = {EMPTY_DEVICE, EMPTY_DEVICE};
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 2, .unsteered_cap = 2};
+    struct demand d = {.unsteered_n = 1, .model_n = 1, .models = &only_a100};
+    const uint8_t one[] = {1, 0}, both[] = {1, 1};
+    struct placement p;
+
+    (void)state;
+    devices[1].model_id = 1;
+    assert_int_equal(feasibility_place(&node, devices, one, &d, strategies[0], &p),
+                     VERDICT_NOT_ALLOWED);
+    assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_FITS);
+    devices[0].flags |= DEVICE_DENIED;
+    assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p),
+                     VERDICT_NOT_ALLOWED);
+    devices[0].flags |= DEVICE_LOST;
+    assert_int_equal(feasibility_place(&node, devices, both, &d, strategies[0], &p), VERDICT_FITS);
+}
+
+/* ---- size ---- */
+
+/* The largest demand on the largest node: one of each kind of wish per phase, devices all
+ * different. */
+static void place__largest_demand__ends(void **state)
+{
+    static struct device_state devices[DEVICES_PER_NODE_MAX];
+    static struct wish wishes[DEMAND_WISHES_MAX];
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = DEVICES_PER_NODE_MAX};
+    struct demand d = {.wish_n = DEMAND_WISHES_MAX, .wishes = wishes};
+    struct placement p;
+    enum verdict v;
+
+    (void)state;
+    for (int i = 0; i < DEVICES_PER_NODE_MAX; i++) {
+        devices[i] = (struct device_state)EMPTY_DEVICE;
+        devices[i].milli_free = 1000 - i;
+        devices[i].mem_cap_mib = devices[i].mem_base_mib = devices[i].mem_free_mib = 16000 + i;
+        wishes[i] = (struct wish){.kind = WISH_MILLI,
+                                  .milli = 900 - i,
+                                  .count = 1,
+                                  .phases = i == 0 ? UINT64_MAX >> 1 : UINT64_C(1) << (i - 1)};
+    }
+    v = feasibility_place(&node, devices, NULL, &d, strategies[0], &p);
+    assert_int_equal(v, VERDICT_FITS);
+    assert_null(oracle_objection(devices, DEVICES_PER_NODE_MAX, NULL, &d, d.wish_n, &p));
+
+    for (int i = 0; i < DEMAND_WISHES_MAX; i++) { /* together on half of the devices each */
+        wishes[i].phases = 1;
+        wishes[i].count = 32;
+        wishes[i].milli = 90 + i;
+    }
+    v = feasibility_place(&node, devices, NULL, &d, strategies[0], &p);
+    assert_true(v == VERDICT_NO_COMBINATION || v == VERDICT_SEARCH_LIMIT);
+}
+
+/* Weights that fill three bins exactly, or miss by one: the search may give up, and must not lie.
+ */
+static void place__hard_packing__gives_up_rather_than_lie(void **state)
+{
+    struct device_state devices[8];
+    struct wish wishes[24];
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 8};
+    struct demand d = {.wish_n = 24, .wishes = wishes};
+    struct placement p;
+    int32_t sum = 0;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        devices[i] = (struct device_state)MEMORY_UNKNOWN_DEVICE;
+    }
+    for (int i = 0; i < 24; i++) {
+        wishes[i] = (struct wish){SHARE(260 + (i * 37) % 147), .phases = 1};
+        sum += wishes[i].milli;
+    }
+    assert_in_range(sum, 7500, 8000); /* by sums alone it would fit */
+    if (feasibility_place(&node, devices, NULL, &d, strategies[0], &p) == VERDICT_FITS) {
+        assert_null(oracle_objection(devices, 8, NULL, &d, d.wish_n, &p));
+    } else {
+        assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
+                         VERDICT_SEARCH_LIMIT);
+    }
+}
+
+/* Twins: nine containers of which each device holds one can never be on eight, and that is seen at
+ * once. */
+static void place__more_twins_than_room__is_no_combination(void **state)
+{
+    struct device_state devices[8];
+    struct wish wishes[9];
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 8};
+    struct demand d = {.wish_n = 9, .wishes = wishes};
+    struct placement p;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        devices[i] = (struct device_state)DEVICE(900 - i, 16000, 0);
+    }
+    for (int i = 0; i < 9; i++) {
+        wishes[i] = (struct wish){SHARE(460), .phases = 1};
+    }
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
+                     VERDICT_NO_COMBINATION);
+    d.wish_n = 8;
+    assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_FITS);
+}
+
+/* ---- charges ---- */
+
+static void pessimistic__all_containers_of_the_worst_phase(void **state)
+{
+    const struct device_state device = EMPTY_DEVICE;
+    const struct wish wishes[] = {{BOTH(300, 1000), .phases = 1},
+                                  {BOTH(200, 4000), .phases = 3},
+                                  {BOTH(600, 500), .phases = 2}};
+    struct demand d = {.wish_n = 3, .wishes = wishes};
+    struct charge c = demand_pessimistic_charge(&d, &device);
+
+    (void)state;
+    assert_int_equal(c.milli, 800);
+    assert_int_equal(c.mem_mib, 5000);
+    assert_int_equal(c.slots, 2);
+    assert_false(c.exclusive);
+}
+
+static void pessimistic__defect_or_whole__takes_the_device(void **state)
+{
+    const struct device_state device = EMPTY_DEVICE;
+    const struct wish wishes[] = {{BOTH(300, 1000), .phases = 1}, {WHOLE(1), .phases = 1}};
+    const struct demand demands[] = {{.defect = DEMAND_COUNT}, {.wish_n = 2, .wishes = wishes}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
+        struct charge c = demand_pessimistic_charge(&demands[i], &device);
+
+        assert_int_equal(c.milli, 1000);
+        assert_int_equal(c.mem_mib, 16000);
+        assert_true(c.exclusive);
+    }
+}
+
+static void charge__device_not_in_placement__is_nothing(void **state)
+{
+    const struct device_state devices[2] = {EMPTY_DEVICE, EMPTY_DEVICE};
+    const struct demand d = {ONE_SHARE};
+    const struct placement p = {{2}};
+    struct charge c = placement_charge(&d, &p, devices, 0);
+
+    (void)state;
+    assert_int_equal(c.milli, 0);
+    assert_int_equal(c.slots, 0);
+    assert_int_equal(placement_charge(&d, &p, devices, 1).milli, 100);
+}
+
+static void charge__absurd_amounts__stop_at_the_largest(void **state)
+{
+    const struct device_state device = EMPTY_DEVICE;
+    const struct wish wishes[] = {{BOTH(INT32_MAX, INT64_MAX), .phases = 1},
+                                  {BOTH(INT32_MAX, INT64_MAX), .phases = 1}};
+    struct demand d = {.wish_n = 2, .wishes = wishes};
+    struct charge c = demand_pessimistic_charge(&d, &device);
+
+    (void)state;
+    assert_int_equal(c.milli, INT32_MAX);
+    assert_true(c.mem_mib == INT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(place__random_cases__equals_oracle),
+        cmocka_unit_test(place__many_containers__equals_oracle),
+        cmocka_unit_test(charge__random_placements__equals_sums),
+        cmocka_unit_test(verdict__random_cases__is_true_and_its_cure_helps),
+        cmocka_unit_test(place__named_cases__as_expected),
+        cmocka_unit_test(place__node_rules__as_expected),
+        cmocka_unit_test(place__whole_with_constraint__every_device_must_be_allowed),
+        cmocka_unit_test(place__largest_demand__ends),
+        cmocka_unit_test(place__hard_packing__gives_up_rather_than_lie),
+        cmocka_unit_test(place__more_twins_than_room__is_no_combination),
+        cmocka_unit_test(pessimistic__all_containers_of_the_worst_phase),
+        cmocka_unit_test(pessimistic__defect_or_whole__takes_the_device),
+        cmocka_unit_test(charge__device_not_in_placement__is_nothing),
+        cmocka_unit_test(charge__absurd_amounts__stop_at_the_largest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
