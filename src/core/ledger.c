@@ -60,8 +60,13 @@ static void pods_end(struct ledger *l)
     for (uint32_t i = 0; i < l->pod_n; i++) {
         struct pod_entry *p = &l->pods[i];
 
-        /* A reservation may be younger than the list: its Binding decides, not this sweep. */
-        if (p->used && p->epoch != l->pod_epoch && p->state != LEDGER_RESERVED) {
+        if (!p->used || p->epoch == l->pod_epoch) {
+            continue;
+        }
+        /* The Binding of a reservation decides, not this sweep; but when it does, the pod is gone. */
+        if (p->state == LEDGER_RESERVED) {
+            p->missed = true;
+        } else {
             ledger_pod_drop(l, i);
         }
     }

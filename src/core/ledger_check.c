@@ -52,6 +52,28 @@ static bool state_equal(const struct device_state *a, const struct device_state 
            a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags;
 }
 
+/* Where only one side knows the UUID, the recorded index decides, and after a renumbering another device may
+ * have it. */
+static bool joined_by_index(const struct pod_entry *p, struct device_ref device)
+{
+    for (size_t i = 0; i < p->ref_n; i++) {
+        if (device_ref_equal(p->refs[i], device) && p->refs[i].uuid_hash != device.uuid_hash) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* May this pod be more than what fits? Nobody placed it, its request grew, or its device is not known for
+ * certain any more. */
+static bool pod_is_excused(const struct node_entry *n, const struct pod_entry *p, uint32_t ordinal)
+{
+    struct placement at;
+
+    return !p->reserved_here || p->conflict != NULL || !ledger_pod_placement(n, p, &at) ||
+           joined_by_index(p, n->devices[ordinal].ref);
+}
+
 /* Sums of charges again, from the pods; and nobody whom we placed ourselves has over-committed a device. */
 static const char *check_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal,
                                 const struct device_state *s)
@@ -69,7 +91,7 @@ static const char *check_device(const struct ledger *l, const struct node_entry 
         for (size_t j = 0; j < p->charge_n; j++) {
             if (p->charges[j].ordinal == ordinal) {
                 device_take(&again, &p->charges[j].charge);
-                excused = excused || !p->reserved_here || p->conflict != NULL;
+                excused = excused || pod_is_excused(n, p, ordinal);
             }
         }
     }

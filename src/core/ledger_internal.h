@@ -67,11 +67,12 @@ struct pod_entry {
     bool used;
     bool deleting;
     bool reserved_here; /* this process chose its devices */
+    bool missed;        /* reserved, and absent from a list begun after it was last observed */
     enum ledger_pod_state state;
     int32_t priority;
     uint32_t node; /* attached to; LEDGER_NONE while pending */
     uint32_t node_slot; /* position in the node's pods */
-    uint32_t epoch;
+    uint32_t epoch;     /* pod_epoch when it was last observed */
     char *text; /* uid, namespace and name in one block */
     struct str uid, namespace_, name;
     char *decision_id;
@@ -167,6 +168,8 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
 void ledger_recompute(struct ledger *l, uint32_t node);
 /* The devices of `p` as a placement over the node's ordinals; false when they are not all known. */
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
+/* Raises each dimension of `c` to that of `floor`. */
+void ledger_charge_max(struct charge *c, const struct charge *floor);
 /* Flags in `states` (the node's own copy) what isolation and UUID lists deny to this demand. */
 void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
                         struct str namespace_, struct str uid, const struct demand *d,

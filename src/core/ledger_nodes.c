@@ -120,12 +120,17 @@ bool device_ref_equal(struct device_ref a, struct device_ref b)
 
 uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
 {
+    uint32_t found = LEDGER_NONE;
+
     for (uint32_t i = 0; i < n->device_n; i++) {
-        if (device_ref_equal(n->devices[i].ref, ref)) {
-            return i;
+        if (ref.uuid_hash != 0 && n->devices[i].ref.uuid_hash == ref.uuid_hash) {
+            return i; /* whatever its index is by now */
+        }
+        if (found == LEDGER_NONE && device_ref_equal(n->devices[i].ref, ref)) {
+            found = i;
         }
     }
-    return LEDGER_NONE;
+    return found;
 }
 
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index)
@@ -136,14 +141,15 @@ struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int
     return (struct device_ref){uuid.n > 0 && hash == 0 ? 1 : hash, index};
 }
 
-/* Is the device held by a pod attached to the node? Then it stays, even if the inventory forgot it. */
+/* Is the device held by a pod attached to the node, and no device of the new inventory answers to what the pod
+ * knows of it? Then it stays, even if the inventory forgot it. */
 static bool device_is_held(const struct ledger *l, const struct node_entry *n, struct device_ref ref)
 {
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
         for (size_t j = 0; j < p->ref_n; j++) {
-            if (device_ref_equal(p->refs[j], ref)) {
+            if (device_ref_equal(p->refs[j], ref) && ledger_device_find(n, p->refs[j]) == LEDGER_NONE) {
                 return true;
             }
         }
@@ -171,10 +177,12 @@ static int device_from_fact(struct ledger *l, const struct device *d, struct led
     return 0;
 }
 
-/* Did `now` lose anything that `before` offered? */
+/* May the pods of a device be too much for it now? It lost something, or its memory became known, and shares
+ * that took none take their part. */
 static bool device_shrank(const struct ledger_device *before, const struct ledger_device *now)
 {
-    return now->mem_mib < before->mem_mib || now->slot_n < before->slot_n;
+    return now->mem_mib < before->mem_mib || now->slot_n < before->slot_n ||
+           (before->mem_mib == 0 && now->mem_mib > 0);
 }
 
 /* Puts the new devices in place: what the inventory says, then what it no longer says but a pod holds. */

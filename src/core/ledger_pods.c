@@ -77,12 +77,17 @@ static uint32_t pod_add(struct ledger *l, const struct ledger_pod_fact *f, int64
     return i;
 }
 
-void ledger_pod_clear_refs(struct pod_entry *p)
+static void clear_refs(struct pod_entry *p)
 {
     free(p->refs);
-    free(p->floors);
     p->refs = NULL;
     p->ref_n = 0;
+}
+
+void ledger_pod_clear_refs(struct pod_entry *p)
+{
+    clear_refs(p);
+    free(p->floors);
     p->floors = NULL;
     p->floor_n = 0;
 }
@@ -219,19 +224,72 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
     return refs;
 }
 
-/* What the record says was taken, per device and in total over its containers: a lower bound of the charge
- * of a pod whose request is in annotations (rule 1). */
-static void floors_of_record(const struct ledger *l, struct pod_entry *p, const struct assignment *as)
+/* Raises what is known to have been charged on a device. */
+static void floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
 {
-    for (size_t i = 0; i < as->container_n; i++) {
-        for (size_t j = 0; j < as->containers[i].device_n; j++) {
-            const struct assigned_device *d = &as->containers[i].devices[j];
+    for (size_t i = 0; i < p->floor_n; i++) {
+        if (device_ref_equal(p->floors[i].ref, ref)) {
+            ledger_charge_max(&p->floors[i].charge, c);
+            return;
+        }
+    }
+    p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
+    p->floors[p->floor_n++] = (struct pod_floor){ref, *c};
+}
 
-            p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
-            p->floors[p->floor_n++] = (struct pod_floor){
-                .ref = ledger_device_ref(l, d->uuid, d->index),
-                .charge = {.milli = d->milli, .mem_mib = d->mem_mib, .slots = 1},
-            };
+/* What the record gives to the containers of one phase, summed up per device. No node has more devices than
+ * that: further ones are somebody's invention. */
+struct phase_charges {
+    struct device_ref refs[DEVICES_PER_NODE_MAX];
+    struct charge sums[DEVICES_PER_NODE_MAX];
+    size_t n;
+};
+
+static void phase_add(struct phase_charges *f, struct device_ref ref, const struct assigned_device *d)
+{
+    size_t i = 0;
+
+    while (i < f->n && !device_ref_equal(f->refs[i], ref)) {
+        i++;
+    }
+    if (i == DEVICES_PER_NODE_MAX) {
+        return;
+    }
+    if (i == f->n) {
+        f->refs[f->n++] = ref;
+        f->sums[i] = (struct charge){0};
+    }
+    f->sums[i].milli += d->milli;
+    f->sums[i].mem_mib += d->mem_mib;
+    f->sums[i].slots++;
+}
+
+/* What the record says was taken: a lower bound of the charge of a pod whose request is in annotations
+ * (rule 1). Record and demand match one to one, and `refs` follows their devices. */
+static void floors_of_record(struct pod_entry *p, const struct assignment *as, const struct demand *d,
+                             const struct device_ref *refs)
+{
+    uint64_t phases = 0;
+
+    for (size_t w = 0; w < d->wish_n; w++) {
+        phases |= d->wishes[w].phases;
+    }
+    for (; phases != 0; phases &= phases - 1) {
+        struct phase_charges f = {.n = 0};
+        size_t at = 0;
+
+        for (size_t w = 0; w < d->wish_n; w++) {
+            const struct wish *wish = &d->wishes[w];
+            const struct assigned_container *c = assigned_to(as, wish);
+
+            for (size_t i = 0; i < wish->count; i++, at++) {
+                if ((wish->phases & phases & -phases) != 0) {
+                    phase_add(&f, refs[at], &c->devices[i]);
+                }
+            }
+        }
+        for (size_t i = 0; i < f.n; i++) {
+            floor_raise(p, f.refs[i], &f.sums[i]);
         }
     }
 }
@@ -294,37 +352,77 @@ static void pod_keep_decision(struct pod_entry *p, struct str id)
     p->decision_id[id.n] = '\0';
 }
 
-/* First sight of the pod as bound, or bound by somebody else: take devices from the record if it matches. */
+/* Devices and floors from the record, and the demand to go by: `d`, or, where that is gone or spoilt, the one
+ * that the record implies (in *recorded and `wishes`). */
+static const struct demand *pod_read_record(const struct ledger *l, struct pod_entry *p,
+                                            const struct demand *d, const struct assignment *as,
+                                            struct wish *wishes, struct demand *recorded)
+{
+    bool lost = demand_is_empty(d) || d->defect != DEMAND_OK;
+    struct device_ref *refs = refs_of_record(l, d, as, &p->ref_n);
+    size_t n = 0;
+
+    p->refs = refs;
+    if (as == NULL || (d->source != DEMAND_FROM_ANNOTATIONS && !demand_is_empty(d))) {
+        return d;
+    }
+    if (refs != NULL) {
+        floors_of_record(p, as, d, refs);
+        return d;
+    }
+    *recorded = demand_of_record(as, wishes);
+    refs = recorded->wish_n > 0 ? refs_of_record(l, recorded, as, &n) : NULL;
+    if (refs == NULL) {
+        return d;
+    }
+    floors_of_record(p, as, recorded, refs);
+    if (!lost) { /* both count: the request on every device, the record on its own */
+        free(refs);
+        return d;
+    }
+    p->refs = refs;
+    p->ref_n = n;
+    p->conflict = CONFLICT_REQUEST;
+    return recorded;
+}
+
+static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)
+{
+    if (before != LEDGER_NONE && before != now) {
+        ledger_node_drop_if_empty(l, before);
+    }
+    ledger_node_drop_if_empty(l, now);
+}
+
+/* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet:
+ * takes them from the record if it matches. What it was charged on this node before stays its floor. */
 static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, uint32_t node,
                       int64_t at_ms)
 {
     struct pod_entry *p = &l->pods[pod];
     struct wish wishes[DEMAND_WISHES_MAX];
     struct demand recorded = {0};
-    const struct demand *d = f->demand;
-    bool editable = d->source == DEMAND_FROM_ANNOTATIONS || demand_is_empty(d);
     uint32_t before = p->node;
+    bool withdrawn = before == node && demand_is_empty(f->demand) &&
+                     p->demand->source == DEMAND_FROM_ANNOTATIONS;
+    const struct demand *d = withdrawn ? p->demand : f->demand;
 
     ledger_pod_detach(l, pod);
-    ledger_pod_clear_refs(p);
+    if (before == node) {
+        clear_refs(p);
+    } else {
+        ledger_pod_clear_refs(p);
+    }
     p->reserved_here = false;
     p->conflict = NULL;
-    p->refs = refs_of_record(l, d, f->assignment, &p->ref_n);
-    if (p->refs == NULL && f->assignment != NULL && editable) {
-        recorded = demand_of_record(f->assignment, wishes);
-        if (recorded.wish_n > 0) {
-            d = &recorded;
-            p->refs = refs_of_record(l, d, f->assignment, &p->ref_n);
-            p->conflict = CONFLICT_REQUEST;
-        }
+    d = pod_read_record(l, p, d, f->assignment, wishes, &recorded);
+    if (demand_is_empty(d)) { /* what it asked for while it was pending counts for nothing */
+        ledger_pod_drop(l, pod);
+        forget_nodes(l, before, node);
+        return;
     }
     ledger_pod_set_demand(l, p, d);
-    if (p->refs != NULL && editable) {
-        floors_of_record(l, p, f->assignment);
-    }
-    if (f->assignment != NULL) {
-        pod_keep_decision(p, f->assignment->id);
-    }
+    pod_keep_decision(p, f->assignment == NULL ? STR_NULL : f->assignment->id);
     if (p->refs == NULL && d->unsteered_n == 0) {
         p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : CONFLICT_NO_RECORD;
         ledger_pod_set_state(p, LEDGER_FOREIGN, at_ms);
@@ -332,9 +430,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
     }
     ledger_pod_attach(l, pod, node);
-    if (before != LEDGER_NONE) { /* only now: it may be the same node, known through this pod alone */
-        ledger_node_drop_if_empty(l, before);
-    }
+    forget_nodes(l, before, node); /* only now: they may be known through this pod alone */
 }
 
 /* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
@@ -357,6 +453,8 @@ static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
 
     if (p->ref_n > 0 && !record_is_ours(l, p, f->assignment)) {
         p->conflict = CONFLICT_RECORD;
+    } else if (p->conflict == CONFLICT_RECORD) {
+        p->conflict = NULL;
     }
     if (demand_equal(p->demand, f->demand)) {
         return;
@@ -370,6 +468,16 @@ static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
     }
 }
 
+/* Was it bound by the decision that the ledger holds for it? If the API server said so, or the record has the
+ * id of the decision, then a record that says anything else was edited afterwards. */
+static bool is_our_binding(const struct pod_entry *p, const struct assignment *as)
+{
+    if (p->state == LEDGER_CONFIRMED) {
+        return true;
+    }
+    return p->state == LEDGER_RESERVED && as != NULL && str_eq(as->id, str_of(p->decision_id));
+}
+
 static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms,
                           struct err *reterr)
 {
@@ -379,8 +487,7 @@ static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_po
     if (node == LEDGER_NONE) {
         return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
-    if (p->node == node && (p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) &&
-        (record_is_ours(l, p, f->assignment) || p->demand->unsteered_n > 0)) {
+    if (p->node == node && is_our_binding(p, f->assignment)) {
         ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
     }
     if (p->node == node && p->state == LEDGER_BOUND) {
@@ -423,6 +530,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
         }
     }
     l->pods[pod].epoch = l->pod_epoch;
+    l->pods[pod].missed = false;
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;

@@ -86,7 +86,7 @@ static void charges_pessimistic(const struct node_entry *n, const struct device_
     }
 }
 
-static void charge_max(struct charge *c, const struct charge *floor)
+void ledger_charge_max(struct charge *c, const struct charge *floor)
 {
     c->milli = c->milli > floor->milli ? c->milli : floor->milli;
     c->mem_mib = c->mem_mib > floor->mem_mib ? c->mem_mib : floor->mem_mib;
@@ -108,7 +108,7 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
             p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
             p->floors[p->floor_n++] = (struct pod_floor){ref, p->charges[i].charge};
         } else {
-            charge_max(&p->charges[i].charge, &floor->charge);
+            ledger_charge_max(&p->charges[i].charge, &floor->charge);
             floor->charge = p->charges[i].charge;
         }
     }
@@ -129,7 +129,7 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     } else {
         charges_pessimistic(n, states, p);
     }
-    if (p->demand->source == DEMAND_FROM_ANNOTATIONS) {
+    if (p->demand->source == DEMAND_FROM_ANNOTATIONS || p->floor_n > 0) {
         apply_floors(n, p);
     }
 }

@@ -94,7 +94,6 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->decision_id[r->decision_id.n] = '\0';
     p->reserved_here = true;
     p->conflict = NULL;
-    p->epoch = l->pod_epoch;
     ledger_pod_set_state(p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
     return 0;
@@ -109,8 +108,9 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
         return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
     }
     p = &l->pods[pod];
-    p->epoch = l->pod_epoch;
-    if (p->state == LEDGER_RESERVED) {
+    if (p->state == LEDGER_RESERVED && p->missed) {
+        ledger_pod_drop(l, pod);
+    } else if (p->state == LEDGER_RESERVED) {
         ledger_pod_set_state(p, LEDGER_CONFIRMED, at_ms);
     }
     return 0; /* the watch may have been faster: then there is nothing left to confirm */
@@ -128,6 +128,10 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     p = &l->pods[pod];
     if (p->state != LEDGER_RESERVED) {
         return 0; /* seen bound meanwhile: facts win over a refusal */
+    }
+    if (p->missed) {
+        ledger_pod_drop(l, pod);
+        return 0;
     }
     node = p->node;
     ledger_pod_detach(l, pod);

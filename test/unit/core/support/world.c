@@ -1,0 +1,422 @@
+#include "core/support/world.h"
+
+#include "base/bug.h"
+#include "core/support/world_demand.h"
+
+#include <string.h>
+
+void world_init(struct world *w, uint64_t seed)
+{
+    memset(w, 0, sizeof(*w));
+    rng_init(&w->rng, seed);
+    arena_init(&w->arena, 64U << 20);
+    w->tampers = world_chance(w, 40);
+    w->loses = world_chance(w, 40);
+    w->editable_percent = world_chance(w, 50) ? 40 : 0;
+    for (unsigned i = 0; i < WORLD_NODES; i++) {
+        (void)world_change_node(w);
+    }
+}
+
+void world_fini(struct world *w)
+{
+    BUG_ON(w->arena.overflowed);
+    arena_fini(&w->arena);
+}
+
+unsigned world_below(struct world *w, unsigned n)
+{
+    return (unsigned)rng_below(&w->rng, n);
+}
+
+bool world_chance(struct world *w, unsigned percent)
+{
+    return world_below(w, 100) < percent;
+}
+
+const struct world_pod *world_pick(struct world *w, bool (*wanted)(const struct world_pod *p))
+{
+    const struct world_pod *found = NULL;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < w->pod_n; i++) {
+        if (w->pods[i] != NULL && (wanted == NULL || wanted(w->pods[i])) && world_below(w, ++n) == 0) {
+            found = w->pods[i];
+        }
+    }
+    return found;
+}
+
+static unsigned node_number(struct str name)
+{
+    return (unsigned)(name.p[name.n - 1] - '0');
+}
+
+const struct world_node *world_node_of(const struct world *w, struct str name)
+{
+    return w->nodes[node_number(name)];
+}
+
+/* ---- pods ---- */
+
+static void push(struct world_stream *s, struct world_event e)
+{
+    BUG_ON(s->n == WORLD_EVENTS_MAX);
+    s->events[s->n++] = e;
+}
+
+/* A new version to be changed, then published. */
+static struct world_pod *next_version(struct world *w, const struct world_pod *p)
+{
+    struct world_pod *copy = ARENA_NEW(&w->arena, struct world_pod);
+
+    *copy = *p;
+    return copy;
+}
+
+static bool publish(struct world *w, const struct world_pod *p)
+{
+    w->pods[p->number] = p;
+    push(&w->pod_stream, (struct world_event){.pod = p});
+    return true;
+}
+
+static bool remove_pod(struct world *w, const struct world_pod *p)
+{
+    w->pods[p->number] = NULL;
+    push(&w->pod_stream, (struct world_event){.pod = p, .gone = true});
+    return true;
+}
+
+bool world_create_pod(struct world *w)
+{
+    struct world_pod *p = ARENA_NEW(&w->arena, struct world_pod);
+    uint64_t *label = ARENA_NEW(&w->arena, uint64_t);
+
+    if (w->pod_n == WORLD_PODS_MAX) {
+        return false;
+    }
+    p->number = w->pod_n++;
+    p->uid = arena_printf(&w->arena, "uid-%u", p->number);
+    p->name = arena_printf(&w->arena, "pod-%u", p->number);
+    p->namespace_ = world_chance(w, 70) ? STR("default") : STR("other");
+    p->editable = world_chance(w, w->editable_percent);
+    p->demand = world_demand(w, p->editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES);
+    *label = label_pair_hash(STR("app"), world_chance(w, 30) ? STR("loud") : STR("quiet"));
+    p->labels = label;
+    p->label_n = 1;
+    return publish(w, p);
+}
+
+static bool is_editable(const struct world_pod *p)
+{
+    return p->editable;
+}
+
+static bool is_bound(const struct world_pod *p)
+{
+    return p->node_name.n > 0;
+}
+
+static bool is_pending(const struct world_pod *p)
+{
+    return p->node_name.n == 0;
+}
+
+static bool has_no_record(const struct world_pod *p)
+{
+    return is_bound(p) && p->record == NULL && p->demand->defect == DEMAND_OK && p->demand->wish_n > 0;
+}
+
+bool world_edit_request(struct world *w)
+{
+    static const struct demand nothing = {.dialect = ""};
+    const struct world_pod *p = world_pick(w, is_editable);
+    struct world_pod *next;
+    unsigned how = world_below(w, 10);
+
+    if (p == NULL || (is_bound(p) && !w->tampers)) {
+        return false;
+    }
+    next = next_version(w, p);
+    next->scarred = p->scarred || is_bound(p);
+    if (how == 0) {
+        next->demand = &nothing;
+    } else if (how < 7 && p->demand->wish_n > 0) {
+        next->demand = world_demand_like(w, p->demand);
+    } else {
+        next->demand = world_demand(w, DEMAND_FROM_ANNOTATIONS);
+    }
+    return publish(w, next);
+}
+
+/* Names a device or a container that does not exist. */
+static const struct assignment *bad_record(struct world *w, const struct demand *d)
+{
+    struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
+    struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
+    struct assigned_device *dev = ARENA_NEW(&w->arena, struct assigned_device);
+    bool stranger = world_chance(w, 50) || d->wish_n == 0;
+
+    *dev = (struct assigned_device){.uuid = STR("GPU-forged"), .index = 99, .milli = 10, .mem_mib = 10};
+    *c = (struct assigned_container){.name = stranger ? STR("nobody") : d->wishes[0].container,
+                                     .devices = dev,
+                                     .device_n = 1};
+    *as = (struct assignment){STR("forged"), c, 1};
+    return as;
+}
+
+bool world_edit_record(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, is_bound);
+    const struct world_node *n;
+    struct world_pod *next;
+
+    if (p == NULL || !w->tampers) {
+        return false;
+    }
+    n = world_node_of(w, p->node_name);
+    next = next_version(w, p);
+    next->scarred = true;
+    if (world_chance(w, 40)) {
+        next->record = NULL;
+    } else if (n == NULL || world_chance(w, 40)) {
+        next->record = bad_record(w, p->demand);
+    } else {
+        next->record = world_record(w, n, p->demand);
+    }
+    return publish(w, next);
+}
+
+bool world_delete_pod(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, NULL);
+    struct world_pod *next;
+
+    if (p == NULL) {
+        return false;
+    }
+    if (is_pending(p) || p->deleting) {
+        return remove_pod(w, p);
+    }
+    next = next_version(w, p);
+    next->deleting = true;
+    return publish(w, next);
+}
+
+bool world_finish_pod(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, is_bound);
+
+    return p != NULL && remove_pod(w, p);
+}
+
+static struct str node_name(struct world *w, unsigned number)
+{
+    return arena_printf(&w->arena, "n%u", number);
+}
+
+bool world_foreign_bind(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, is_pending);
+    struct str node = node_name(w, world_below(w, WORLD_NODES));
+    const struct world_node *n = world_node_of(w, node);
+    struct world_pod *next;
+    unsigned how = world_below(w, 4);
+
+    if (p == NULL) {
+        return false;
+    }
+    next = next_version(w, p);
+    next->node_name = node;
+    if (how == 0) {
+        next->record = bad_record(w, p->demand);
+        /* What a record makes of a request that is gone or spoilt is for tests of single rules. */
+        next->scarred = p->editable && p->demand->wish_n == 0;
+    } else if (how == 1 && n != NULL && p->demand->defect == DEMAND_OK) {
+        next->record = world_record(w, n, p->demand);
+    }
+    return publish(w, next);
+}
+
+bool world_agent_reports(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, has_no_record);
+    const struct world_node *n = p == NULL ? NULL : world_node_of(w, p->node_name);
+    struct world_pod *next;
+
+    if (n == NULL) {
+        return false;
+    }
+    next = next_version(w, p);
+    next->record = world_record(w, n, p->demand);
+    next->scarred = p->scarred || p->editable; /* it keeps what it was charged before */
+    return next->record != NULL && publish(w, next);
+}
+
+bool world_bind(struct world *w, unsigned pod, struct str node, const struct assignment *record,
+                const struct demand *demand)
+{
+    const struct world_pod *p = w->pods[pod];
+    struct world_pod *next;
+
+    if (p == NULL || p->deleting || is_bound(p)) {
+        return false;
+    }
+    next = next_version(w, p);
+    next->node_name = node;
+    next->record = record;
+    next->scarred = p->scarred || !demand_equal(p->demand, demand);
+    return publish(w, next);
+}
+
+bool world_devices_present(const struct world *w, const struct world_pod *p)
+{
+    const struct world_node *n = world_node_of(w, p->node_name);
+
+    for (size_t i = 0; p->record != NULL && i < p->record->container_n; i++) {
+        const struct assigned_container *c = &p->record->containers[i];
+
+        for (size_t j = 0; j < c->device_n; j++) {
+            bool present = false;
+
+            for (size_t k = 0; n != NULL && k < n->inventory.device_n; k++) {
+                present = present || world_same_device(&c->devices[j], &n->inventory.devices[k]);
+            }
+            if (!present) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static struct str fresh_uuid(struct world *w, unsigned node)
+{
+    return arena_printf(&w->arena, "GPU-%u-%u", node, w->serial++);
+}
+
+static void random_device(struct world *w, unsigned node, int32_t index, struct device *ret)
+{
+    *ret = (struct device){
+        .uuid = fresh_uuid(w, node),
+        .index = index,
+        .minor = index,
+        .model = world_chance(w, 50) ? STR("A100") : STR("L4"),
+        .mem_mib = world_chance(w, 5) ? 0 : 1024 * (world_chance(w, 50) ? 40 : 80),
+        .slot_n = world_chance(w, 80) ? 16 : 2,
+        .numa = -1,
+        .healthy = world_chance(w, 95),
+    };
+}
+
+static void change_devices(struct world *w, unsigned node, struct device *d, size_t *n)
+{
+    unsigned at = world_below(w, (unsigned)*n), other = world_below(w, (unsigned)*n);
+    struct str uuid = d[at].uuid;
+    bool with_uuids = world_chance(w, 50);
+
+    switch (world_below(w, w->loses ? 9 : 5)) {
+    case 0:
+        d[at].mem_mib = 1024 * (10 + world_below(w, 80));
+        break;
+    case 1:
+        d[at].slot_n = 1 + (int32_t)world_below(w, 16);
+        break;
+    case 2:
+        d[at].healthy = !d[at].healthy;
+        break;
+    case 3: /* the driver numbers them otherwise after a reboot */
+        d[at].uuid = d[other].uuid;
+        d[other].uuid = uuid;
+        break;
+    case 4:
+        if (*n < WORLD_DEVICES_MAX) {
+            random_device(w, node, d[*n - 1].index + 1, &d[*n]);
+            d[*n].uuid = d[0].uuid.n == 0 ? STR_NULL : d[*n].uuid; /* a source tells all UUIDs or none */
+            (*n)++;
+        }
+        break;
+    case 5:
+        memmove(&d[at], &d[at + 1], (*n - at - 1) * sizeof(*d));
+        *n -= *n > 1;
+        break;
+    case 6:
+        random_device(w, node, d[at].index, &d[at]);
+        d[at].uuid = uuid.n == 0 ? STR_NULL : d[at].uuid;
+        break;
+    default: /* another source of the inventory: devices are indexes, or have UUIDs again */
+        for (size_t i = 0; i < *n; i++) {
+            d[i].uuid = with_uuids ? fresh_uuid(w, node) : STR_NULL;
+        }
+        break;
+    }
+}
+
+/* What the node was like before, or something new. */
+static struct inventory random_inventory(struct world *w, unsigned node, const struct world_node *before)
+{
+    struct device *d = ARENA_ARRAY(&w->arena, WORLD_DEVICES_MAX + 1, struct device);
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = d};
+    size_t n;
+
+    if (before != NULL) {
+        n = before->inventory.device_n;
+        memcpy(d, before->inventory.devices, n * sizeof(*d));
+        inventory.unsteered_n = before->inventory.unsteered_n;
+        if (world_chance(w, 80)) {
+            change_devices(w, node, d, &n);
+        } else {
+            inventory.unsteered_n = (int32_t)world_below(w, 4);
+        }
+    } else {
+        n = 1 + world_below(w, WORLD_DEVICES_MAX - 1);
+        for (size_t i = 0; i < n; i++) {
+            random_device(w, node, (int32_t)i, &d[i]);
+        }
+        inventory.unsteered_n = world_chance(w, 30) ? (int32_t)n : 0;
+    }
+    inventory.device_n = n;
+    return inventory;
+}
+
+/* The last description of the node, also of one that is gone. */
+static const struct world_node *last_description(const struct world *w, struct str name)
+{
+    for (size_t i = w->node_stream.n; i-- > 0;) {
+        if (str_eq(w->node_stream.events[i].node->name, name)) {
+            return w->node_stream.events[i].node;
+        }
+    }
+    return NULL;
+}
+
+bool world_change_node(struct world *w)
+{
+    unsigned number = world_below(w, WORLD_NODES);
+    struct str name = node_name(w, number);
+    const struct world_node *now = w->nodes[number], *before = last_description(w, name);
+    struct world_node *next;
+
+    if (now != NULL && world_chance(w, 15)) {
+        w->nodes[number] = NULL;
+        push(&w->node_stream, (struct world_event){.node = now, .gone = true});
+        return true;
+    }
+    next = ARENA_NEW(&w->arena, struct world_node);
+    *next = (struct world_node){
+        .name = name,
+        .uid = now != NULL ? now->uid : arena_printf(&w->arena, "node-%u", w->serial++),
+        .schedulable = world_chance(w, 90),
+        .changes = ++w->node_changes[number],
+    };
+    if (w->loses && now == NULL && world_chance(w, 30)) {
+        before = NULL; /* another machine under the old name */
+    }
+    next->inventory = random_inventory(w, number, before);
+    w->nodes[number] = next;
+    push(&w->node_stream, (struct world_event){.node = next});
+    return true;
+}

@@ -1,0 +1,276 @@
+#include "core/support/world_demand.h"
+
+#include <string.h>
+
+#define GIB INT64_C(1024)
+
+static const struct str names[] = {{"main", 4}, {"side", 4}, {"init", 4}};
+
+static struct wish random_wish(struct world *w)
+{
+    struct wish x = {.count = world_chance(w, 80) ? 1 : 2, .kind = WISH_MILLI, .phases = 1};
+    unsigned kind = world_below(w, 10);
+
+    if (kind < 4) {
+        x.milli = (int32_t)(100 * (1 + world_below(w, 9)));
+    } else if (kind < 6) {
+        x.kind = WISH_BOTH;
+        x.milli = (int32_t)(50 * world_below(w, 15));
+        x.mem_mib = GIB * (1 + world_below(w, 40));
+    } else if (kind < 8) {
+        x.kind = WISH_MEMORY;
+        x.mem_mib = GIB * (1 + world_below(w, 30)) + world_below(w, 7);
+    } else {
+        x.kind = WISH_WHOLE;
+        x.milli = 1000;
+    }
+    return x;
+}
+
+static void name_wish(struct wish *x, unsigned name, uint64_t phases)
+{
+    x->container = names[name];
+    x->init = name == 2;
+    x->position = name == 2 ? 0 : (uint16_t)name;
+    x->phases = phases;
+}
+
+const struct demand *world_demand(struct world *w, enum demand_source source)
+{
+    struct demand *d = ARENA_NEW(&w->arena, struct demand);
+    struct wish *wishes = ARENA_ARRAY(&w->arena, 3, struct wish);
+    unsigned shape = world_below(w, 20);
+
+    *d = (struct demand){.source = source, .dialect = "native", .wishes = wishes};
+    if (shape == 0) {
+        d->defect = DEMAND_FRACTION;
+        return d;
+    }
+    if (shape == 1 && source == DEMAND_FROM_RESOURCES) {
+        d->unsteered_n = (int32_t)(1 + world_below(w, 2));
+        return d;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        wishes[i] = random_wish(w);
+    }
+    d->wish_n = 1;
+    name_wish(&wishes[0], 0, 1);
+    if (shape >= 14) { /* two containers, of which the second may be an init container or a sidecar */
+        static const uint64_t second[] = {1, 2, 3};
+        unsigned how = world_below(w, 3);
+
+        d->wish_n = 2;
+        name_wish(&wishes[1], how == 0 ? 1 : 2, second[how]);
+    }
+    if (shape >= 18) { /* an init container, and two app containers beside it */
+        d->wish_n = 3;
+        name_wish(&wishes[1], 1, 1);
+        name_wish(&wishes[2], 2, 2);
+    }
+    if (world_chance(w, 10)) {
+        uint64_t *isolate = ARENA_NEW(&w->arena, uint64_t);
+
+        *isolate = label_pair_hash(STR("app"), STR("loud"));
+        d->isolate = isolate;
+        d->isolate_n = 1;
+    }
+    return d;
+}
+
+const struct demand *world_demand_like(struct world *w, const struct demand *d)
+{
+    struct demand *copy = ARENA_NEW(&w->arena, struct demand);
+    struct wish *wishes = ARENA_ARRAY(&w->arena, d->wish_n, struct wish);
+
+    *copy = *d;
+    copy->wishes = wishes;
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i] = random_wish(w);
+        wishes[i].container = d->wishes[i].container;
+        wishes[i].init = d->wishes[i].init;
+        wishes[i].position = d->wishes[i].position;
+        wishes[i].phases = d->wishes[i].phases;
+        wishes[i].count = d->wishes[i].count;
+    }
+    return copy;
+}
+
+/* ---- records ---- */
+
+static void random_devices(struct world *w, const struct world_node *n, size_t count,
+                           struct assigned_device *ret)
+{
+    size_t left = count;
+
+    for (size_t i = 0; i < n->inventory.device_n && left > 0; i++) {
+        const struct device *d = &n->inventory.devices[i];
+
+        if (world_below(w, (unsigned)(n->inventory.device_n - i)) < left) {
+            *ret++ = (struct assigned_device){.uuid = d->uuid, .index = d->index};
+            left--;
+        }
+    }
+}
+
+const struct assignment *world_record(struct world *w, const struct world_node *n, const struct demand *d)
+{
+    struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
+    struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->wish_n, struct assigned_container);
+
+    for (size_t i = 0; i < d->wish_n; i++) {
+        struct assigned_device *devices = ARENA_ARRAY(&w->arena, d->wishes[i].count, struct assigned_device);
+
+        if (d->wishes[i].count > n->inventory.device_n) {
+            return NULL;
+        }
+        random_devices(w, n, d->wishes[i].count, devices);
+        containers[i] = (struct assigned_container){.name = d->wishes[i].container,
+                                                    .init = d->wishes[i].init,
+                                                    .devices = devices,
+                                                    .device_n = d->wishes[i].count};
+    }
+    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
+                              .containers = containers,
+                              .container_n = d->wish_n};
+    return as;
+}
+
+const struct assignment *world_record_copy(struct world *w, const struct assignment *as)
+{
+    struct assignment *copy = ARENA_NEW(&w->arena, struct assignment);
+    struct assigned_container *containers =
+        ARENA_ARRAY(&w->arena, as->container_n, struct assigned_container);
+
+    *copy = (struct assignment){arena_str(&w->arena, as->id), containers, as->container_n};
+    for (size_t i = 0; i < as->container_n; i++) {
+        const struct assigned_container *c = &as->containers[i];
+        struct assigned_device *devices = ARENA_ARRAY(&w->arena, c->device_n, struct assigned_device);
+
+        containers[i] = *c;
+        containers[i].name = arena_str(&w->arena, c->name);
+        containers[i].devices = devices;
+        for (size_t j = 0; j < c->device_n; j++) {
+            devices[j] = c->devices[j];
+            devices[j].uuid = arena_str(&w->arena, c->devices[j].uuid);
+        }
+    }
+    return copy;
+}
+
+bool world_same_device(const struct assigned_device *a, const struct device *d)
+{
+    return a->uuid.n > 0 && d->uuid.n > 0 ? str_eq(a->uuid, d->uuid) : a->index == d->index;
+}
+
+/* ---- the oracle ---- */
+
+/* Design.md section 5, one row of the table per kind. */
+static struct charge amounts(const struct wish *x, const struct device *d, struct world_factors f)
+{
+    int64_t mem_cap_mib = d->mem_mib * f.mem_milli / 1000;
+
+    switch (x->kind) {
+    case WISH_MILLI:
+        return (struct charge){x->milli, 1, d->mem_mib * x->milli / 1000, false};
+    case WISH_MEMORY: {
+        int64_t milli = d->mem_mib == 0 ? 1000 : 1000 * x->mem_mib / d->mem_mib;
+
+        milli = milli < 1 ? 1 : milli > 1000 ? 1000 : milli;
+        return (struct charge){(int32_t)milli, 1, x->mem_mib, false};
+    }
+    case WISH_WHOLE:
+        return (struct charge){f.milli, 1, mem_cap_mib, true};
+    case WISH_BOTH:
+    case WISH_KIND__MAX:
+        break;
+    }
+    return (struct charge){x->milli, 1, x->mem_mib, false};
+}
+
+static const struct assigned_container *container_of(const struct assignment *as, const struct wish *x)
+{
+    for (size_t i = 0; i < as->container_n; i++) {
+        if (as->containers[i].init == x->init && str_eq(as->containers[i].name, x->container)) {
+            return &as->containers[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many devices of the node the record names for this wish; *ret_here: device `i` is among them. */
+static size_t devices_named(const struct assigned_container *c, const struct world_node *n, size_t i,
+                            bool *ret_here)
+{
+    size_t named = 0;
+
+    *ret_here = false;
+    for (size_t k = 0; k < n->inventory.device_n; k++) {
+        for (size_t j = 0; j < c->device_n; j++) {
+            if (world_same_device(&c->devices[j], &n->inventory.devices[k])) {
+                named++;
+                *ret_here = *ret_here || k == i;
+                break;
+            }
+        }
+    }
+    return named;
+}
+
+/* Which wishes are on device `i`, a bit each; false when the record does not say it of all. */
+static bool wishes_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
+{
+    const struct demand *d = p->demand;
+
+    if (p->record == NULL || d->defect != DEMAND_OK || p->record->container_n != d->wish_n) {
+        return false;
+    }
+    *ret = 0;
+    for (size_t x = 0; x < d->wish_n; x++) {
+        const struct assigned_container *c = container_of(p->record, &d->wishes[x]);
+        bool here;
+
+        if (c == NULL || c->device_n != d->wishes[x].count || devices_named(c, n, i, &here) != c->device_n) {
+            return false;
+        }
+        *ret |= (uint64_t)here << x;
+    }
+    return true;
+}
+
+struct charge world_charge(const struct world_pod *p, const struct world_node *n, size_t i,
+                           struct world_factors f)
+{
+    const struct device *device = &n->inventory.devices[i];
+    struct charge whole = {f.milli, 1, device->mem_mib * f.mem_milli / 1000, true};
+    struct charge peak = {0};
+    uint64_t here = UINT64_MAX;
+    bool known = wishes_here(p, n, i, &here);
+
+    if (p->demand->defect != DEMAND_OK) {
+        return whole;
+    }
+    for (unsigned phase = 0; phase < 3; phase++) {
+        struct charge sum = {0};
+
+        for (size_t x = 0; x < p->demand->wish_n; x++) {
+            const struct wish *wish = &p->demand->wishes[x];
+            struct charge c = amounts(wish, device, f);
+
+            if ((here >> x & 1) != 0 && (wish->phases >> phase & 1) != 0) {
+                sum.milli += c.milli;
+                sum.slots += c.slots;
+                sum.mem_mib += c.mem_mib;
+                sum.exclusive = sum.exclusive || c.exclusive;
+            }
+        }
+        peak.milli = sum.milli > peak.milli ? sum.milli : peak.milli;
+        peak.slots = sum.slots > peak.slots ? sum.slots : peak.slots;
+        peak.mem_mib = sum.mem_mib > peak.mem_mib ? sum.mem_mib : peak.mem_mib;
+        peak.exclusive = peak.exclusive || sum.exclusive;
+    }
+    if (!known && peak.exclusive) {
+        whole.slots = peak.slots;
+        return whole;
+    }
+    return peak;
+}

@@ -1,0 +1,437 @@
+/* What pod authors, and events in an unlucky order, must not achieve: one situation each. Most were found by
+ * test_ledger_random.c. */
+#include "core/support/ledger_fixture.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define GIB 1024
+
+static struct ledger_fixture fx;
+static const struct demand nothing = {.dialect = ""};
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_fini(&fx);
+    return 0;
+}
+
+static bool is_known(const char *uid)
+{
+    return ledger_find_pod(fx.l, str_of(uid), &(struct ledger_pod){0});
+}
+
+/* ---- requests that are edited ---- */
+
+static void rule1__foreign_pod_edits_its_request__charge_never_falls(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
+    fixture_pod(&fx, "a", &less, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
+    fixture_pod(&fx, "a", &nothing, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
+}
+
+static void rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 100, 8 * GIB);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    fixture_pod(&fx, "a", &less, "n1", &as);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+}
+
+static void rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 700, 8 * GIB);
+
+    (void)state;
+    c.name = STR("stranger");
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 300);
+}
+
+/* Two app containers and an init container, all on one device, as the record says. */
+static struct assignment record_of_three(struct assigned_container *c, struct assigned_device *d,
+                                         int32_t init_milli, int32_t main_milli, int32_t side_milli)
+{
+    const struct str names[] = {STR("init"), STR("main"), STR("side")};
+    const int32_t milli[] = {init_milli, main_milli, side_milli};
+
+    for (size_t i = 0; i < 3; i++) {
+        d[i] = (struct assigned_device){STR("GPU-n1-0"), 0, milli[i], 10 * milli[i]};
+        c[i] = (struct assigned_container){
+            .name = names[i], .init = i == 0, .devices = &d[i], .device_n = 1};
+    }
+    return (struct assignment){STR("x"), c, 3};
+}
+
+static struct demand demand_of_three(struct wish *w, int32_t milli)
+{
+    const struct str names[] = {STR("init"), STR("main"), STR("side")};
+
+    for (size_t i = 0; i < 3; i++) {
+        w[i] = (struct wish){.container = names[i],
+                             .init = i == 0,
+                             .count = 1,
+                             .kind = WISH_BOTH,
+                             .milli = milli,
+                             .mem_mib = milli,
+                             .phases = i == 0 ? 2 : 1};
+    }
+    return (struct demand){
+        .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .wishes = w, .wish_n = 3};
+}
+
+static void rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase(void **state)
+{
+    static const struct {
+        const char *name;
+        int32_t init, main, side, want;
+    } rows[] = {
+        {"app containers together", 100, 300, 200, 500},
+        {"init container larger", 600, 300, 200, 600},
+        {"request larger", 1, 1, 1, 20},
+    };
+    struct wish w[3];
+    struct demand less = demand_of_three(w, 10);
+    struct assigned_container c[3];
+    struct assigned_device d[3];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct assignment as = record_of_three(c, d, rows[i].init, rows[i].main, rows[i].side);
+
+        fixture_pod(&fx, "a", &less, "n1", &as);
+        if (fixture_milli_free(&fx, "n1", 0) != 1000 - rows[i].want) {
+            fail_msg("%s: %d free", rows[i].name, fixture_milli_free(&fx, "n1", 0));
+        }
+        fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    }
+}
+
+static void withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 500);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    fixture_pod(&fx, "a", &nothing, "n1", NULL);
+    assert_false(is_known("a"));
+    assert_false(fixture_state(&fx, "n1")->devices[0].exclusive);
+    assert_int_equal(fixture_state(&fx, "n1")->devices[0].slot_charged, 0);
+}
+
+static void withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kept(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 500);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    fixture_pod(&fx, "a", &nothing, "ghost", NULL);
+    assert_false(is_known("a"));
+    assert_null(ledger_check(fx.l));
+}
+
+/* ---- records that are edited ---- */
+
+static void confirmed__first_seen_with_an_edited_record__keeps_its_device(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment forged = fixture_record(&c, &dev, "forged", "GPU-n1-1", 1, 1, 1);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_name_op(&fx, LEDGER_CONFIRM, "a");
+    fixture_pod(&fx, "a", &d, "n1", &forged);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
+    (void)fixture_state(&fx, "n1");
+    assert_true(fx.snapshot.pods[0].conflict);
+}
+
+static void reserved__bound_by_our_decision_with_edited_devices__keeps_its_device(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment edited = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1, 1);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0); /* the decision's id is "a" */
+    fixture_pod(&fx, "a", &d, "n1", &edited);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
+}
+
+static void reserved__bound_there_by_another_decision__goes_by_that_record(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment other = fixture_record(&c, &dev, "other", "GPU-n1-1", 1, 300, 24 * GIB);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_pod(&fx, "a", &d, "n1", &other);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+    fixture_name_op(&fx, LEDGER_RELEASE, "a"); /* our Binding was refused: the fact stands */
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+}
+
+static void tamper__record_restored__is_no_conflict_any_more(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c, c2;
+    struct assigned_device dev, dev2;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 0);
+    struct assignment edited = fixture_record(&c2, &dev2, "x", "GPU-n1-1", 1, 300, 0);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    fixture_pod(&fx, "a", &d, "n1", &edited);
+    (void)fixture_state(&fx, "n1");
+    assert_true(fx.snapshot.pods[0].conflict);
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    (void)fixture_state(&fx, "n1");
+    assert_false(fx.snapshot.pods[0].conflict);
+}
+
+/* ---- events in an unlucky order ---- */
+
+static void foreign__on_a_node_never_seen__observed_again__node_is_still_known(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "ghost", NULL);
+    fixture_pod(&fx, "a", &d, "ghost", NULL);
+    assert_null(ledger_check(fx.l));
+    fixture_node(&fx, "ghost", 1, 80 * GIB);
+    assert_int_equal(fixture_milli_free(&fx, "ghost", 0), 700);
+}
+
+static void list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_RESERVED);
+    fixture_name_op(&fx, LEDGER_CONFIRM, "a"); /* bound and deleted, all before the list */
+    assert_false(is_known("a"));
+}
+
+static void list__begun_after_the_reservation_lacks_the_pod__release_forgets_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    fixture_name_op(&fx, LEDGER_RELEASE, "a");
+    assert_false(is_known("a"));
+}
+
+static void list__has_the_reserved_pod__confirm_keeps_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_pod(&fx, "a", &d, NULL, NULL); /* the list is older than the Binding */
+    fixture_name_op(&fx, LEDGER_CONFIRM, "a");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_CONFIRMED);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+}
+
+static void list__pod_fetched_after_it_began__stays(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_name_op(&fx, LEDGER_CONFIRM, "a");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_CONFIRMED);
+}
+
+static void list__late_confirm_of_a_bound_pod__does_not_keep_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "a", "GPU-n1-0", 0, 300, 24 * GIB);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_name_op(&fx, LEDGER_CONFIRM, "a"); /* slow reply; the pod was deleted meanwhile */
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_false(is_known("a"));
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+}
+
+static void release__node_gone_meanwhile__node_is_forgotten(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
+    fixture_name_op(&fx, LEDGER_RELEASE, "a");
+    assert_null(ledger_check(fx.l));
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_PENDING);
+}
+
+/* ---- devices ---- */
+
+/* Indexes unless `uuid`. */
+static void describe_n2(const char *uuid, int64_t mem_mib)
+{
+    struct device d = {.uuid = str_of(uuid),
+                       .minor = 0,
+                       .model = STR("A100"),
+                       .mem_mib = mem_mib,
+                       .slot_n = 16,
+                       .numa = -1,
+                       .healthy = true};
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1};
+    struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+static void device_replaced__pod_known_by_index__moves_and_leaves_no_ghost(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "", 0, 300, 0);
+
+    (void)state;
+    describe_n2("GPU-old", 80 * GIB);
+    fixture_pod(&fx, "a", &d, "n2", &as);
+    describe_n2("GPU-new", 80 * GIB);
+    assert_int_equal(fixture_state(&fx, "n2")->device_n, 1);
+    assert_int_equal(fixture_milli_free(&fx, "n2", 0), 700);
+}
+
+static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
+{
+    struct device devices[2] = {
+        {.index = 0, .minor = 0, .mem_mib = 80 * GIB, .slot_n = 16, .numa = -1, .healthy = true},
+        {.uuid = STR("GPU-n3-a"), .index = 1, .minor = 1, .mem_mib = 80 * GIB, .slot_n = 16, .numa = -1,
+         .healthy = true}};
+    struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
+    struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("n3"), .uid = STR("n3"), .schedulable = true, .inventory = &inventory}};
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n3-a", 0, 300, 0);
+
+    (void)state;
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    fixture_pod(&fx, "a", &d, "n3", &as);
+    assert_int_equal(fixture_milli_free(&fx, "n3", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n3", 1), 700);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(rule1__foreign_pod_edits_its_request__charge_never_falls),
+        T(rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge),
+        T(rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device),
+        T(rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase),
+        T(withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing),
+        T(withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kept),
+        T(confirmed__first_seen_with_an_edited_record__keeps_its_device),
+        T(reserved__bound_by_our_decision_with_edited_devices__keeps_its_device),
+        T(reserved__bound_there_by_another_decision__goes_by_that_record),
+        T(tamper__record_restored__is_no_conflict_any_more),
+        T(foreign__on_a_node_never_seen__observed_again__node_is_still_known),
+        T(list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it),
+        T(list__begun_after_the_reservation_lacks_the_pod__release_forgets_it),
+        T(list__has_the_reserved_pod__confirm_keeps_it),
+        T(list__pod_fetched_after_it_began__stays),
+        T(list__late_confirm_of_a_bound_pod__does_not_keep_it),
+        T(release__node_gone_meanwhile__node_is_forgotten),
+        T(device_replaced__pod_known_by_index__moves_and_leaves_no_ghost),
+        T(device_renumbered__uuid_wins_over_the_recorded_index),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
