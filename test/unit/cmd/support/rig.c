@@ -1,0 +1,418 @@
+#include "cmd/support/rig.h"
+
+#include "base/bug.h"
+#include "base/strbuf.h"
+#include "demo/checker.h"
+#include "extender/feed.h"
+#include "kube/watcher.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POLL_US 2000
+#define DEADLINE_MS_LONG 120000
+
+struct asked {
+    struct asked *next;
+    char name[64], uid[64], node[64];
+    unsigned calls;
+    struct rig_answer answer;
+};
+
+struct apiserver *rig_api;
+
+static struct {
+    struct credentials credentials;
+    struct store *store;
+    struct ingest ingest;
+    struct placement_context placement;
+    struct kube_client *client;
+    struct binder *binder;
+    struct feed feeds[KUBE_RESOURCE__MAX];
+    struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
+    atomic_uint posts, gets;
+    pthread_mutex_t lock; /* of the answers */
+    pthread_cond_t answered;
+    struct asked *asked;
+    unsigned probe_n;
+} rig = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
+
+/* ---- start and end ---- */
+
+static void observe(void *ctx, const char *verb, const char *resource, int http_status, int64_t duration_ns)
+{
+    (void)ctx;
+    (void)http_status;
+    (void)duration_ns;
+    if (strcmp(resource, "pods/binding") == 0) {
+        atomic_fetch_add(&rig.posts, 1);
+    } else if (strcmp(verb, "get") == 0) {
+        atomic_fetch_add(&rig.gets, 1);
+    }
+}
+
+static void create_node(int node, int gpu_n)
+{
+    struct strbuf json;
+
+    strbuf_init(&json, 1U << 16);
+    strbuf_addf(&json, "{\"metadata\":{\"name\":\"node-%02d\",\"annotations\":{\"fgpu.io/gpus\":\""
+                         "{\\\"v\\\":1,\\\"gpus\\\":[", node);
+    for (int i = 0; i < gpu_n; i++) {
+        strbuf_addf(&json, "%s{\\\"uuid\\\":\\\"gpu-%d-%d\\\",\\\"index\\\":%d,\\\"minor\\\":%d,"
+                             "\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":81920,\\\"slots\\\":16,"
+                             "\\\"numa\\\":0,\\\"healthy\\\":true}", i > 0 ? "," : "", node, i, i, i);
+    }
+    strbuf_addf(&json, "]}\"}},\"spec\":{},\"status\":{\"conditions\":"
+                         "[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+    assert_int_equal(apiserver_create(rig_api, APISERVER_NODES, json.p, NULL), 0);
+    strbuf_fini(&json);
+}
+
+static void start_watcher(enum kube_resource resource)
+{
+    struct reflector_handler handler = feed_handler(&rig.feeds[resource]);
+
+    assert_int_equal(kube_watcher_start(rig.client, resource, &handler, clock_system(),
+                                        &rig.watchers[resource], NULL), 0);
+}
+
+static void start_watchers(void)
+{
+    for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        start_watcher((enum kube_resource)i);
+    }
+    for (int ms = 0; !store_is_ready(rig.store); ms += POLL_US / 1000) {
+        assert_true(ms < RIG_PATIENCE_MS);
+        usleep(POLL_US);
+    }
+}
+
+void rig_start(const struct rig_options *o)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+    const struct kube_client_options client = {.observe = observe};
+    const struct binder_options options = {
+        .deadline_ms = o->deadline_ms > 0 ? o->deadline_ms : DEADLINE_MS_LONG,
+        .max_in_flight = o->max_in_flight > 0 ? o->max_in_flight : 1000,
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    atomic_store(&rig.posts, 0);
+    atomic_store(&rig.gets, 0);
+    rig.asked = NULL;
+    rig.probe_n = 0;
+    assert_int_equal(apiserver_start(NULL, &rig_api, NULL), 0);
+    for (int i = 0; i < (o->node_n > 0 ? o->node_n : 2); i++) {
+        create_node(i, o->gpu_n > 0 ? o->gpu_n : 1);
+    }
+    rig.credentials.server = strdup(apiserver_url(rig_api));
+    rig.store = store_new(&limits, clock_system());
+    rig.ingest = (struct ingest){rig.store, policy_defaults(), NULL};
+    assert_int_equal(placement_context_init(&rig.placement, rig.store, policy_defaults(), NULL), 0);
+    assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
+    assert_int_equal(binder_new(&rig.placement, &rig.ingest, rig.client, clock_system(), &options,
+                                &rig.binder, NULL), 0);
+    for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        feed_init(&rig.feeds[i], &rig.ingest, (enum kube_resource)i);
+    }
+    if (!o->unsynced) {
+        start_watchers();
+    }
+}
+
+void rig_stop_binder(void)
+{
+    if (rig.binder == NULL) {
+        return;
+    }
+    binder_stop(rig.binder);
+    kube_client_stop(rig.client);
+    binder_free(rig.binder);
+    rig.binder = NULL;
+}
+
+/* Frees the answers; false when one was not given exactly once. */
+static bool take_answers(void)
+{
+    bool once = true;
+
+    while (rig.asked != NULL) {
+        struct asked *a = rig.asked;
+
+        rig.asked = a->next;
+        once = once && a->calls == 1;
+        free(a);
+    }
+    return once;
+}
+
+void rig_end(void)
+{
+    struct checker_report report;
+    const char *broken = store_check(rig.store);
+    bool once;
+
+    for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        kube_watcher_stop(rig.watchers[i]);
+        rig.watchers[i] = NULL;
+        feed_fini(&rig.feeds[i]);
+    }
+    rig_stop_binder();
+    once = take_answers();
+    kube_client_free(rig.client);
+    store_free(rig.store);
+    checker_run(rig_api, &report);
+    apiserver_free(rig_api);
+    credentials_fini(&rig.credentials);
+    rig.credentials = (struct credentials){0};
+    assert_true(once);
+    assert_null(broken);
+    assert_string_equal(report.first_violation, "");
+    assert_int_equal(report.violation_n, 0);
+    checker_report_fini(&report);
+}
+
+/* ---- pods ---- */
+
+static bool known(const char *uid, enum ledger_pod_state *ret)
+{
+    return store_pod_state(rig.store, str_of(uid), NULL, ret, NULL);
+}
+
+void rig_create(const struct rig_pod *p)
+{
+    enum ledger_pod_state state;
+    struct strbuf json;
+    struct err err = {0};
+
+    strbuf_init(&json, 1U << 20);
+    strbuf_addf(&json, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\"", p->name, p->uid);
+    if (p->annotation_bytes > 0) {
+        strbuf_addf(&json, ",\"annotations\":{\"k\":\"");
+        for (size_t i = 1; i < p->annotation_bytes; i++) {
+            strbuf_add_char(&json, 'x');
+        }
+        strbuf_addf(&json, "\"}");
+    }
+    strbuf_addf(&json, "},\"spec\":{%s\"containers\":[{\"name\":\"main\",\"resources\":{",
+                  p->gated ? "\"schedulingGates\":[{\"name\":\"wait\"}]," : "");
+    if (p->milli > 0) {
+        strbuf_addf(&json, "\"limits\":{\"fgpu.io/gpu-milli\":\"%d\"}", p->milli);
+    }
+    strbuf_addf(&json, "}}]}}");
+    assert_false(json.overflowed);
+    if (apiserver_create(rig_api, APISERVER_PODS, json.p, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    strbuf_fini(&json);
+    for (int ms = 0; p->milli > 0 && rig.watchers[KUBE_PODS] != NULL && !known(p->uid, &state);
+         ms += POLL_US / 1000) {
+        assert_true(ms < RIG_PATIENCE_MS);
+        usleep(POLL_US);
+    }
+}
+
+void rig_delete(const char *name)
+{
+    assert_int_equal(apiserver_delete(rig_api, APISERVER_PODS, "ns", name, 0, NULL), 0);
+}
+
+void rig_bind_by_other(const char *name, int node, int32_t milli)
+{
+    struct strbuf json;
+
+    strbuf_init(&json, 4096);
+    strbuf_addf(&json, "{\"spec\":{\"nodeName\":\"node-%02d\"},\"metadata\":{\"annotations\":{"
+                         "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"other\\\",\\\"containers\\\":["
+                         "{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[{\\\"uuid\\\":"
+                         "\\\"gpu-%d-0\\\",\\\"index\\\":0,\\\"milli\\\":%d,\\\"memMib\\\":0}]}]}\"}}}",
+                  node, node, milli);
+    assert_int_equal(apiserver_patch(rig_api, APISERVER_PODS, "ns", name, json.p, NULL), 0);
+    strbuf_fini(&json);
+}
+
+void rig_freeze(void)
+{
+    kube_watcher_stop(rig.watchers[KUBE_PODS]);
+    rig.watchers[KUBE_PODS] = NULL;
+}
+
+void rig_thaw(void)
+{
+    start_watcher(KUBE_PODS);
+}
+
+/* ---- binds ---- */
+
+static void done(void *ctx, enum bind_outcome outcome, const char *error)
+{
+    struct asked *a = ctx;
+
+    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
+    a->calls++;
+    a->answer = (struct rig_answer){outcome, error};
+    BUG_ON(pthread_cond_broadcast(&rig.answered) != 0);
+    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+}
+
+struct asked *rig_bind(const char *name, const char *uid, const char *node)
+{
+    struct asked *a = xcalloc(1, sizeof(*a));
+    struct bind_request request;
+
+    snprintf(a->name, sizeof(a->name), "%s", name);
+    snprintf(a->uid, sizeof(a->uid), "%s", uid);
+    snprintf(a->node, sizeof(a->node), "%s", node);
+    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
+    a->next = rig.asked;
+    rig.asked = a;
+    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+    request = (struct bind_request){str_of(a->name), STR("ns"), str_of(a->uid), str_of(a->node)};
+    binder_bind(rig.binder, &request, done, a);
+    return a;
+}
+
+struct rig_answer rig_await(struct asked *a)
+{
+    struct rig_answer answer;
+    struct timespec until;
+    bool in_time = true;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += RIG_PATIENCE_MS / 1000;
+    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
+    while (a->calls == 0 && in_time) {
+        in_time = pthread_cond_timedwait(&rig.answered, &rig.lock, &until) == 0;
+    }
+    in_time = a->calls > 0;
+    answer = a->answer;
+    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+    assert_true(in_time);
+    return answer;
+}
+
+void rig_expect_bound(struct asked *a)
+{
+    struct rig_answer answer = rig_await(a);
+
+    if (answer.outcome != BIND_OUTCOME_BOUND || answer.error != NULL) {
+        fail_msg("%s: %s, %s", a->name, bind_outcome_name(answer.outcome),
+                 answer.error != NULL ? answer.error : "no error");
+    }
+}
+
+void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *part)
+{
+    struct rig_answer answer = rig_await(a);
+
+    if (answer.outcome != outcome || answer.error == NULL || strstr(answer.error, part) == NULL) {
+        fail_msg("%s: %s, %s instead of %s, ...%s...", a->name, bind_outcome_name(answer.outcome),
+                 answer.error != NULL ? answer.error : "no error", bind_outcome_name(outcome), part);
+    }
+}
+
+/* ---- what became of it ---- */
+
+unsigned rig_posts(void)
+{
+    return atomic_load(&rig.posts);
+}
+
+unsigned rig_gets(void)
+{
+    return atomic_load(&rig.gets);
+}
+
+uint64_t rig_binds(void)
+{
+    struct apiserver_stats stats;
+
+    apiserver_stats(rig_api, &stats);
+    return stats.binds;
+}
+
+struct seen_pod {
+    char node[64];
+    bool record;
+};
+
+static void look_at(void *ctx, const struct cJSON *pod)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+    const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
+    const cJSON *spec = cJSON_GetObjectItemCaseSensitive(pod, "spec");
+    const char *node = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(spec, "nodeName"));
+    struct seen_pod *seen = ctx;
+
+    snprintf(seen->node, sizeof(seen->node), "%s", node != NULL ? node : "");
+    seen->record = cJSON_HasObjectItem(annotations, "fgpu.io/assignment");
+}
+
+void rig_expect_pod(const char *name, const char *node, bool record)
+{
+    struct seen_pod seen = {0};
+
+    assert_true(apiserver_find(rig_api, APISERVER_PODS, "ns", name, look_at, &seen));
+    assert_string_equal(seen.node, node != NULL ? node : "");
+    assert_int_equal(seen.record, record);
+}
+
+void rig_expect_state(const char *uid, enum ledger_pod_state state)
+{
+    enum ledger_pod_state now;
+
+    assert_true(known(uid, &now));
+    assert_string_equal(ledger_pod_state_name(now), ledger_pod_state_name(state));
+}
+
+void rig_await_state(const char *uid, enum ledger_pod_state state)
+{
+    enum ledger_pod_state now;
+
+    for (int ms = 0; (!known(uid, &now) || now != state) && ms < RIG_PATIENCE_MS; ms += POLL_US / 1000) {
+        usleep(POLL_US);
+    }
+    rig_expect_state(uid, state);
+}
+
+void rig_await_settled(void)
+{
+    for (int ms = 0; binder_in_flight(rig.binder) > 0; ms += POLL_US / 1000) {
+        assert_true(ms < RIG_PATIENCE_MS);
+        usleep(POLL_US);
+    }
+}
+
+void rig_expect_free(const char *node)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "probe-%u", rig.probe_n++);
+    rig_create(&(struct rig_pod){.name = name, .uid = name, .milli = 1000});
+    rig_expect_bound(rig_bind(name, name, node));
+}
+
+void rig_fault(const char *method, const char *path, int64_t times, struct fault_rule rule)
+{
+    struct err err = {0};
+
+    snprintf(rule.method, sizeof(rule.method), "%s", method);
+    snprintf(rule.path, sizeof(rule.path), "%s", path);
+    rule.times = times;
+    if (apiserver_fault_add(rig_api, &rule, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}

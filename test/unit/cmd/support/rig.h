@@ -1,0 +1,92 @@
+/* A binder as `fgpu serve` puts it together, without its listeners: store, two watchers, API client and
+ * binder over a simulated API server in this process.
+ *
+ * Nodes are node-00, node-01, ...; their GPUs gpu-0-0, gpu-0-1, ... (node, index) of 81920 MiB and 16 slots.
+ * One rig at a time. Helpers assert, so they are for the thread of the test, unless said otherwise. */
+#ifndef SUPPORT_RIG_H
+#define SUPPORT_RIG_H
+
+#include "demo/apiserver.h"
+#include "extender/binder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before anybody waits in vain: generous, because everything ends early. */
+#define RIG_PATIENCE_MS 60000
+
+/* All zero is fine. */
+struct rig_options {
+    int32_t node_n;         /* 0: 2 */
+    int32_t gpu_n;          /* of every node; 0: 1 */
+    int64_t deadline_ms;    /* 0: so long that no test meets it */
+    uint32_t max_in_flight; /* 0: 1000 */
+    bool unsynced;          /* no watchers */
+};
+
+void rig_start(const struct rig_options *o);
+/* Stops the binder and everything else, then asserts what must hold after any story: every bind was
+ * answered once, the ledger keeps its invariants, the API server's objects are not over-committed. */
+void rig_end(void);
+/* The part of rig_end that stops binder and client; the answers can be looked at afterwards. */
+void rig_stop_binder(void);
+
+extern struct apiserver *rig_api;
+
+/* ---- pods, all in the namespace "ns" ---- */
+
+struct rig_pod {
+    const char *name;
+    const char *uid;
+    int32_t milli; /* 0: asks for no GPU */
+    size_t annotation_bytes;
+    bool gated;
+};
+
+/* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */
+void rig_create(const struct rig_pod *p);
+void rig_delete(const char *name);
+/* Bound by somebody else to GPU 0 of that node, with that one's record. */
+void rig_bind_by_other(const char *name, int node, int32_t milli);
+
+/* The ledger sees no pod any more until rig_thaw(). */
+void rig_freeze(void);
+void rig_thaw(void);
+
+/* ---- binds ---- */
+
+struct asked; /* owned by the rig, until rig_end */
+
+/* From any thread. */
+struct asked *rig_bind(const char *name, const char *uid, const char *node);
+
+struct rig_answer {
+    enum bind_outcome outcome;
+    const char *error; /* NULL: success */
+};
+struct rig_answer rig_await(struct asked *a);
+/* Asserts success. */
+void rig_expect_bound(struct asked *a);
+/* Asserts outcome and that `part` is in the text. */
+void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *part);
+
+/* ---- what became of it ---- */
+
+unsigned rig_posts(void); /* Bindings sent, whatever came of them */
+unsigned rig_gets(void);  /* pods fetched */
+uint64_t rig_binds(void); /* Bindings that the API server accepted */
+/* spec.nodeName is `node` (NULL: none), and whether a record of fgpu is there. */
+void rig_expect_pod(const char *name, const char *node, bool record);
+void rig_await_state(const char *uid, enum ledger_pod_state state);
+void rig_expect_state(const char *uid, enum ledger_pod_state state);
+void rig_await_settled(void); /* no bind is in flight */
+/* A whole GPU of the node can be given out: proves that nothing is charged on a node with one. */
+void rig_expect_free(const char *node);
+
+/* The next `times` requests that match. */
+void rig_fault(const char *method, const char *path, int64_t times, struct fault_rule rule);
+#define RIG_BINDING "*/binding"
+#define RIG_FAULT(method_, path_, times_, ...)                                                     \
+    rig_fault(method_, path_, times_, (struct fault_rule){.retry_after_s = -1, __VA_ARGS__})
+
+#endif

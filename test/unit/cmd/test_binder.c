@@ -1,0 +1,382 @@
+/* One bind and what the API server makes of it: every reply of contract.md 4.2 that this server can give, lost
+ * replies, and pods that changed behind our back. What several binds do to each other is in
+ * test_binder_races.c. Whatever happens, rig_end() asserts one answer to every caller. */
+#include "cmd/support/rig.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "model/binding.h"
+
+#define A_POD .name = "a", .uid = "u-a"
+
+static int setup(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){0});
+    return 0;
+}
+
+/* For what ends after the caller was told that the outcome is not known. */
+static int setup_short(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.deadline_ms = 800});
+    return 0;
+}
+
+static int setup_unsynced(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.unsynced = true});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rig_end();
+    return 0;
+}
+
+static void create(void)
+{
+    rig_create(&(struct rig_pod){A_POD, .milli = 300});
+}
+
+static struct asked *bind(void)
+{
+    return rig_bind("a", "u-a", "node-00");
+}
+
+static void expect_bound_once(void)
+{
+    assert_int_equal(rig_binds(), 1);
+    rig_expect_pod("a", "node-00", true);
+    rig_await_settled();
+    rig_await_state("u-a", LEDGER_BOUND);
+}
+
+/* ---- without trouble ---- */
+
+static void bind__pending_pod__one_post_with_node_and_record(void **state)
+{
+    (void)state;
+    create();
+    rig_expect_bound(bind());
+    assert_int_equal(rig_posts(), 1);
+    assert_int_equal(rig_gets(), 0);
+    expect_bound_once();
+}
+
+static void bind__answered_before_the_watch_tells__is_confirmed(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_expect_bound(bind());
+    rig_expect_state("u-a", LEDGER_CONFIRMED);
+    rig_thaw();
+    expect_bound_once();
+}
+
+static void bind__again_to_the_same_node__success_without_a_post(void **state)
+{
+    (void)state;
+    create();
+    rig_expect_bound(bind());
+    rig_expect_bound(bind());
+    assert_int_equal(rig_posts(), 1);
+    expect_bound_once();
+}
+
+static void bind__again_to_another_node__is_refused(void **state)
+{
+    (void)state;
+    create();
+    rig_expect_bound(bind());
+    rig_expect_error(rig_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
+    assert_int_equal(rig_posts(), 1);
+    expect_bound_once();
+}
+
+static void bind__pod_unknown_to_the_ledger__is_fetched_then_bound(void **state)
+{
+    (void)state;
+    rig_freeze();
+    create();
+    rig_expect_bound(bind());
+    assert_int_equal(rig_gets(), 1);
+    assert_int_equal(rig_posts(), 1);
+    rig_expect_state("u-a", LEDGER_CONFIRMED);
+    rig_thaw();
+    expect_bound_once();
+}
+
+static void bind__pod_without_gpu_demand__is_bound_without_record(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD});
+    rig_expect_bound(bind());
+    rig_expect_bound(bind()); /* 409, and the GET says: on this node */
+    assert_int_equal(rig_binds(), 1);
+    rig_expect_pod("a", "node-00", false);
+    rig_expect_free("node-00");
+}
+
+/* ---- refused before anything is sent ---- */
+
+static void bind__not_synced__is_refused(void **state)
+{
+    (void)state;
+    rig_expect_error(bind(), BIND_OUTCOME_NOT_READY, "not ready");
+    assert_int_equal(rig_posts() + rig_gets(), 0);
+}
+
+static void bind__unknown_node__is_refused_without_a_post(void **state)
+{
+    (void)state;
+    create();
+    rig_create(&(struct rig_pod){.name = "plain", .uid = "u-plain"});
+    rig_expect_error(rig_bind("a", "u-a", "node-77"), BIND_OUTCOME_NO_FIT, "");
+    rig_expect_error(rig_bind("plain", "u-plain", "node-77"), BIND_OUTCOME_NO_FIT, "not known");
+    assert_int_equal(rig_posts(), 0);
+    rig_expect_state("u-a", LEDGER_PENDING);
+}
+
+static void bind__annotations_at_the_limit__is_refused_and_released(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD, .milli = 300, .annotation_bytes = POD_ANNOTATION_BYTES_MAX});
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "annotations");
+    assert_int_equal(rig_posts(), 0);
+    rig_expect_state("u-a", LEDGER_PENDING);
+    rig_expect_free("node-00");
+}
+
+static void bind__no_such_pod__is_refused_without_a_post(void **state)
+{
+    (void)state;
+    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "no longer exists");
+    assert_int_equal(rig_posts(), 0);
+}
+
+static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
+{
+    (void)state;
+    rig_freeze();
+    create();
+    RIG_FAULT("GET", "*/pods/a", 1, .action = FAULT_FAIL, .status = 500);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "could not be reached");
+    assert_int_equal(rig_posts(), 0);
+}
+
+/* ---- changed behind our back: the watch lags, a 409 or 404 tells ---- */
+
+static void expect_released(enum bind_outcome outcome, const char *part)
+{
+    rig_expect_error(bind(), outcome, part);
+    assert_int_equal(rig_binds(), 0);
+    rig_expect_state("u-a", LEDGER_PENDING);
+    rig_expect_free("node-00");
+}
+
+static void bind__bound_elsewhere_by_another__error_and_released(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_bind_by_other("a", 1, 300);
+    expect_released(BIND_OUTCOME_REFUSED, "somebody else");
+    rig_thaw();
+    rig_await_state("u-a", LEDGER_BOUND);
+}
+
+static void bind__bound_to_our_node_by_another__error(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_bind_by_other("a", 0, 300);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
+    rig_expect_state("u-a", LEDGER_PENDING);
+    rig_thaw();
+    rig_await_state("u-a", LEDGER_BOUND);
+}
+
+static void bind__recreated_under_its_name__error_and_released(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_delete("a");
+    rig_create(&(struct rig_pod){.name = "a", .uid = "u-later", .milli = 300});
+    expect_released(BIND_OUTCOME_REFUSED, "no longer exists");
+    rig_expect_pod("a", NULL, false);
+}
+
+static void bind__deleted__error_and_released(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_delete("a");
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
+    rig_expect_state("u-a", LEDGER_PENDING);
+    rig_expect_free("node-00");
+}
+
+static void bind__gated__error_and_released(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD, .milli = 300, .gated = true});
+    expect_released(BIND_OUTCOME_REFUSED, "gated");
+}
+
+/* ---- replies ---- */
+
+struct reply {
+    const char *name;
+    struct fault_rule fault; /* of the first Binding */
+    unsigned posts;          /* 0: two or more; the transport may add one of its own */
+};
+
+static const struct reply replies[] = {
+    {"lost", {.action = FAULT_CLOSE_AFTER, .retry_after_s = -1}, 1},
+    {"connection closed before", {.action = FAULT_CLOSE_BEFORE, .retry_after_s = -1}, 0},
+    {"503 with a hint", {.action = FAULT_FAIL, .status = 503, .retry_after_s = 1}, 2},
+    {"429 with a hint", {.action = FAULT_FAIL, .status = 429, .retry_after_s = 1}, 2},
+    {"503 with a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 503, .retry_after_s = 1}, 2},
+    {"500 without a hint", {.action = FAULT_FAIL, .status = 500, .retry_after_s = -1}, 2},
+    {"500 without a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 500, .retry_after_s = -1}, 1},
+    {"401", {.action = FAULT_FAIL, .status = 401, .retry_after_s = -1}, 2},
+};
+
+static void bind__one_bad_reply__is_bound_once_all_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
+        const struct reply *r = &replies[i];
+        struct rig_answer answer;
+
+        rig_start(&(struct rig_options){0});
+        create();
+        rig_fault("POST", RIG_BINDING, 1, r->fault);
+        answer = rig_await(bind());
+        if (answer.error != NULL || (r->posts > 0 ? rig_posts() != r->posts : rig_posts() < 2)) {
+            fail_msg("%s: %u requests, %s", r->name, rig_posts(),
+                     answer.error != NULL ? answer.error : "success");
+        }
+        expect_bound_once();
+        rig_end();
+    }
+}
+
+static void bind__reply_lost_and_no_answer_to_the_get__asks_again(void **state)
+{
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    RIG_FAULT("GET", "*/pods/a", 2, .action = FAULT_FAIL, .status = 503);
+    rig_expect_bound(bind());
+    assert_true(rig_gets() >= 3);
+    expect_bound_once();
+}
+
+struct refusal {
+    int status;
+    const char *part;
+};
+
+static void bind__refused_for_good__error_and_released(void **state)
+{
+    static const struct refusal refusals[] = {{400, ""}, {401, "credentials"}, {403, ""}, {404, ""}, {422, ""}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        rig_start(&(struct rig_options){0});
+        create();
+        RIG_FAULT("POST", RIG_BINDING, refusals[i].status == 401 ? 2 : 1, .action = FAULT_FAIL,
+                  .status = refusals[i].status);
+        expect_released(BIND_OUTCOME_REFUSED, refusals[i].part);
+        rig_end();
+    }
+}
+
+static void bind__asked_to_wait_past_the_deadline__error_and_released(void **state)
+{
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = 429, .retry_after_s = 100);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "overloaded");
+    rig_await_settled();
+    rig_expect_state("u-a", LEDGER_PENDING);
+}
+
+/* ---- nothing within the deadline ---- */
+
+static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze(); /* so that only the binder can find out */
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 2500);
+    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "not resolved");
+    rig_expect_state("u-a", LEDGER_RESERVED);
+    rig_await_settled();
+    rig_expect_state("u-a", LEDGER_CONFIRMED);
+    assert_int_equal(rig_posts(), 1);
+    rig_thaw();
+    expect_bound_once();
+}
+
+static void bind__no_answer_and_never_done__stays_charged_until_proof(void **state)
+{
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
+    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    rig_expect_state("u-a", LEDGER_RESERVED);
+    rig_await_settled();
+    assert_int_equal(rig_binds(), 0);
+    rig_expect_state("u-a", LEDGER_PENDING);
+    rig_expect_pod("a", NULL, false);
+}
+
+#define STORY(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define SHORT_STORY(f) cmocka_unit_test_setup_teardown(f, setup_short, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(bind__pending_pod__one_post_with_node_and_record),
+        STORY(bind__answered_before_the_watch_tells__is_confirmed),
+        STORY(bind__again_to_the_same_node__success_without_a_post),
+        STORY(bind__again_to_another_node__is_refused),
+        STORY(bind__pod_unknown_to_the_ledger__is_fetched_then_bound),
+        STORY(bind__pod_without_gpu_demand__is_bound_without_record),
+        cmocka_unit_test_setup_teardown(bind__not_synced__is_refused, setup_unsynced, teardown),
+        STORY(bind__unknown_node__is_refused_without_a_post),
+        STORY(bind__annotations_at_the_limit__is_refused_and_released),
+        STORY(bind__no_such_pod__is_refused_without_a_post),
+        STORY(bind__pod_cannot_be_fetched__is_refused_without_a_post),
+        STORY(bind__bound_elsewhere_by_another__error_and_released),
+        STORY(bind__bound_to_our_node_by_another__error),
+        STORY(bind__recreated_under_its_name__error_and_released),
+        STORY(bind__deleted__error_and_released),
+        STORY(bind__gated__error_and_released),
+        cmocka_unit_test(bind__one_bad_reply__is_bound_once_all_the_same),
+        STORY(bind__reply_lost_and_no_answer_to_the_get__asks_again),
+        cmocka_unit_test(bind__refused_for_good__error_and_released),
+        SHORT_STORY(bind__asked_to_wait_past_the_deadline__error_and_released),
+        SHORT_STORY(bind__no_answer_but_done_later__not_known_then_bound),
+        SHORT_STORY(bind__no_answer_and_never_done__stays_charged_until_proof),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_STDOUT);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* Binds that meet each other: on one pod, on the last slice of a device, at the limit, at the end of the
+ * program. Whatever happens, rig_end() asserts one answer to every caller and no over-commit. */
+#include "cmd/support/rig.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define SLOW_MS 1000 /* for requests that others are to meet in flight */
+#define MANY 300
+#define THREADS 4
+#define STOPPED 20
+
+static int setup(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){0});
+    return 0;
+}
+
+static int setup_three_nodes(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.node_n = 3, .gpu_n = 8});
+    return 0;
+}
+
+static int setup_one_at_a_time(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.max_in_flight = 1});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rig_end();
+    return 0;
+}
+
+/* A pod "p<i>" with UID "u<i>". */
+struct numbered {
+    char name[16], uid[16];
+};
+
+static struct numbered numbered(int i)
+{
+    struct numbered n;
+
+    snprintf(n.name, sizeof(n.name), "p%d", i);
+    snprintf(n.uid, sizeof(n.uid), "u%d", i);
+    return n;
+}
+
+static void create(int i, int32_t milli)
+{
+    struct numbered n = numbered(i);
+
+    rig_create(&(struct rig_pod){.name = n.name, .uid = n.uid, .milli = milli});
+}
+
+static struct asked *bind(int i, const char *node)
+{
+    struct numbered n = numbered(i);
+
+    return rig_bind(n.name, n.uid, node);
+}
+
+/* ---- from several threads at once ---- */
+
+struct racer {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    int from, to, step;
+    bool same_pod;
+    int node_n;
+    struct asked **asked; /* by number */
+};
+
+static void *race(void *arg)
+{
+    const struct racer *r = arg;
+
+    pthread_barrier_wait(r->start);
+    for (int i = r->from; i < r->to; i += r->step) {
+        char node[16];
+
+        snprintf(node, sizeof(node), "node-%02d", i % r->node_n);
+        r->asked[i] = bind(r->same_pod ? 0 : i, node);
+    }
+    return NULL;
+}
+
+/* Binds 0..n-1, dealt to the threads; the i-th to node i % node_n. */
+static void race_all(int n, int thread_n, int node_n, bool same_pod, struct asked **asked)
+{
+    struct racer racers[THREADS];
+    pthread_barrier_t start;
+
+    assert_int_equal(pthread_barrier_init(&start, NULL, (unsigned)thread_n), 0);
+    for (int i = 0; i < thread_n; i++) {
+        racers[i] = (struct racer){.start = &start, .from = i, .to = n, .step = thread_n,
+                                   .same_pod = same_pod, .node_n = node_n, .asked = asked};
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    }
+    for (int i = 0; i < thread_n; i++) {
+        assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+    }
+    assert_int_equal(pthread_barrier_destroy(&start), 0);
+}
+
+static unsigned count_bound(struct asked **asked, int n)
+{
+    unsigned bound = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct rig_answer answer = rig_await(asked[i]);
+
+        assert_true(answer.outcome == BIND_OUTCOME_BOUND || answer.outcome == BIND_OUTCOME_NO_FIT);
+        assert_true((answer.outcome == BIND_OUTCOME_BOUND) == (answer.error == NULL));
+        bound += answer.outcome == BIND_OUTCOME_BOUND;
+    }
+    return bound;
+}
+
+static void binds__race_for_the_last_slice__one_post(void **state)
+{
+    struct asked *asked[2];
+
+    (void)state;
+    create(0, 600);
+    create(1, 600);
+    race_all(2, 2, 1, false, asked);
+    assert_int_equal(count_bound(asked, 2), 1);
+    assert_int_equal(rig_posts(), 1);
+    assert_int_equal(rig_binds(), 1);
+}
+
+static void binds__same_pod_at_once__one_post_and_all_succeed(void **state)
+{
+    struct asked *asked[THREADS];
+
+    (void)state;
+    create(0, 300);
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    race_all(THREADS, THREADS, 1, true, asked);
+    assert_int_equal(count_bound(asked, THREADS), THREADS);
+    assert_int_equal(rig_posts(), 1);
+    assert_int_equal(rig_binds(), 1);
+}
+
+static void binds__unknown_pod_at_once__one_get_one_post_and_all_succeed(void **state)
+{
+    struct asked *asked[THREADS];
+
+    (void)state;
+    rig_freeze();
+    create(0, 300);
+    RIG_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    race_all(THREADS, THREADS, 1, true, asked);
+    assert_int_equal(count_bound(asked, THREADS), THREADS);
+    assert_int_equal(rig_gets(), 1);
+    assert_int_equal(rig_posts(), 1);
+    assert_int_equal(rig_binds(), 1);
+}
+
+static void binds__same_pod_to_another_node__second_is_refused(void **state)
+{
+    struct asked *first;
+
+    (void)state;
+    create(0, 300);
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    first = bind(0, "node-00");
+    rig_expect_error(bind(0, "node-01"), BIND_OUTCOME_CONFLICT, "");
+    rig_expect_bound(first);
+    assert_int_equal(rig_posts(), 1);
+    rig_expect_pod("p0", "node-00", true);
+    rig_expect_free("node-01");
+}
+
+/* 24 GPUs of ten slices: the node of each bind is given, so exactly 80 fit on each. */
+static void binds__three_hundred_at_once__all_answered_and_every_slice_given_once(void **state)
+{
+    struct asked *asked[MANY];
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        create(i, 100);
+    }
+    race_all(MANY, THREADS, 3, false, asked);
+    assert_int_equal(count_bound(asked, MANY), 240);
+    assert_int_equal(rig_binds(), 240);
+    rig_await_settled();
+}
+
+static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
+{
+    struct asked *first;
+
+    (void)state;
+    create(0, 300);
+    create(1, 300);
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 10 * SLOW_MS);
+    first = bind(0, "node-00");
+    rig_expect_error(bind(1, "node-00"), BIND_OUTCOME_OVERLOADED, "try again");
+    apiserver_faults_clear(rig_api);
+    rig_expect_bound(first);
+    rig_await_settled();
+    rig_expect_bound(bind(1, "node-00"));
+}
+
+static void binder_stop__binds_in_flight__every_caller_is_answered(void **state)
+{
+    struct asked *asked[STOPPED];
+
+    (void)state;
+    for (int i = 0; i < STOPPED; i++) {
+        create(i, 100);
+    }
+    RIG_FAULT("POST", RIG_BINDING, -1, .action = FAULT_PASS, .delay_ms = 60000);
+    for (int i = 0; i < STOPPED; i++) {
+        asked[i] = bind(i, i % 2 == 0 ? "node-00" : "node-01");
+    }
+    rig_stop_binder();
+    for (int i = 0; i < STOPPED; i++) {
+        rig_expect_error(asked[i], BIND_OUTCOME_UNKNOWN, "stopping");
+    }
+}
+
+static void binder_stop__while_replies_arrive__every_caller_is_answered(void **state)
+{
+    struct asked *asked[STOPPED];
+
+    (void)state;
+    for (int i = 0; i < STOPPED; i++) {
+        create(i, 100);
+    }
+    for (int i = 0; i < STOPPED; i++) {
+        asked[i] = bind(i, i % 2 == 0 ? "node-00" : "node-01");
+    }
+    rig_await(asked[0]);
+    rig_stop_binder();
+    for (int i = 0; i < STOPPED; i++) {
+        struct rig_answer answer = rig_await(asked[i]);
+
+        assert_true(answer.outcome == BIND_OUTCOME_BOUND || answer.outcome == BIND_OUTCOME_UNKNOWN);
+    }
+}
+
+#define STORY(f, before) cmocka_unit_test_setup_teardown(f, before, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(binds__race_for_the_last_slice__one_post, setup),
+        STORY(binds__same_pod_at_once__one_post_and_all_succeed, setup),
+        STORY(binds__unknown_pod_at_once__one_get_one_post_and_all_succeed, setup),
+        STORY(binds__same_pod_to_another_node__second_is_refused, setup),
+        STORY(binds__three_hundred_at_once__all_answered_and_every_slice_given_once, setup_three_nodes),
+        STORY(binds__more_than_allowed_in_flight__are_turned_away, setup_one_at_a_time),
+        STORY(binder_stop__binds_in_flight__every_caller_is_answered, setup),
+        STORY(binder_stop__while_replies_arrive__every_caller_is_answered, setup),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_STDOUT);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
