@@ -189,7 +189,7 @@ static void bind__bound_elsewhere_by_another__error_and_released(void **state)
     (void)state;
     create();
     rig_freeze();
-    rig_bind_by_other("a", 1, 300);
+    rig_bind_by_other("a", "u-a", 1, 300);
     expect_released(BIND_OUTCOME_REFUSED, "somebody else");
     rig_thaw();
     rig_await_state("u-a", LEDGER_BOUND);
@@ -200,7 +200,7 @@ static void bind__bound_to_our_node_by_another__error(void **state)
     (void)state;
     create();
     rig_freeze();
-    rig_bind_by_other("a", 0, 300);
+    rig_bind_by_other("a", "u-a", 0, 300);
     rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
     rig_expect_state("u-a", LEDGER_PENDING);
     rig_thaw();
@@ -245,14 +245,14 @@ struct reply {
 };
 
 static const struct reply replies[] = {
-    {"lost", {.action = FAULT_CLOSE_AFTER, .retry_after_s = -1}, 1},
-    {"connection closed before", {.action = FAULT_CLOSE_BEFORE, .retry_after_s = -1}, 0},
+    {"lost", {.action = FAULT_CLOSE_AFTER}, 1},
+    {"connection closed before", {.action = FAULT_CLOSE_BEFORE}, 0},
     {"503 with a hint", {.action = FAULT_FAIL, .status = 503, .retry_after_s = 1}, 2},
     {"429 with a hint", {.action = FAULT_FAIL, .status = 429, .retry_after_s = 1}, 2},
     {"503 with a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 503, .retry_after_s = 1}, 2},
-    {"500 without a hint", {.action = FAULT_FAIL, .status = 500, .retry_after_s = -1}, 2},
-    {"500 without a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 500, .retry_after_s = -1}, 1},
-    {"401", {.action = FAULT_FAIL, .status = 401, .retry_after_s = -1}, 2},
+    {"500 without a hint", {.action = FAULT_FAIL, .status = 500}, 2},
+    {"500 without a hint, but done", {.action = FAULT_FAIL_AFTER, .status = 500}, 1},
+    {"401", {.action = FAULT_FAIL, .status = 401}, 2},
 };
 
 static void bind__one_bad_reply__is_bound_once_all_the_same(void **state)

@@ -88,7 +88,7 @@ static void *race(void *arg)
 
     pthread_barrier_wait(r->start);
     for (int i = r->from; i < r->to; i += r->step) {
-        char node[16];
+        char node[24];
 
         snprintf(node, sizeof(node), "node-%02d", i % r->node_n);
         r->asked[i] = bind(r->same_pod ? 0 : i, node);
@@ -206,7 +206,7 @@ static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
     (void)state;
     create(0, 300);
     create(1, 300);
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 10 * SLOW_MS);
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 4 * SLOW_MS);
     first = bind(0, "node-00");
     rig_expect_error(bind(1, "node-00"), BIND_OUTCOME_OVERLOADED, "try again");
     apiserver_faults_clear(rig_api);

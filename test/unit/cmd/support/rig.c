@@ -230,17 +230,23 @@ void rig_delete(const char *name)
     assert_int_equal(apiserver_delete(rig_api, APISERVER_PODS, "ns", name, 0, NULL), 0);
 }
 
-void rig_bind_by_other(const char *name, int node, int32_t milli)
+/* No update of a pod may set its node, so it is put back as it would look then. */
+void rig_bind_by_other(const char *name, const char *uid, int node, int32_t milli)
 {
     struct strbuf json;
 
+    assert_null(rig.watchers[KUBE_PODS]);
+    rig_delete(name);
     strbuf_init(&json, 4096);
-    strbuf_addf(&json, "{\"spec\":{\"nodeName\":\"node-%02d\"},\"metadata\":{\"annotations\":{"
-                         "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"other\\\",\\\"containers\\\":["
-                         "{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[{\\\"uuid\\\":"
-                         "\\\"gpu-%d-0\\\",\\\"index\\\":0,\\\"milli\\\":%d,\\\"memMib\\\":0}]}]}\"}}}",
-                  node, node, milli);
-    assert_int_equal(apiserver_patch(rig_api, APISERVER_PODS, "ns", name, json.p, NULL), 0);
+    strbuf_addf(&json,
+                "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"annotations\":{"
+                "\"fgpu.io/assignment\":\"{\\\"v\\\":1,\\\"id\\\":\\\"other\\\",\\\"containers\\\":["
+                "{\\\"name\\\":\\\"main\\\",\\\"init\\\":false,\\\"devices\\\":[{\\\"uuid\\\":"
+                "\\\"gpu-%d-0\\\",\\\"index\\\":0,\\\"milli\\\":%d,\\\"memMib\\\":0}]}]}\"}},"
+                "\"spec\":{\"nodeName\":\"node-%02d\",\"containers\":[{\"name\":\"main\",\"resources\":"
+                "{\"limits\":{\"fgpu.io/gpu-milli\":\"%d\"}}}]}}",
+                name, uid, node, milli, node, milli);
+    assert_int_equal(apiserver_create(rig_api, APISERVER_PODS, json.p, NULL), 0);
     strbuf_fini(&json);
 }
 
@@ -412,6 +418,7 @@ void rig_fault(const char *method, const char *path, int64_t times, struct fault
     snprintf(rule.method, sizeof(rule.method), "%s", method);
     snprintf(rule.path, sizeof(rule.path), "%s", path);
     rule.times = times;
+    rule.retry_after_s = rule.retry_after_s > 0 ? rule.retry_after_s : -1;
     if (apiserver_fault_add(rig_api, &rule, &err) != 0) {
         fail_msg("%s", err.msg);
     }

@@ -46,8 +46,8 @@ struct rig_pod {
 /* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */
 void rig_create(const struct rig_pod *p);
 void rig_delete(const char *name);
-/* Bound by somebody else to GPU 0 of that node, with that one's record. */
-void rig_bind_by_other(const char *name, int node, int32_t milli);
+/* Bound by somebody else to GPU 0 of that node, with that one's record. Only after rig_freeze(). */
+void rig_bind_by_other(const char *name, const char *uid, int node, int32_t milli);
 
 /* The ledger sees no pod any more until rig_thaw(). */
 void rig_freeze(void);
@@ -83,10 +83,10 @@ void rig_await_settled(void); /* no bind is in flight */
 /* A whole GPU of the node can be given out: proves that nothing is charged on a node with one. */
 void rig_expect_free(const char *node);
 
-/* The next `times` requests that match. */
+/* Acts on the next `times` requests that match. retry_after_s 0 counts as none. */
 void rig_fault(const char *method, const char *path, int64_t times, struct fault_rule rule);
 #define RIG_BINDING "*/binding"
 #define RIG_FAULT(method_, path_, times_, ...)                                                     \
-    rig_fault(method_, path_, times_, (struct fault_rule){.retry_after_s = -1, __VA_ARGS__})
+    rig_fault(method_, path_, times_, (struct fault_rule){__VA_ARGS__})
 
 #endif
