@@ -33,6 +33,15 @@ struct device_state {
     uint8_t flags;        /* enum device_flag */
 };
 
+/* Equal in everything: what holds for the one holds for the other. */
+static inline bool device_equal(const struct device_state *a, const struct device_state *b)
+{
+    return a->mem_free_mib == b->mem_free_mib && a->milli_free == b->milli_free &&
+           a->slot_free == b->slot_free && a->flags == b->flags && a->model_id == b->model_id &&
+           a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
+           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap;
+}
+
 enum node_flag {
     NODE_DESCRIBED = 1 << 0, /* we have seen its Node object */
 };

@@ -99,36 +99,37 @@ struct pick {
     unsigned ordinal;
 };
 
-/* The cheapest device that takes the wish: pick_devices() for one, without its list. */
-static bool pick_device(const struct feasibility *f, const struct wish *w, uint64_t *ret)
+/* The cheapest device that takes the wish: pick_devices() for one, without its list. This loop runs
+ * for every device of the cluster; it is kept apart so that it keeps its registers. */
+static __attribute__((noinline)) const struct device_state *pick_device(const struct feasibility *f,
+                                                                        const struct wish *w)
 {
-    const struct device_state *best = NULL;
-    const struct device_state *before = NULL; /* whose capacities `c` was made for */
-    int64_t best_cost = 0;
+    int64_t (*const device_cost)(const struct device_state *d, const struct charge *c) =
+        f->strategy->device_cost;
+    const uint8_t *allowed = f->allowed_models;
+    const struct device_state *best = NULL, *before = NULL, *d;
+    int64_t best_cost = INT64_MAX;
     struct charge c = {0};
 
-    for (size_t i = 0; i < f->node->device_n; i++) {
-        const struct device_state *d = &f->devices[i];
+    for (size_t i = 0; i < f->node->device_n; i++, before = d) {
         int64_t cost;
 
+        d = &f->devices[i];
         if (before == NULL || !feasibility_same_capacity(d, before)) {
             c = feasibility_wish_charge(w, d);
-            before = d;
+        } else if (device_equal(d, before)) {
+            continue; /* no better than its neighbour, and behind it */
         }
-        if (!device_takes(d, &c) || !feasibility_allows(f, d)) {
+        if (!device_takes(d, &c) || (allowed != NULL && allowed[d->model_id] == 0)) {
             continue;
         }
-        cost = f->strategy->device_cost(d, &c);
+        cost = device_cost(d, &c);
         if (best == NULL || cost < best_cost) {
             best = d;
             best_cost = cost;
         }
     }
-    if (best == NULL) {
-        return false;
-    }
-    *ret = UINT64_C(1) << (best - f->devices);
-    return true;
+    return best;
 }
 
 /* The `count` cheapest devices that take the wish, ties by ordinal; false when there are fewer. */
@@ -175,14 +176,20 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
 static enum verdict place_one(const struct feasibility *f, struct placement *ret)
 {
     const struct wish *w = &f->demand->wishes[0];
-    uint64_t mask;
 
     BUG_ON(w->count == 0);
-    if (w->count > f->node->device_n ||
-        !(w->count == 1 ? pick_device(f, w, &mask) : pick_devices(f, w, &mask))) {
+    if (w->count == 1) {
+        const struct device_state *d = pick_device(f, w);
+
+        if (d == NULL) {
+            return VERDICT_NO_COMBINATION;
+        }
+        ret->wish_devices[0] = UINT64_C(1) << (d - f->devices);
+        return VERDICT_FITS;
+    }
+    if (w->count > f->node->device_n || !pick_devices(f, w, &ret->wish_devices[0])) {
         return VERDICT_NO_COMBINATION;
     }
-    ret->wish_devices[0] = mask;
     return VERDICT_FITS;
 }
 

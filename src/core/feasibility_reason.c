@@ -30,8 +30,9 @@ struct tally {
     unsigned met[NEED__MAX];
 };
 
-static void count_device(struct tally *t, const struct feasibility *f, const struct device_state *d,
-                         const struct charge *c)
+/* Counts `n` devices equal to `d`. */
+static void count_devices(struct tally *t, const struct feasibility *f,
+                          const struct device_state *d, const struct charge *c, unsigned n)
 {
     bool compute = c->milli <= d->milli_free;
     bool memory = c->mem_mib <= d->mem_free_mib;
@@ -39,42 +40,42 @@ static void count_device(struct tally *t, const struct feasibility *f, const str
     if ((d->flags & DEVICE_LOST) != 0) {
         return;
     }
-    t->met[NEED_DEVICE]++;
+    t->met[NEED_DEVICE] += n;
     if ((d->flags & DEVICE_DENIED) != 0 || !feasibility_allows(f, d)) {
         return;
     }
-    t->met[NEED_ALLOWED]++;
+    t->met[NEED_ALLOWED] += n;
     if (c->mem_mib > 0 && d->mem_cap_mib == 0) {
         return;
     }
-    t->met[NEED_KNOWN_MEMORY]++;
+    t->met[NEED_KNOWN_MEMORY] += n;
     if (c->mem_mib > d->mem_cap_mib) {
         return;
     }
-    t->met[NEED_SIZE]++;
+    t->met[NEED_SIZE] += n;
     if ((d->flags & DEVICE_HEALTHY) == 0) {
         return;
     }
-    t->met[NEED_HEALTHY]++;
+    t->met[NEED_HEALTHY] += n;
     if ((d->flags & DEVICE_EXCLUSIVE) != 0) {
         return;
     }
-    t->met[NEED_SHARED]++;
+    t->met[NEED_SHARED] += n;
     if (c->exclusive && (d->flags & DEVICE_IN_USE) != 0) {
         return;
     }
-    t->met[NEED_EMPTY]++;
-    t->met[NEED_COMPUTE] += compute;
-    t->met[NEED_MEMORY] += memory;
+    t->met[NEED_EMPTY] += n;
+    t->met[NEED_COMPUTE] += compute ? n : 0;
+    t->met[NEED_MEMORY] += memory ? n : 0;
     if (!compute || !memory) {
         return;
     }
-    t->met[NEED_ROOM]++;
+    t->met[NEED_ROOM] += n;
     if (c->slots > d->slot_free) {
         return;
     }
-    t->met[NEED_SLOT]++;
-    t->met[NEED_APART] += (d->flags & DEVICE_ISOLATED) == 0;
+    t->met[NEED_SLOT] += n;
+    t->met[NEED_APART] += (d->flags & DEVICE_ISOLATED) == 0 ? n : 0;
 }
 
 static enum verdict verdict_of(enum need need, unsigned left)
@@ -118,16 +119,21 @@ static enum need unmet_need(const struct feasibility *f, const struct wish *w, u
     const struct device_state *before = NULL;
     struct charge c = {0};
     struct tally t = {0};
+    unsigned n;
     enum need need = NEED_DEVICE;
 
-    for (size_t i = 0; i < f->node->device_n; i++) {
+    for (size_t i = 0; i < f->node->device_n; i += n) {
         const struct device_state *d = &f->devices[i];
 
+        n = 1;
+        while (i + n < f->node->device_n && device_equal(d, d + n)) {
+            n++;
+        }
         if (before == NULL || !feasibility_same_capacity(d, before)) {
             c = feasibility_wish_charge(w, d);
             before = d;
         }
-        count_device(&t, f, d, &c);
+        count_devices(&t, f, d, &c, n);
     }
     while (need < NEED__MAX && t.met[need] >= w->count) {
         need++;

@@ -158,6 +158,15 @@ void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct d
 void ledger_pod_clear_refs(struct pod_entry *p);
 void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
 
+/* records (ledger_records.c) */
+/* Does the annotation still say what we know: same decision, same devices? */
+bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
+/* Devices (p->refs) and floors from the record, and the demand to go by: `d`, or, where that is gone or spoilt,
+ * the one that the record implies, in *recorded and `wishes` (DEMAND_WISHES_MAX). `as` may be NULL. */
+const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry *p, const struct demand *d,
+                                        const struct assignment *as, struct wish *wishes,
+                                        struct demand *recorded);
+
 /* reservations (ledger_reserve.c) */
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
                          struct err *reterr);

@@ -123,12 +123,13 @@ uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
     uint32_t found = LEDGER_NONE;
 
     for (uint32_t i = 0; i < n->device_n; i++) {
-        if (ref.uuid_hash != 0 && n->devices[i].ref.uuid_hash == ref.uuid_hash) {
-            return i; /* whatever its index is by now */
+        if (!device_ref_equal(n->devices[i].ref, ref)) {
+            continue;
         }
-        if (found == LEDGER_NONE && device_ref_equal(n->devices[i].ref, ref)) {
-            found = i;
+        if (n->devices[i].ref.uuid_hash == ref.uuid_hash) {
+            return i; /* by UUID, whatever the index is by now; or neither side knows one */
         }
+        found = found == LEDGER_NONE ? i : found;
     }
     return found;
 }

@@ -94,9 +94,12 @@ void ledger_charge_max(struct charge *c, const struct charge *floor)
     c->exclusive = c->exclusive || floor->exclusive;
 }
 
-/* Rule 1: a charge whose request can be edited never falls while the pod lives. */
+/* Rule 1: a charge whose request can be edited never falls while the pod lives. A demand from elsewhere (of a
+ * pod that cannot be read for the moment) obeys the floors, but leaves none. */
 static void apply_floors(const struct node_entry *n, struct pod_entry *p)
 {
+    bool editable = p->demand->source == DEMAND_FROM_ANNOTATIONS;
+
     for (size_t i = 0; i < p->charge_n; i++) {
         struct device_ref ref = n->devices[p->charges[i].ordinal].ref;
         struct pod_floor *floor = NULL;
@@ -104,12 +107,12 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
         for (size_t j = 0; j < p->floor_n && floor == NULL; j++) {
             floor = device_ref_equal(p->floors[j].ref, ref) ? &p->floors[j] : NULL;
         }
-        if (floor == NULL) {
+        if (floor != NULL) {
+            ledger_charge_max(&p->charges[i].charge, &floor->charge);
+            floor->charge = editable ? p->charges[i].charge : floor->charge;
+        } else if (editable) {
             p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
             p->floors[p->floor_n++] = (struct pod_floor){ref, p->charges[i].charge};
-        } else {
-            ledger_charge_max(&p->charges[i].charge, &floor->charge);
-            floor->charge = p->charges[i].charge;
         }
     }
 }
@@ -129,9 +132,7 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     } else {
         charges_pessimistic(n, states, p);
     }
-    if (p->demand->source == DEMAND_FROM_ANNOTATIONS || p->floor_n > 0) {
-        apply_floors(n, p);
-    }
+    apply_floors(n, p);
 }
 
 void ledger_recompute(struct ledger *l, uint32_t node)

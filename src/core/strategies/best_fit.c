@@ -18,19 +18,24 @@
 #define OPENING ((int64_t)STEP * STEP)
 #define EMPTY_MAX ((int64_t)1 << 20)
 
-static int64_t left(const struct device_state *after)
+static int64_t left_of(int64_t milli, int64_t mem)
 {
-    int64_t a = share_free_milli(after), b = share_free_mem(after);
-
-    return a < b ? a * STEP + b : b * STEP + a;
+    return milli < mem ? milli * STEP + mem : mem * STEP + milli;
 }
 
+static int64_t left(const struct device_state *after)
+{
+    return left_of(share_free_milli(after), share_free_mem(after));
+}
+
+/* left() of what device_take() would make of it, without the copy. The device has room for `c`. */
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
 {
-    struct device_state after = *d;
+    int32_t milli = share_of((int64_t)d->milli_free - c->milli, d->milli_cap);
+    int32_t mem =
+        device_knows_memory(d) ? share_of(d->mem_free_mib - c->mem_mib, d->mem_cap_mib) : milli;
 
-    device_take(&after, c);
-    return left(&after) + (device_is_empty(d) ? OPENING : 0);
+    return left_of(milli, mem) + (device_is_empty(d) ? OPENING : 0);
 }
 
 static bool device_changed(const struct device_state *b, const struct device_state *a)

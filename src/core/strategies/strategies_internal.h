@@ -15,19 +15,22 @@ extern const struct strategy strategy_best_fit;
 
 /* `part` of `whole` in ten-thousandths; an over-committed device is below zero, down to -SHARE_ALL.
  * A capacity of 0 (memory not known) gives 0. */
-static inline int32_t share_of(int32_t part, int32_t whole)
+static inline int32_t share_of(int64_t part, int32_t whole)
 {
     int64_t share;
 
+    if (whole == DEVICE_MILLI && part >= 0 && part <= whole) {
+        return (int32_t)part * (SHARE_ALL / DEVICE_MILLI);
+    }
     if (whole <= 0) {
         return 0;
     }
     /* A 32-bit division is several times cheaper than one of 64 bits, and this runs for every
      * device. */
     if (part >= 0 && part <= whole && part <= INT32_MAX / SHARE_ALL) {
-        return part * SHARE_ALL / whole;
+        return (int32_t)part * SHARE_ALL / whole;
     }
-    share = (int64_t)part * SHARE_ALL / whole;
+    share = part * SHARE_ALL / whole;
     return share < -SHARE_ALL ? -SHARE_ALL : share > SHARE_ALL ? SHARE_ALL : (int32_t)share;
 }
 

@@ -28,7 +28,8 @@ int64_t node_used_share(const struct strategy_node *n)
         used /= (int64_t)n->device_n;
     }
     if (n->unsteered_cap > 0) {
-        whole = 2 * (int64_t)SHARE_ALL * (n->unsteered_cap - n->unsteered_free) / n->unsteered_cap;
+        whole = 2 * (int64_t)SHARE_ALL * ((int64_t)n->unsteered_cap - n->unsteered_free) /
+                n->unsteered_cap;
     }
     return used > whole ? used : whole;
 }

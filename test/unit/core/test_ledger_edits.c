@@ -82,6 +82,20 @@ static void rule1__record_of_another_shape__request_counts_everywhere_and_record
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 300);
 }
 
+static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the_request(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 500);
+    struct demand unreadable = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    fixture_pod(&fx, "a", &unreadable, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
+}
+
 /* Two app containers and an init container, all on one device, as the record says. */
 static struct assignment record_of_three(struct assigned_container *c, struct assigned_device *d,
                                          int32_t init_milli, int32_t main_milli, int32_t side_milli)
@@ -415,6 +429,7 @@ int main(void)
         T(rule1__foreign_pod_edits_its_request__charge_never_falls),
         T(rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge),
         T(rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device),
+        T(rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the_request),
         T(rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase),
         T(withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing),
         T(withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kept),

@@ -152,6 +152,33 @@ static void pack_holds__room_for_both__change_nothing(void **state)
     assert_true(str_eq(held_r[0].name, free_r[0].name));
 }
 
+/* Whole GPUs of a plugin change no device, but they fill a node all the same. */
+static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
+{
+    struct demand one = {.dialect = "native", .unsteered_n = 1}, three = {.dialect = "native", .unsteered_n = 3};
+    const struct str nodes[] = {STR("w1"), STR("w2"), STR("w3")};
+    struct pack_result r[3];
+    struct ledger_view v;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        fixture_node_unsteered(&fx, nodes[i].p, 4, 80 * GIB, 4);
+    }
+    fixture_pod(&fx, "one", &one, NULL, NULL);
+    fixture_pod(&fx, "three", &three, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "one", "w2"), 0);
+    assert_int_equal(fixture_reserve(&fx, "three", "w3"), 0);
+    v = view_for(&one);
+    pack_nodes(&v, &one, params_of("binpack", "binpack"), NULL, 0, nodes, 3, r);
+    assert_int_equal(pack_rank(r, 3, 0), 3);
+    assert_true(str_eq_cstr(r[0].name, "w3"));
+    assert_true(str_eq_cstr(r[2].name, "w1"));
+    pack_nodes(&v, &one, params_of("spread", "spread"), NULL, 0, nodes, 3, r);
+    assert_int_equal(pack_rank(r, 3, 0), 3);
+    assert_true(str_eq_cstr(r[0].name, "w1"));
+    assert_true(str_eq_cstr(r[2].name, "w3"));
+}
+
 static void pack_points__best_is_alone_at_ten(void **state)
 {
     static const struct {
@@ -262,6 +289,7 @@ int main(void)
         T(pack_nodes__unknown_and_full_nodes__have_their_verdicts),
         T(pack_holds__demote_and_never_refuse),
         T(pack_holds__room_for_both__change_nothing),
+        T(pack_rank__pods_of_a_plugin__are_packed_and_spread_too),
         cmocka_unit_test(pack_points__best_is_alone_at_ten),
         cmocka_unit_test(pack_points__many_nodes__spread_over_nine_to_zero_in_order),
         T(view__later_ops__do_not_change_it),

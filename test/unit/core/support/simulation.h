@@ -73,6 +73,7 @@ void simulation_step(struct simulation *s);
 /* Everything in flight is decided and every event delivered; `relist`: both streams are listed again. */
 void simulation_settle(struct simulation *s, bool relist);
 
+struct ledger_op simulation_op(const struct simulation_fact *f);
 /* Applies facts [from, to) of the journal to another ledger. */
 void simulation_replay(const struct simulation *s, struct ledger *l, size_t from, size_t to);
 /* A ledger that has listed the world as it is now, in random order. */

@@ -1,0 +1,268 @@
+/* The copy of everything for people: what is in it, and that it is one moment's. */
+#include "core/snapshot.h"
+#include "core/support/ledger_fixture.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define GIB 1024
+
+static struct ledger_fixture fx;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    fixture_node(&fx, "n2", 2, 80 * GIB);
+    fixture_node(&fx, "n1", 1, 40 * GIB);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_fini(&fx);
+    return 0;
+}
+
+static const struct snapshot *take(const char *node, const char *namespace_)
+{
+    arena_reset(&fx.arena);
+    assert_int_equal(
+        snapshot_take(fx.l, &fx.arena, str_of(node), str_of(namespace_), &fx.snapshot, NULL), 0);
+    return &fx.snapshot;
+}
+
+/* Default's pod "a" on GPU 0 of n2, "f" without a record on n1, "p" pending. */
+static void fill(void)
+{
+    struct wish w, w2;
+    struct demand third = fixture_both(&w, 300, 4 * GIB), half = fixture_share(&w2, 500);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "decided", "GPU-n2-0", 0, 300, 4 * GIB);
+
+    fixture_pod(&fx, "a", &third, "n2", &as);
+    fixture_pod(&fx, "f", &half, "n1", NULL);
+    fixture_pod(&fx, "p", &half, NULL, NULL);
+}
+
+static const struct snapshot_pod *pod(const struct snapshot *s, const char *uid)
+{
+    for (size_t i = 0; i < s->pod_n; i++) {
+        if (str_eq_cstr(s->pods[i].uid, uid)) {
+            return &s->pods[i];
+        }
+    }
+    return NULL;
+}
+
+static void take__nodes_devices_pods__are_all_there_nodes_by_name(void **state)
+{
+    const struct snapshot *s;
+    const struct snapshot_device *d;
+
+    (void)state;
+    fill();
+    s = take(NULL, NULL);
+    assert_int_equal(s->generation, ledger_generation(fx.l));
+    assert_true(s->synced);
+    assert_int_equal(s->node_n, 2);
+    assert_true(str_eq_cstr(s->nodes[0].name, "n1"));
+    assert_true(str_eq_cstr(s->nodes[1].name, "n2"));
+    assert_int_equal(s->pod_n, 3);
+    d = &s->nodes[1].devices[0];
+    assert_true(str_eq_cstr(d->uuid, "GPU-n2-0"));
+    assert_true(str_eq_cstr(d->model, "A100"));
+    assert_true(d->healthy && !d->lost && !d->exclusive);
+    assert_int_equal(d->milli_cap, 1000);
+    assert_int_equal(d->milli_charged, 300);
+    assert_int_equal(d->mem_cap_mib, 80 * GIB);
+    assert_int_equal(d->mem_charged_mib, 4 * GIB);
+    assert_int_equal(d->slot_charged, 1);
+    assert_int_equal(d->allocation_n, 1);
+    assert_true(str_eq_cstr(d->allocations[0].container, "main"));
+    assert_int_equal(d->allocations[0].milli, 300);
+    assert_true(str_eq_cstr(s->pods[d->allocations[0].pod].uid, "a"));
+    assert_int_equal(s->nodes[1].devices[1].allocation_n, 0);
+}
+
+static void take__pods__state_node_decision_and_conflict(void **state)
+{
+    const struct snapshot *s;
+
+    (void)state;
+    fill();
+    s = take(NULL, NULL);
+    assert_int_equal(pod(s, "a")->state, LEDGER_BOUND);
+    assert_true(str_eq_cstr(pod(s, "a")->decision_id, "decided"));
+    assert_true(str_eq_cstr(pod(s, "a")->node_name, "n2"));
+    assert_false(pod(s, "a")->conflict);
+    assert_int_equal(pod(s, "a")->since_ms, 1000);
+    assert_int_equal(pod(s, "f")->state, LEDGER_FOREIGN);
+    assert_true(pod(s, "f")->conflict);
+    assert_non_null(pod(s, "f")->conflict_text);
+    assert_int_equal(pod(s, "p")->state, LEDGER_PENDING);
+    assert_int_equal(pod(s, "p")->node_name.n, 0);
+}
+
+static void take__foreign_pod__one_allocation_per_device_without_container(void **state)
+{
+    const struct snapshot_device *d;
+
+    (void)state;
+    fill();
+    d = take(NULL, NULL)->nodes[0].devices;
+    assert_int_equal(d->allocation_n, 1);
+    assert_int_equal(d->allocations[0].container.n, 0);
+    assert_int_equal(d->allocations[0].milli, 500);
+    assert_int_equal(d->allocations[0].mem_mib, 20 * GIB);
+}
+
+static void take__one_node__its_devices_and_pods_only(void **state)
+{
+    const struct snapshot *s;
+
+    (void)state;
+    fill();
+    s = take("n2", NULL);
+    assert_int_equal(s->node_n, 1);
+    assert_true(str_eq_cstr(s->nodes[0].name, "n2"));
+    assert_int_equal(s->pod_n, 1);
+    assert_non_null(pod(s, "a"));
+    assert_int_equal(take("nowhere", NULL)->node_n, 0);
+}
+
+static void take__one_namespace__other_pods_are_numbers_only(void **state)
+{
+    const struct snapshot *s;
+
+    (void)state;
+    fill();
+    s = take(NULL, "strangers");
+    assert_int_equal(s->node_n, 2);
+    assert_int_equal(s->pod_n, 0);
+    assert_int_equal(s->nodes[1].devices[0].allocation_n, 0);
+    assert_int_equal(s->nodes[1].devices[0].milli_charged, 300);
+    assert_int_equal(take(NULL, "default")->pod_n, 3);
+}
+
+static void take__later_ops__do_not_change_it(void **state)
+{
+    const struct snapshot *s;
+
+    (void)state;
+    fill();
+    s = take(NULL, NULL);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
+    fixture_node(&fx, "n9", 4, GIB);
+    assert_true(str_eq_cstr(s->nodes[1].name, "n2"));
+    assert_true(str_eq_cstr(s->nodes[1].devices[0].uuid, "GPU-n2-0"));
+    assert_true(str_eq_cstr(pod(s, "a")->name, "a"));
+    assert_int_equal(s->nodes[1].devices[0].milli_charged, 300);
+}
+
+static void take__arena_too_small__is_an_error_that_says_so(void **state)
+{
+    struct arena small;
+    struct snapshot s;
+    struct err err;
+
+    (void)state;
+    fill();
+    for (size_t bytes = 16; bytes < 2048; bytes += 16) { /* every place where memory may end */
+        arena_init(&small, bytes);
+        if (snapshot_take(fx.l, &small, STR_NULL, STR_NULL, &s, &err) != 0) {
+            assert_int_equal(err.code, ERR_LIMIT);
+        }
+        arena_fini(&small);
+    }
+    arena_init(&small, 256);
+    assert_int_equal(snapshot_take(fx.l, &small, STR_NULL, STR_NULL, &s, &err), -ERR_LIMIT);
+    assert_non_null(strstr(err.msg, "namespace"));
+    arena_fini(&small);
+}
+
+static void take__empty_ledger__is_empty(void **state)
+{
+    struct ledger_limits limits = {{1, 2}, 1000, 1000};
+    struct ledger *l = ledger_new(&limits);
+    struct snapshot s;
+
+    (void)state;
+    assert_int_equal(snapshot_take(l, &fx.arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(s.node_n + s.pod_n + s.device_n, 0);
+    assert_false(s.synced);
+    ledger_free(l);
+}
+
+static void totals__agree_with_the_full_snapshot(void **state)
+{
+    struct snapshot t;
+    const struct snapshot *s;
+    int64_t milli_cap = 0, milli = 0, mem_cap = 0, mem = 0;
+    uint64_t devices = 0, by_state[LEDGER_POD_STATE__MAX] = {0};
+
+    (void)state;
+    fill();
+    s = take(NULL, NULL);
+    snapshot_totals(fx.l, &t);
+    for (size_t i = 0; i < s->node_n; i++) {
+        for (size_t j = 0; j < s->nodes[i].device_n; j++, devices++) {
+            milli_cap += s->nodes[i].devices[j].milli_cap;
+            milli += s->nodes[i].devices[j].milli_charged;
+            mem_cap += s->nodes[i].devices[j].mem_cap_mib;
+            mem += s->nodes[i].devices[j].mem_charged_mib;
+        }
+    }
+    for (size_t i = 0; i < s->pod_n; i++) {
+        by_state[s->pods[i].state]++;
+    }
+    assert_int_equal(t.device_n, devices);
+    assert_int_equal(t.milli_cap, milli_cap);
+    assert_int_equal(t.milli_charged, milli);
+    assert_int_equal(t.mem_cap_mib, mem_cap);
+    assert_int_equal(t.mem_charged_mib, mem);
+    assert_int_equal(t.overcommitted_n, 0);
+    assert_memory_equal(t.pods_by_state, by_state, sizeof(by_state));
+    assert_null(t.nodes);
+    assert_null(t.pods);
+    assert_int_equal(t.generation, s->generation);
+}
+
+static void totals__device_below_zero__counts_as_overcommitted(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_both(&w, 100, 60 * GIB);
+    struct snapshot t;
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    snapshot_totals(fx.l, &t);
+    assert_int_equal(t.overcommitted_n, 1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(take__nodes_devices_pods__are_all_there_nodes_by_name),
+        T(take__pods__state_node_decision_and_conflict),
+        T(take__foreign_pod__one_allocation_per_device_without_container),
+        T(take__one_node__its_devices_and_pods_only),
+        T(take__one_namespace__other_pods_are_numbers_only),
+        T(take__later_ops__do_not_change_it),
+        T(take__arena_too_small__is_an_error_that_says_so),
+        T(take__empty_ledger__is_empty),
+        T(totals__agree_with_the_full_snapshot),
+        T(totals__device_below_zero__counts_as_overcommitted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
