@@ -13,8 +13,7 @@
 #define BIND_ARENA_BYTES (4U * 1024 * 1024)
 #define BIND_PATH_BYTES_MAX 2048
 
-static const char TEXT_OTHER_BIND[] =
-    "another bind of this pod to a different node is not resolved yet; try again";
+static const char TEXT_OTHER_BIND[] = "an earlier bind of this pod is not resolved yet; try again";
 static const char TEXT_OVERLOADED[] = "too many binds are in flight; try again";
 static const char TEXT_FETCH[] = "the API server did not answer in time: nothing was bound";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";

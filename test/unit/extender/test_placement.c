@@ -268,6 +268,136 @@ static void prioritize__best_node__is_alone_at_ten_and_held(void **state)
     assert_true(str_eq(r.ranked[NODES - 1].name, names[0]));
 }
 
+static void filter__more_fit_than_candidates__the_best_in_order(void **state)
+{
+    struct policy two = *policy_defaults();
+    struct placement_context short_list = context;
+    struct test_pod filler, p;
+    struct store_reservation r;
+    struct filter_result f;
+
+    (void)state;
+    two.candidates = 2;
+    short_list.policy = &two;
+    make_pod(&filler, "f", "fgpu.io/gpu-milli", "700");
+    assert_int_equal(ingest_pod(&ingest, &arena, &filler.pod, NULL), 0);
+    assert_int_equal(reserve("f", names[2], &r), STORE_RESERVED);
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300"); /* best on the GPU that it fills up */
+    assert_int_equal(placement_filter(&short_list, &arena, &p.pod, names, NODES, &f, NULL), 0);
+    assert_int_equal(f.outcome, FILTER_SOME_FIT);
+    assert_int_equal(f.fit_n, 2);
+    assert_true(str_eq(f.results[0].name, names[2]));
+    assert_true(str_eq(f.results[1].name, names[0]));
+    two.candidates = 0; /* all */
+    assert_int_equal(placement_filter(&short_list, &arena, &p.pod, names, NODES, &f, NULL), 0);
+    assert_int_equal(f.fit_n, NODES);
+}
+
+static void filter__nothing_fits__every_name_once_with_its_verdict(void **state)
+{
+    const struct str asked[] = {STR("n2"), STR("nowhere"), STR("n0")};
+    struct test_pod p;
+    struct filter_result f;
+    unsigned seen = 0;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-count", "3");
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, asked, 3, &f, NULL), 0);
+    assert_int_equal(f.outcome, FILTER_NONE_FITS);
+    for (size_t i = 0; i < 3; i++) {
+        bool unknown = str_eq(f.results[i].name, asked[1]);
+
+        assert_int_equal(f.results[i].verdict, unknown ? VERDICT_NODE_UNKNOWN : VERDICT_TOO_FEW_GPUS);
+        for (unsigned k = 0; k < 3; k++) {
+            seen += str_eq(f.results[i].name, asked[k]) ? 1U << (4 * k) : 0;
+        }
+    }
+    assert_int_equal(seen, 0x111);
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, asked, 0, &f, NULL), 0);
+    assert_int_equal(f.fit_n, 0);
+}
+
+static size_t hold_n(void)
+{
+    const struct pack_hold *h;
+    size_t n;
+
+    assert_int_equal(store_holds(store, &arena, STR("-"), &h, &n, NULL), 0);
+    return n;
+}
+
+/* kube-scheduler skips prioritize when one node is left; and a new filter call ends the attempt before. */
+static void filter__one_node_left__is_held_until_the_next_filter(void **state)
+{
+    struct test_pod p;
+    struct filter_result f;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    (void)filter(&p.pod);
+    assert_int_equal(hold_n(), 0);
+    assert_int_equal(placement_filter(&context, &arena, &p.pod, names, 1, &f, NULL), 0);
+    assert_int_equal(f.fit_n, 1);
+    assert_int_equal(hold_n(), 1);
+    (void)filter(&p.pod);
+    assert_int_equal(hold_n(), 0);
+}
+
+static void prioritize__pod_without_gpu_or_with_a_defect__all_zero(void **state)
+{
+    static const char *const amounts[] = {"0", "-1"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct test_pod p;
+        struct prioritize_result r;
+
+        make_pod(&p, "p", "fgpu.io/gpu-milli", amounts[i]);
+        assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &r, NULL), 0);
+        for (size_t k = 0; k < NODES; k++) {
+            assert_int_equal(r.points[k], 0);
+            assert_true(str_eq(r.ranked[k].name, names[k]));
+        }
+        assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, 0, &r, NULL), 0);
+    }
+    assert_int_equal(hold_n(), 0);
+}
+
+static void request_larger_than_its_memory__is_an_error(void **state)
+{
+    struct test_pod p;
+    struct filter_result f;
+    struct prioritize_result r;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    for (size_t bytes = 16; bytes < 2048; bytes += 16) { /* every place where memory may end */
+        struct arena small;
+        struct err err;
+
+        arena_init(&small, bytes);
+        assert_int_equal(placement_filter(&context, &small, &p.pod, names, NODES, &f, &err), -ERR_LIMIT);
+        arena_reset(&small);
+        assert_int_equal(placement_prioritize(&context, &small, &p.pod, names, NODES, &r, &err), -ERR_LIMIT);
+        arena_fini(&small);
+    }
+}
+
+static void context__unknown_strategy__names_it(void **state)
+{
+    struct policy p = *policy_defaults();
+    struct placement_context c;
+    struct err err;
+
+    (void)state;
+    p.node_strategy = STR("bestfit");
+    assert_int_equal(placement_context_init(&c, store, &p, &err), -ERR_INVALID);
+    assert_non_null(strstr(err.msg, "\"bestfit\""));
+    p = *policy_defaults();
+    p.device_strategy = STR("");
+    assert_int_equal(placement_context_init(&c, store, &p, &err), -ERR_INVALID);
+}
+
 /* ---- B6: callers at the same time ---- */
 
 #define CALLERS 24
@@ -338,6 +468,12 @@ int main(void)
         T(R8__numbers_change_and_the_cause_does_not__same_reason),
         T(store_reserve__states_of_a_pod__each_has_its_answer),
         T(prioritize__best_node__is_alone_at_ten_and_held),
+        T(filter__more_fit_than_candidates__the_best_in_order),
+        T(filter__nothing_fits__every_name_once_with_its_verdict),
+        T(filter__one_node_left__is_held_until_the_next_filter),
+        T(prioritize__pod_without_gpu_or_with_a_defect__all_zero),
+        T(request_larger_than_its_memory__is_an_error),
+        T(context__unknown_strategy__names_it),
         T(B6__24_concurrent_callers__never_over_commit),
     };
 

@@ -1,0 +1,350 @@
+/* Objects as the API server has them, and what the ledger knows afterwards. */
+#include "extender/ingest.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct store *store;
+static struct ingest ingest;
+static struct arena arena;
+static struct log log_counter;
+static unsigned warnings;
+
+static void count_warnings(void *ctx, const struct log_record *rec)
+{
+    (void)ctx;
+    warnings += rec->level == LOG_LEVEL_WARNING;
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    warnings = 0;
+    log_counter = (struct log){.write = count_warnings};
+    store = store_new(&limits, clock_system());
+    ingest = (struct ingest){store, policy_defaults(), &log_counter};
+    arena_init(&arena, 16 << 20);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_null(store_check(store));
+    store_free(store);
+    arena_fini(&arena);
+    return 0;
+}
+
+#define GPUS                                                                                                \
+    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                                     \
+    "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}"
+
+static void add_node(void)
+{
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
+
+    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
+}
+
+/* Pod d/a that asks for 300 milli. */
+static struct pod pod(struct kv *limit, struct container *c)
+{
+    *limit = (struct kv){STR("fgpu.io/gpu-milli"), STR("300")};
+    *c = (struct container){.name = STR("c"), .limits = {limit, 1}};
+    return (struct pod){.namespace_ = STR("d"),
+                        .name = STR("a"),
+                        .uid = STR("a"),
+                        .containers = c,
+                        .container_n = 1};
+}
+
+static enum ledger_pod_state state_of(const char *uid)
+{
+    enum ledger_pod_state s = LEDGER_POD_STATE__MAX; /* unknown */
+
+    (void)store_pod_state(store, str_of(uid), &arena, &s, NULL);
+    return s;
+}
+
+static int64_t charged(void)
+{
+    struct snapshot s;
+
+    store_totals(store, &s);
+    return s.milli_charged;
+}
+
+#define RECORD_AT(uuid, index)                                                                          \
+    "{\"v\":1,\"id\":\"x\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":[{\"uuid\":" uuid \
+    ",\"index\":" index ",\"milli\":300,\"memMib\":24576}]}]}"
+#define RECORD RECORD_AT("\"GPU-0\"", "0")
+
+static void pod__through_its_life__pending_bound_terminal(void **state)
+{
+    struct kv limit, record = {STR("fgpu.io/assignment"), STR(RECORD)};
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    add_node();
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_PENDING);
+    p.node_name = STR("n1");
+    p.annotations = (struct kv_list){&record, 1};
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_BOUND);
+    assert_int_equal(charged(), 300);
+    p.deleting = true;
+    p.phase = POD_RUNNING;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(charged(), 300); /* until it is gone */
+    p.phase = POD_SUCCEEDED;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+    assert_int_equal(charged(), 0);
+    assert_int_equal(warnings, 0);
+}
+
+static void pod__phase__only_terminal_ones_free(void **state)
+{
+    static const struct {
+        enum pod_phase phase;
+        int64_t charged;
+    } rows[] = {{POD_PENDING, 600}, {POD_RUNNING, 600}, {POD_PHASE_UNKNOWN, 600}, {POD_FAILED, 0}};
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    add_node();
+    p.node_name = STR("n1");
+    for (size_t i = 0; i < 4; i++) {
+        p.phase = rows[i].phase;
+        assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+        assert_int_equal(charged(), rows[i].charged); /* foreign: on both GPUs */
+    }
+}
+
+static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
+{
+    struct kv limit, record = {STR("fgpu.io/assignment"), STR(RECORD)};
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    add_node();
+    p.annotations = (struct kv_list){&record, 1};
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_PENDING);
+    assert_int_equal(charged(), 0);
+}
+
+/* Baselines B4: an index of 99 or -1, or any other text, makes elastic-gpu and gpu-admission panic. */
+static void B4__unreadable_record__counts_on_every_device_and_is_reported(void **state)
+{
+    static const char *const records[] = {
+        "", "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}",
+        RECORD_AT("\"\"", "-1"),
+    };
+
+    (void)state;
+    add_node();
+    for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+        struct kv limit, record = {STR("fgpu.io/assignment"), str_of(records[i])};
+        struct container c;
+        struct pod p = pod(&limit, &c);
+
+        p.node_name = STR("n1");
+        p.annotations = (struct kv_list){&record, 1};
+        assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+        if (state_of("a") != LEDGER_FOREIGN || charged() != 600 || warnings != i + 1) {
+            fail_msg("record %s: state %d, charged %d, %u warnings", records[i], (int)state_of("a"),
+                     (int)charged(), warnings);
+        }
+        assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
+    }
+}
+
+static void pod__nonsense_in_the_request__is_a_defect_of_that_pod(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    add_node();
+    limit.value = STR("-1");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_PENDING);
+    assert_int_equal(charged(), 0);
+    p.node_name = STR("n1"); /* somebody bound it all the same */
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(charged(), 2000);
+}
+
+static void pod__without_gpu__is_not_kept(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    c.limits.n = 0;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
+}
+
+static void pod_gone__ends_its_hold(void **state)
+{
+    struct wish w = {.container = STR("c"), .count = 1, .kind = WISH_MILLI, .milli = 1, .phases = 1};
+    struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    const struct pack_hold *h;
+    size_t n;
+
+    (void)state;
+    store_hold(store, STR("a"), STR("n1"), &d, 60000);
+    assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
+    assert_int_equal(store_holds(store, &arena, STR("x"), &h, &n, NULL), 0);
+    assert_int_equal(n, 0);
+}
+
+static void pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c), salvaged = {.namespace_ = STR("d"), .name = STR("a"), .uid = STR("a")};
+    struct err err;
+
+    (void)state;
+    add_node();
+    salvaged.node_name = STR("n1");
+    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
+    assert_int_equal(charged(), 2000);
+    p.node_name = STR("n1");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(charged(), 600);
+    salvaged.phase = POD_FAILED;
+    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
+    assert_int_equal(charged(), 0);
+    salvaged.uid = STR_NULL;
+    assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, &err), -ERR_INVALID);
+}
+
+static void pod_unusable__bound_by_us__keeps_what_it_holds(void **state)
+{
+    struct kv limit, record = {STR("fgpu.io/assignment"), STR(RECORD)};
+    struct container c;
+    struct pod p = pod(&limit, &c);
+
+    (void)state;
+    add_node();
+    p.node_name = STR("n1");
+    p.annotations = (struct kv_list){&record, 1};
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(ingest_pod_unusable(&ingest, &p, NULL), 0);
+    assert_int_equal(charged(), 300);
+}
+
+static void node__cordoned_redescribed_and_gone(void **state)
+{
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
+    struct snapshot s;
+
+    (void)state;
+    n.unschedulable = true;
+    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_false(s.nodes[0].schedulable);
+    assert_int_equal(s.nodes[0].source, INVENTORY_ANNOTATION);
+    assert_int_equal(s.device_n, 2);
+    assert_int_equal(ingest_node_gone(&ingest, STR("n1"), NULL), 0);
+    assert_false(store_has_node(store, STR("n1")));
+    assert_int_equal(ingest_node_gone(&ingest, STR("n1"), NULL), 0); /* a second DELETED event */
+}
+
+static void node__malformed_inventory__offers_nothing_and_has_a_note(void **state)
+{
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR("{\"v\":1,\"gpus\":[{}]}")};
+    const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
+    struct snapshot s;
+
+    (void)state;
+    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(s.device_n, 0);
+    assert_non_null(s.nodes[0].note);
+}
+
+static void node_unusable__keeps_its_pods_and_offers_nothing(void **state)
+{
+    struct kv limit, record = {STR("fgpu.io/assignment"), STR(RECORD)};
+    struct container c;
+    struct pod p = pod(&limit, &c);
+    const struct node n = {.name = STR("n1"), .uid = STR("n1")}, nameless = {.uid = STR("x")};
+    struct err err;
+
+    (void)state;
+    add_node();
+    p.node_name = STR("n1");
+    p.annotations = (struct kv_list){&record, 1};
+    assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
+    assert_int_equal(ingest_node_unusable(&ingest, &n, NULL), 0);
+    assert_int_equal(charged(), 300); /* on the GPU that is listed as lost */
+    add_node();
+    assert_int_equal(charged(), 300);
+    assert_int_equal(ingest_node_unusable(&ingest, &nameless, &err), -ERR_INVALID);
+}
+
+static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothing(void **state)
+{
+    struct kv limit;
+    struct container c;
+    struct pod p = pod(&limit, &c);
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
+    struct arena small;
+    struct err err;
+    uint64_t before = store_generation(store);
+
+    (void)state;
+    arena_init(&small, 16);
+    assert_int_equal(ingest_pod(&ingest, &small, &p, &err), -ERR_LIMIT);
+    assert_non_null(strstr(err.msg, "pod a"));
+    arena_reset(&small);
+    assert_int_equal(ingest_node(&ingest, &small, &n, &err), -ERR_LIMIT);
+    assert_non_null(strstr(err.msg, "node n1"));
+    arena_fini(&small);
+    assert_int_equal(store_generation(store), before);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(pod__through_its_life__pending_bound_terminal),
+        T(pod__phase__only_terminal_ones_free),
+        T(pod__record_while_it_is_not_bound__is_somebodys_text),
+        T(B4__unreadable_record__counts_on_every_device_and_is_reported),
+        T(pod__nonsense_in_the_request__is_a_defect_of_that_pod),
+        T(pod__without_gpu__is_not_kept),
+        T(pod_gone__ends_its_hold),
+        T(pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read),
+        T(pod_unusable__bound_by_us__keeps_what_it_holds),
+        T(node__cordoned_redescribed_and_gone),
+        T(node__malformed_inventory__offers_nothing_and_has_a_note),
+        T(node_unusable__keeps_its_pods_and_offers_nothing),
+        T(memory__object_larger_than_the_arena__is_an_error_and_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

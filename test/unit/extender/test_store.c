@@ -1,0 +1,320 @@
+/* The store: readiness, time, advisory holds. Reservations are in test_placement.c. */
+#include "base/bug.h"
+#include "core/pack.h"
+#include "extender/store.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+static struct clock_manual now;
+static struct store *store;
+static struct arena arena;
+static struct wish wish = {
+    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 300, .phases = 1};
+static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    clock_manual_init(&now, 1000 * MS, 5000);
+    store = store_new(&limits, &now.clock);
+    arena_init(&arena, 16 << 20);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_null(store_check(store));
+    store_free(store);
+    arena_fini(&arena);
+    return 0;
+}
+
+static void op(enum ledger_op_kind kind)
+{
+    struct ledger_op o = {.kind = kind};
+
+    assert_int_equal(store_apply(store, &o, NULL), 0);
+}
+
+static void observe(const char *uid, const char *node)
+{
+    struct ledger_op o = {.kind = LEDGER_POD_OBSERVED,
+                          .pod = {.uid = str_of(uid),
+                                  .namespace_ = STR("d"),
+                                  .name = str_of(uid),
+                                  .node_name = str_of(node),
+                                  .demand = &demand}};
+
+    assert_int_equal(store_apply(store, &o, NULL), 0);
+}
+
+/* ---- readiness ---- */
+
+static void ready__only_when_both_lists_are_complete(void **state)
+{
+    static const enum ledger_op_kind steps[] = {LEDGER_PODS_BEGIN, LEDGER_PODS_END, LEDGER_NODES_BEGIN};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        op(steps[i]);
+        assert_false(store_is_synced(store));
+        assert_non_null(strstr(store_not_ready(store), "still reading"));
+    }
+    op(LEDGER_NODES_END);
+    assert_true(store_is_synced(store));
+    assert_null(store_not_ready(store));
+    op(LEDGER_PODS_BEGIN); /* a later list does not make it unready: the ledger stays what it was */
+    assert_true(store_is_ready(store));
+}
+
+static void ready__holding_off__until_the_time_has_come(void **state)
+{
+    (void)state;
+    op(LEDGER_PODS_END);
+    op(LEDGER_NODES_END);
+    store_hold_off(store, now.mono_ns + 6000 * MS);
+    assert_non_null(strstr(store_not_ready(store), "earlier bindings"));
+    clock_manual_advance_ms(&now, 5999);
+    assert_false(store_is_ready(store));
+    clock_manual_advance_ms(&now, 1);
+    assert_true(store_is_ready(store));
+}
+
+static void closed__never_ready_again_and_the_first_reason_stays(void **state)
+{
+    (void)state;
+    op(LEDGER_PODS_END);
+    op(LEDGER_NODES_END);
+    assert_null(store_closed(store));
+    store_close(store, "first");
+    store_close(store, "second");
+    assert_string_equal(store_closed(store), "first");
+    assert_string_equal(store_not_ready(store), "first");
+    op(LEDGER_PODS_END);
+    assert_false(store_is_ready(store));
+}
+
+/* ---- the ledger behind it ---- */
+
+static void apply__stamps_the_wall_time(void **state)
+{
+    struct snapshot s;
+
+    (void)state;
+    now.wall_ms = 777;
+    observe("a", NULL);
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(s.pods[0].since_ms, 777);
+    now.wall_ms = 888;
+    observe("a", "n1");
+    assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(s.pods[0].since_ms, 888);
+}
+
+static void apply__refused_op__is_an_error_and_no_new_generation(void **state)
+{
+    struct ledger_op confirm = {.kind = LEDGER_CONFIRM, .name = STR("nobody")};
+    uint64_t before = store_generation(store);
+    struct err err;
+
+    (void)state;
+    assert_int_equal(store_apply(store, &confirm, &err), -ERR_NOT_FOUND);
+    assert_int_equal(store_generation(store), before);
+    observe("a", NULL);
+    assert_int_equal(store_generation(store), before + 1);
+}
+
+static void pod_state__known_and_unknown(void **state)
+{
+    enum ledger_pod_state s;
+    struct str node = STR_NULL;
+
+    (void)state;
+    assert_false(store_pod_state(store, STR("a"), &arena, &s, &node));
+    observe("a", NULL);
+    assert_true(store_pod_state(store, STR("a"), &arena, &s, &node));
+    assert_int_equal(s, LEDGER_PENDING);
+    assert_int_equal(node.n, 0);
+    observe("a", "n1");
+    assert_true(store_pod_state(store, STR("a"), &arena, &s, &node));
+    assert_int_equal(s, LEDGER_FOREIGN);
+    assert_true(str_eq_cstr(node, "n1"));
+    assert_false(store_has_node(store, STR("n1"))); /* only mentioned, its object was not seen */
+}
+
+/* ---- holds ---- */
+
+static size_t holds(const char *except, const struct pack_hold **ret)
+{
+    size_t n;
+
+    assert_int_equal(store_holds(store, &arena, str_of(except), ret, &n, NULL), 0);
+    return n;
+}
+
+static void hold__until_its_time_is_over(void **state)
+{
+    const struct pack_hold *h;
+
+    (void)state;
+    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    clock_manual_advance_ms(&now, 2999);
+    assert_int_equal(holds("x", &h), 1);
+    assert_true(str_eq_cstr(h[0].node_name, "n1"));
+    assert_int_equal(h[0].demand->wish_n, 1);
+    assert_int_equal(h[0].demand->wishes[0].milli, 300);
+    clock_manual_advance_ms(&now, 1);
+    assert_int_equal(holds("x", &h), 0);
+}
+
+static void hold__ones_own__does_not_count_against_oneself(void **state)
+{
+    const struct pack_hold *h;
+
+    (void)state;
+    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    store_hold(store, STR("b"), STR("n2"), &demand, 3000);
+    assert_int_equal(holds("a", &h), 1);
+    assert_true(str_eq_cstr(h[0].node_name, "n2"));
+}
+
+static void hold__again_for_the_same_pod__moves(void **state)
+{
+    const struct pack_hold *h;
+
+    (void)state;
+    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    clock_manual_advance_ms(&now, 2000);
+    store_hold(store, STR("a"), STR("n2"), &demand, 3000);
+    clock_manual_advance_ms(&now, 2000);
+    assert_int_equal(holds("x", &h), 1);
+    assert_true(str_eq_cstr(h[0].node_name, "n2"));
+}
+
+static void unhold__ends_it_and_does_not_mind_when_there_is_none(void **state)
+{
+    const struct pack_hold *h;
+
+    (void)state;
+    store_unhold(store, STR("a"));
+    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    store_hold(store, STR("b"), STR("n1"), &demand, 3000);
+    store_unhold(store, STR("a"));
+    store_unhold(store, STR("a"));
+    assert_int_equal(holds("x", &h), 1);
+}
+
+static void hold__more_than_there_is_room__oldest_goes(void **state)
+{
+    const struct pack_hold *h;
+    char node[16];
+
+    (void)state;
+    for (int i = 0; i < STORE_HOLDS_MAX + 5; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "u%d", i);
+        snprintf(node, sizeof(node), "n%d", i);
+        store_hold(store, str_of(uid), str_of(node), &demand, 3000);
+    }
+    assert_int_equal(holds("x", &h), STORE_HOLDS_MAX);
+    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+        assert_false(str_eq_cstr(h[i].node_name, "n4"));
+    }
+    assert_int_equal(holds("u5", &h), STORE_HOLDS_MAX - 1);
+}
+
+static void holds__arena_too_small__is_an_error(void **state)
+{
+    struct arena small;
+    const struct pack_hold *h;
+    size_t n;
+
+    (void)state;
+    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    arena_init(&small, 64);
+    assert_int_equal(store_holds(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    arena_fini(&small);
+    arena_init(&small, STORE_HOLDS_MAX * sizeof(struct pack_hold) + 32);
+    assert_int_equal(store_holds(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    arena_fini(&small);
+}
+
+/* ---- from many threads ---- */
+
+static void *everything(void *arg)
+{
+    const char *uid = arg;
+    struct arena a;
+
+    arena_init(&a, 16 << 20);
+    for (int i = 0; i < 200; i++) {
+        const struct pack_hold *h;
+        struct snapshot s;
+        struct store_pod_key key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
+        struct ledger_view v;
+        size_t n;
+
+        observe(uid, i % 2 == 0 ? NULL : "n1");
+        store_hold(store, str_of(uid), STR("n1"), &demand, 3000);
+        BUG_ON(store_holds(store, &a, str_of(uid), &h, &n, NULL) != 0);
+        BUG_ON(store_view(store, &a, &key, &v, NULL) != 0);
+        BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);
+        store_totals(store, &s);
+        store_unhold(store, str_of(uid));
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+    return NULL;
+}
+
+static void threads__every_call_at_once__invariants_hold(void **state)
+{
+    static char uids[8][16];
+    pthread_t threads[8];
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        snprintf(uids[i], sizeof(uids[i]), "t%d", i);
+        assert_int_equal(pthread_create(&threads[i], NULL, everything, uids[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_null(store_check(store));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(ready__only_when_both_lists_are_complete),
+        T(ready__holding_off__until_the_time_has_come),
+        T(closed__never_ready_again_and_the_first_reason_stays),
+        T(apply__stamps_the_wall_time),
+        T(apply__refused_op__is_an_error_and_no_new_generation),
+        T(pod_state__known_and_unknown),
+        T(hold__until_its_time_is_over),
+        T(hold__ones_own__does_not_count_against_oneself),
+        T(hold__again_for_the_same_pod__moves),
+        T(unhold__ends_it_and_does_not_mind_when_there_is_none),
+        T(hold__more_than_there_is_room__oldest_goes),
+        T(holds__arena_too_small__is_an_error),
+        T(threads__every_call_at_once__invariants_hold),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
