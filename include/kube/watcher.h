@@ -27,7 +27,7 @@ void kube_watcher_stop(struct kube_watcher *w);
 /* Lists afresh as soon as possible (an audit), then watches on. From any thread. */
 void kube_watcher_relist(struct kube_watcher *w);
 
-/* As of the last exchange, list page or 100 ms of watching. From any thread. */
+/* As of the last exchange or chunk of bytes. From any thread. */
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret);
 
 #endif

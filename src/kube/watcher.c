@@ -9,7 +9,6 @@
 #include <time.h>
 
 #define NS_PER_S INT64_C(1000000000)
-#define STATS_EVERY_NS (NS_PER_S / 10)
 
 struct kube_watcher {
     const struct clock *clock;
@@ -18,7 +17,6 @@ struct kube_watcher {
     enum kube_resource resource;
     struct rng rng;
     pthread_t thread;
-    int64_t published_ns; /* the thread's */
 
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
@@ -27,9 +25,8 @@ struct kube_watcher {
     struct reflector_stats stats;
 };
 
-static void publish(struct kube_watcher *w, int64_t now_ns)
+static void publish(struct kube_watcher *w)
 {
-    w->published_ns = now_ns;
     pthread_mutex_lock(&w->lock);
     w->stats = *reflector_stats(w->reflector);
     pthread_mutex_unlock(&w->lock);
@@ -40,9 +37,7 @@ static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
     struct kube_watcher *w = ctx;
     int64_t now_ns = clock_mono_ns(w->clock);
     int rc = reflector_feed(w->reflector, now_ns, bytes, reterr);
-    if (now_ns - w->published_ns >= STATS_EVERY_NS) {
-        publish(w, now_ns);
-    }
+    publish(w); /* per chunk, not per event: a kilobyte under a lock nobody else holds for long */
     return rc;
 }
 
@@ -101,7 +96,7 @@ static void *run(void *ctx)
         kube_stream_run(w->stream, &request, on_bytes, w, &outcome);
         now_ns = clock_mono_ns(w->clock);
         reflector_done(w->reflector, now_ns, &outcome);
-        publish(w, now_ns);
+        publish(w);
     }
     return NULL;
 }
