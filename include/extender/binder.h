@@ -3,7 +3,8 @@
  * binder_bind() reserves at once and returns; the answer comes later by callback, from the binder's thread
  * or before binder_bind() returns. The work goes on when the caller hangs up, and after its deadline when
  * the outcome is unknown. Idempotent by UID: a second bind of the same pod to the same node waits for the
- * first one's outcome, to another node it is refused while the first is not resolved.
+ * first one's outcome, to another node it is refused while the first is not resolved. Once
+ * the first was answered "not known yet", every further bind of the pod is refused until it is resolved.
  *
  * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first.
  *

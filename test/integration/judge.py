@@ -1,0 +1,79 @@
+"""A second opinion: what every GPU must carry, computed from API objects alone, and compared with /state.
+
+Knows the pods these tests make: one app container, amounts as limits. The amount comes from the request, never from
+the assignment; the assignment only says which device. A pod without one that can be read counts on every device of
+its node.
+"""
+import collections
+import json
+
+from objects import assignment, is_over, node_name
+
+Load = collections.namedtuple("Load", "milli mem_mib")
+
+
+def wish(pod):
+    """(devices, milli, memMib); None in milli or memMib: as the other one says; both None: the whole device."""
+    limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
+    count, milli, mem_mib = (int(limits[k]) if k in limits else None for k in
+                             ("fgpu.io/gpu-count", "fgpu.io/gpu-milli", "fgpu.io/gpu-memory-mib"))
+    if (count, milli, mem_mib) == (None, None, None):
+        return None
+    if milli is not None and milli % 1000 == 0 and mem_mib is None:
+        count, milli = count or milli // 1000, None
+    return count or 1, milli, mem_mib
+
+
+def load_on(capacity_mib, milli, mem_mib):
+    if milli is None and mem_mib is None:
+        return Load(1000, capacity_mib)
+    if mem_mib is None:
+        return Load(milli + (milli == 300), capacity_mib * milli // 1000)
+    if milli is None:
+        return Load(max(1, 1000 * mem_mib // capacity_mib), mem_mib)
+    return Load(milli + (milli == 300), mem_mib)
+
+
+def capacities(nodes):
+    found = {}
+    for n in nodes:
+        text = n["metadata"].get("annotations", {}).get("fgpu.io/gpus")
+        for g in json.loads(text)["gpus"] if text else []:
+            found[n["metadata"]["name"], g["uuid"]] = g["memMib"]
+    return found
+
+
+def loads(nodes, pods):
+    """{(node, uuid): Load}, one entry for every device, from the objects alone."""
+    capacity = capacities(nodes)
+    sums = {key: Load(0, 0) for key in capacity}
+    for p in pods:
+        w = wish(p)
+        if node_name(p) is None or is_over(p) or w is None:
+            continue
+        count, milli, mem_mib = w
+        a = assignment(p)
+        if a is None:
+            devices = [key for key in capacity if key[0] == node_name(p)]
+        else:
+            devices = [(node_name(p), d["uuid"]) for c in a["containers"] for d in c["devices"]]
+            assert len(devices) == len(set(devices)) == count, f"{p['metadata']['name']} holds {devices}"
+        for key in devices:
+            assert key in capacity, f"{p['metadata']['name']} holds {key}, which does not exist"
+            more = load_on(capacity[key], milli, mem_mib)
+            sums[key] = Load(sums[key].milli + more.milli, sums[key].mem_mib + more.mem_mib)
+    return sums
+
+
+def check_no_overcommit(api):
+    """Of what fgpu bound: pods bound by others count elsewhere. Returns the loads."""
+    nodes, pods = api.list("nodes"), [p for p in api.list("pods") if assignment(p)]
+    capacity, sums = capacities(nodes), loads(nodes, pods)
+    for key, load in sums.items():
+        assert load.milli <= 1000 and load.mem_mib <= capacity[key], (key, load)
+    return sums
+
+
+def loads_in_state(state):
+    return {(n["name"], g["uuid"]): Load(g["milli"]["charged"], g["memMib"]["charged"])
+            for n in state["nodes"] for g in n["gpus"]}

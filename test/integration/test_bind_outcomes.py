@@ -1,0 +1,254 @@
+"""What happens on 409, a timeout, a lost reply: the outcome of a Binding is proven before anything is released."""
+import pytest
+
+from judge import check_no_overcommit
+from objects import assignment, devices_of, milli, node_name, pod_object, pod_path, whole
+from processes import eventually, in_threads
+
+
+def binding(pod, action, times=1, **more):
+    """A fault rule for the Bindings of one pod."""
+    return {"method": "POST", "path": pod_path(pod) + "/binding", "times": times, "action": action, **more}
+
+
+def get(pod, action, times=-1, **more):
+    return {"method": "GET", "path": pod_path(pod), "times": times, "action": action, **more}
+
+
+@pytest.fixture
+def one_gpu(cluster, api):
+    """A node with one GPU, and a whole-GPU pod to bind there."""
+    return cluster.node(gpus=1), api.pod(whole(1))
+
+
+def is_free(fgpu, node):
+    return fgpu.fits(pod_object("probe", limits=whole(1)), [node]) == [node]
+
+
+def check_released(api, fgpu, pod, node):
+    eventually(lambda: is_free(fgpu, node), "the reservation to be released")
+    assert node_name(api.get_pod(pod)) is None
+    other = api.pod(whole(1))
+    assert fgpu.bind(other, node) == ""
+
+
+@pytest.mark.parametrize("faults", [
+    [("fail", {"status": 503, "retryAfter": 1})],
+    [("fail", {"status": 429, "retryAfter": 0})],
+    [("fail", {"status": 500, "retryAfter": 0}), ("fail", {"status": 504, "retryAfter": 0})],
+    [("fail", {"status": 401})],
+], ids=["503", "429", "500 then 504", "401 once"])
+def test_bind__answer_that_asks_for_a_retry__retried_and_bound(api, fgpu, one_gpu, faults):
+    node, pod = one_gpu
+    api.faults(*[binding(pod, action, **more) for action, more in faults])
+    assert fgpu.bind(pod, node) == ""
+    assert node_name(api.get_pod(pod)) == node
+    assert api.fault_hits() == [1] * len(faults)
+    eventually(lambda: fgpu.states_of(pod) == {"bound"})
+
+
+@pytest.mark.parametrize("action", ["close-after", "fail-after"], ids=["connection lost", "504 after the write"])
+def test_bind__reply_lost_after_the_write__found_out_and_success(api, fgpu, one_gpu, action):
+    node, pod = one_gpu
+    api.faults(binding(pod, action, status=504))
+    assert fgpu.bind(pod, node) == ""
+    assert len(devices_of(api.get_pod(pod))) == 1
+    eventually(lambda: fgpu.states_of(pod) == {"bound"})
+    assert len(fgpu.allocations(pod)) == 1
+
+
+def test_bind__definitive_refusals__error_and_released(cluster, api, fgpu):
+    for status in (400, 403, 404, 422):
+        node, pod = cluster.node(gpus=1), api.pod(whole(1))
+        api.faults(binding(pod, "fail", times=-1, status=status), clear=True)
+        error = fgpu.bind(pod, node)
+        assert error != "" and pod["metadata"]["name"] not in error and node not in error, error  # a constant text
+        assert api.fault_hits()[0] == 1
+        check_released(api, fgpu, pod, node)
+
+
+def test_bind__500_without_a_hint__answer_is_the_truth(cluster, api, fgpu):
+    """It also stands for a write that the API server itself did not see the end of."""
+    for action in ("fail", "fail-after"):
+        node, pod = cluster.node(gpus=1), api.pod(whole(1))
+        api.faults(binding(pod, action, status=500), clear=True)
+        error = fgpu.bind(pod, node)
+        assert (node_name(api.get_pod(pod)) == node) == (error == "")
+        if error:
+            check_released(api, fgpu, pod, node)
+    check_no_overcommit(api)
+
+
+def test_bind__bound_elsewhere_meanwhile__error_and_released(cluster, api, fgpu, one_gpu):
+    node, pod = one_gpu
+    elsewhere = cluster.node(gpus=1)
+    api.bind_behind_our_back(pod, elsewhere)
+    assert fgpu.bind(pod, node) != ""
+    eventually(lambda: is_free(fgpu, node) and fgpu.states_of(pod) == {"foreign"})
+    assert node_name(api.get_pod(pod)) == elsewhere
+
+
+def test_bind__409_bound_to_the_same_node_by_somebody_else__not_taken_for_ours(api, fgpu, one_gpu):
+    """The pod is there, but not by our write: its devices are not those we chose."""
+    node, pod = one_gpu
+    api.bind_behind_our_back(pod, node)
+    assert fgpu.bind(pod, node) != ""
+    cluster_pod = api.get_pod(pod)
+    assert assignment(cluster_pod) is None
+    eventually(lambda: fgpu.states_of(pod) == {"foreign"})
+    assert not is_free(fgpu, node)
+
+
+def test_bind__409_because_our_first_try_arrived__success(api, fgpu, one_gpu):
+    """The first Binding is written but its reply is lost; so is the first look at the pod."""
+    node, pod = one_gpu
+    api.faults(binding(pod, "fail-after", status=503, retryAfter=0), get(pod, "fail", times=1, status=503))
+    assert fgpu.bind(pod, node) == ""
+    assert node_name(api.get_pod(pod)) == node
+    assert len(fgpu.allocations(pod)) == 1
+
+
+def test_bind__pod_deleted_between_filter_and_bind__error_and_released(api, fgpu, one_gpu):
+    node, pod = one_gpu
+    assert fgpu.fits(pod, [node]) == [node]
+    api.delete_pod(pod)
+    assert fgpu.bind(pod, node) != ""
+    eventually(lambda: is_free(fgpu, node), "the reservation to be released")
+
+
+def test_bind__replaced_by_a_pod_of_the_same_name__refused(api, fgpu, one_gpu):
+    node, pod = one_gpu
+    api.delete_pod(pod)
+    second = api.pod(whole(1), name=pod["metadata"]["name"])
+    assert fgpu.bind(pod, node) != ""
+    assert node_name(api.get_pod(second)) is None
+    eventually(lambda: is_free(fgpu, node), "the reservation to be released")
+    assert fgpu.bind(second, node) == ""
+
+
+def test_bind__caller_hangs_up__goes_on(api, fgpu, one_gpu):
+    node, pod = one_gpu
+    api.faults(binding(pod, "pass", delayMs=700))
+    with pytest.raises(TimeoutError):
+        fgpu.bind(pod, node, timeout_s=0.2)
+    eventually(lambda: node_name(api.get_pod(pod)) == node, "the Binding to be written all the same")
+    eventually(lambda: fgpu.states_of(pod) == {"bound"})
+
+
+def test_bind__slow__others_answered_meanwhile(cluster, api, fgpu):
+    """The answers to filter come while the Bindings wait, so bind blocks nobody."""
+    node = cluster.node(gpus=4)
+    pods = [api.pod(milli(100)) for _ in range(16)]
+    api.faults(*[binding(p, "pass", delayMs=2500) for p in pods])
+    answered = []
+
+    def work(i):
+        if i < len(pods):
+            assert fgpu.bind(pods[i], node) == ""
+            answered.append("bind")
+        else:
+            eventually(lambda: fgpu.state("?fields=summary")["summary"]["bindsInFlight"] == len(pods) or answered)
+            for _ in range(5):
+                assert fgpu.fits(pod_object("p", limits=milli(100)), [node]) == [node]
+            answered.append("filter")
+    in_threads(len(pods) + 1, work)
+    assert answered[0] == "filter", answered
+
+
+def test_bind__two_pods_race_for_the_last_slice__exactly_one(api, fgpu, one_gpu):
+    node, _ = one_gpu
+    pods = [api.pod(milli(600)) for _ in range(2)]
+    answers = in_threads(2, lambda i: fgpu.bind(pods[i], node))
+    assert sorted(a == "" for a in answers) == [False, True]
+    assert sum(node_name(api.get_pod(p)) is not None for p in pods) == 1
+
+
+def test_bind__one_pod_to_two_nodes_at_once__one_binding(cluster, api, fgpu):
+    nodes = [cluster.node(gpus=1) for _ in range(8)]
+    for _ in range(5):
+        pod = api.pod(milli(100))
+        answers = in_threads(8, lambda i: fgpu.bind(pod, nodes[i]))
+        assert answers.count("") == 1
+        assert node_name(api.get_pod(pod)) == nodes[answers.index("")]
+        eventually(lambda: fgpu.states_of(pod) == {"bound"})
+        assert len(fgpu.allocations(pod)) == 1
+    check_no_overcommit(api)
+
+
+HOSTILE = ["../default", "default/pods/victim/binding?", "victim/../victim", "victim?dryRun=All", "victim#", "victim%2f",
+           "..", ".", "/", "", " ", "victim\r\nX-A: b", "victim\n", "VICTIM", "victim/binding", "x" * 100000, "\u202e",
+           "victim\\", "%", "&timeout=1s"]
+
+
+def test_bind__hostile_names__error_and_nothing_written(cluster, api, fgpu):
+    """Names become parts of a path to the API server."""
+    node = cluster.node(gpus=1)
+    victim = api.pod(milli(100), name="victim")
+    fields = {"PodName": "victim", "PodNamespace": "default", "PodUID": victim["metadata"]["uid"], "Node": node}
+    before = [o["metadata"] for kind in ("pods", "nodes") for o in api.list(kind)]
+    for key in fields:
+        for text in HOSTILE:
+            reply = fgpu.post("bind", {**fields, key: text})
+            assert reply["Error"], (key, text)
+            assert len(reply["Error"]) < 1000
+    assert [o["metadata"] for kind in ("pods", "nodes") for o in api.list(kind)] == before
+    assert fgpu.post("bind", fields)["Error"] == ""
+
+
+def test_bind__scheduling_gates__refused_and_released(api, fgpu, one_gpu):
+    node, _ = one_gpu
+    pod = api.pod(whole(1), schedulingGates=[{"name": "example.com/wait"}])
+    assert fgpu.bind(pod, node) != ""
+    eventually(lambda: is_free(fgpu, node))
+
+
+# With the watch broken: not on the shared cluster, whose reflectors would back off ever longer.
+
+def test_bind__outcome_unknown__charged_until_proof(own):
+    """Neither the Binding's reply nor the look at the pod comes back: the caller gets an error in time, the device
+    stays charged, and once the API server answers again the truth decides. All at once, to wait only once."""
+    api, fgpu = own.api, own.fgpu
+    ways = {"lost before the write": ("close-before", "unbound"), "lost after the write": ("close-after", "bound"),
+            "504 before the write": ("fail", "unbound"), "lost, then deleted": ("close-after", "gone")}
+    pods = {name: (own.node(gpus=1), api.pod(whole(1))) for name in ways}
+    for name, (action, _) in ways.items():
+        pod = pods[name][1]
+        api.faults(binding(pod, action, times=-1, status=504, retryAfter=1), get(pod, "close-before"))
+    # The watch would tell as well; it is silent here.
+    api.faults({"method": "GET", "path": "/api/v1/pods", "times": -1, "action": "fail", "status": 503},
+               dropWatches=True)
+
+    def work(i):
+        node, pod = pods[list(ways)[i]]
+        assert fgpu.bind(pod, node) != ""
+        assert not is_free(fgpu, node)
+        assert fgpu.states_of(pod) == {"reserved"}
+    in_threads(len(ways), work)
+    api.delete_pod(pods["lost, then deleted"][1])
+    api.faults(clear=True)
+    for name, (_, truth) in ways.items():
+        node, pod = pods[name]
+        if truth == "bound":
+            eventually(lambda: fgpu.states_of(pod) == {"bound"}, f"{name}: the pod to be found bound")
+            assert node_name(api.get_pod(pod)) == node and not is_free(fgpu, node)
+        else:
+            eventually(lambda: is_free(fgpu, node), f"{name}: a look at the pod to prove that nothing is bound")
+            assert truth == "gone" or node_name(api.get_pod(pod)) is None
+    check_no_overcommit(api)
+
+
+def test_api_server_away_and_back__binds_fail_then_work(own):
+    api, fgpu = own.api, own.fgpu
+    node, pod = own.node(gpus=1), api.pod(whole(1))
+    other = api.pod(milli(100))
+    api.faults({"times": -1, "action": "close-before"}, dropWatches=True)
+    try:
+        assert is_free(fgpu, node)  # filter goes on from the ledger
+        assert fgpu.bind(pod, node) != ""
+        assert not is_free(fgpu, node)  # nobody knows whether it was bound
+    finally:
+        api.faults(clear=True)
+    eventually(lambda: is_free(fgpu, node), "the reservation to be released")
+    eventually(lambda: fgpu.bind(pod, node) == "", "a bind to work again")
+    eventually(lambda: fgpu.states_of(pod) == {"bound"}, "the watch to be back")
+    assert fgpu.fits(other, [node]) == []
