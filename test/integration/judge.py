@@ -28,10 +28,10 @@ def load_on(capacity_mib, milli, mem_mib):
     if milli is None and mem_mib is None:
         return Load(1000, capacity_mib)
     if mem_mib is None:
-        return Load(milli + (milli == 300), capacity_mib * milli // 1000)
+        return Load(milli, capacity_mib * milli // 1000)
     if milli is None:
         return Load(max(1, 1000 * mem_mib // capacity_mib), mem_mib)
-    return Load(milli + (milli == 300), mem_mib)
+    return Load(milli, mem_mib)
 
 
 def capacities(nodes):
