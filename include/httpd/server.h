@@ -7,7 +7,8 @@
  *
  * Strictness beyond libmicrohttpd's own (which reads on past all of these): more than one Host,
  * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together
- * with Content-Length, Content-Encoding, control bytes in a header value, a malformed percent
+ * with Content-Length, Content-Encoding, control bytes in a header value (but NUL, where
+ * libmicrohttpd ends the value), a malformed percent
  * escape or a NUL in the target are answered with 400. Unknown paths get 404, known paths with
  * another method 405 and Allow. A fault is answered after the body has been read and thrown away,
  * so that the client really receives the answer; only when the framing itself cannot be trusted the

@@ -4,6 +4,7 @@ The binary under test is FGPU_BIN (scripts/integration sets it); it is also the 
 waits for a fixed time: eventually() polls until a deadline that only a broken program reaches, so that the tests
 stay true on a machine, or under a sanitizer, ten times slower.
 """
+import ctypes
 import http.client
 import json
 import os
@@ -77,6 +78,15 @@ def request(address, method, path, body=None, headers=None, timeout_s=PATIENCE_S
         c.close()
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """In the child: a test run that is killed leaves nothing behind."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Process:
     """A child whose stderr goes to a file."""
 
@@ -84,7 +94,7 @@ class Process:
         self.log_path = log_path
         self.seen = 0
         with open(log_path, "wb") as log:
-            self.process = subprocess.Popen(command, stderr=log, **kw)
+            self.process = subprocess.Popen(command, stderr=log, preexec_fn=die_with_parent, **kw)
 
     def log(self):
         return self.log_path.read_text(errors="replace")

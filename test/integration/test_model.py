@@ -2,11 +2,12 @@
 watches, no device is over-committed by us, and at every quiet point /state says for every GPU what the API objects
 say, by the judge's own arithmetic."""
 import pytest
-from hypothesis import settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis import Phase, settings, strategies as st
+from hypothesis.stateful import (RuleBasedStateMachine, initialize, invariant, precondition, rule,
+                                 run_state_machine_as_test)
 
 from judge import check_no_overcommit, loads, loads_in_state
-from objects import inventory, device, mem, milli, node_name, whole
+from objects import device, inventory, mem, milli, node_name, whole
 from processes import eventually
 
 WISHES = [milli(100), milli(300), milli(600), milli(1000), mem(8192), mem(65536), whole(1),
@@ -33,7 +34,7 @@ def machine(own):
 
         @rule(wish=st.sampled_from(WISHES), data=st.data())
         def bypass(self, wish, data):
-            """Somebody else puts a pod on a node, devices unknown; not beyond what is there, which is not ours."""
+            """Somebody else puts a pod on a node; its devices are unknown."""
             self.bound.append(api.pod(wish, nodeName=data.draw(st.sampled_from(self.nodes))))
 
         @precondition(lambda self: self.pending)
@@ -75,8 +76,6 @@ def machine(own):
         @rule(data=st.data(), healthy=st.booleans())
         def change_node(self, data, healthy):
             node = data.draw(st.sampled_from(self.nodes))
-            count = sum(n["metadata"]["name"] == node for n in api.list("nodes"))
-            assert count == 1
             gpus = [device(node, g["index"], healthy=healthy) for g in fgpu.node_state(node)["gpus"]]
             api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory(gpus)}})
 
@@ -114,4 +113,6 @@ def machine(own):
 
 
 def test_random_lives__never_over_committed_and_ledger_exact(machine):
-    run_state_machine_as_test(machine, settings=settings(max_examples=30, stateful_step_count=25))
+    # Not shrunk: every try of a failing life waits until patience ends.
+    run_state_machine_as_test(machine, settings=settings(max_examples=30, stateful_step_count=25,
+                                                         phases=[Phase.generate]))
