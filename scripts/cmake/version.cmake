@@ -11,4 +11,7 @@ if(GIT_FOUND)
         set(FGPU_GIT_COMMIT ${commit})
     endif()
 endif()
-add_compile_definitions(FGPU_VERSION="v${PROJECT_VERSION}" FGPU_GIT_COMMIT="${FGPU_GIT_COMMIT}")
+add_compile_definitions(FGPU_VERSION="v${PROJECT_VERSION}")
+# On one file only: a definition for all would compile everything anew after every commit.
+set_source_files_properties(src/base/build_info.c PROPERTIES
+                            COMPILE_DEFINITIONS FGPU_GIT_COMMIT="${FGPU_GIT_COMMIT}")

@@ -2,6 +2,7 @@
  * them. */
 #include "obs/catalog.h"
 
+#include "base/build_info.h"
 #include "obs/process_internal.h"
 
 #define CLOSED(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -132,7 +133,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
 struct metrics *catalog_metrics_new(void)
 {
     struct metrics *m = metrics_new(CATALOG, FGPU_METRIC__MAX);
-    metric_set(METRIC(m, FGPU_BUILD_INFO, FGPU_VERSION, FGPU_GIT_COMMIT, COMPILER), 1);
+    metric_set(METRIC(m, FGPU_BUILD_INFO, FGPU_VERSION, build_commit, COMPILER), 1);
     metrics_add_collector(m, process_collect, NULL);
     return m;
 }

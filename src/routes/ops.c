@@ -1,6 +1,7 @@
 #include "routes/ops.h"
 
 #include "base/bug.h"
+#include "base/build_info.h"
 #include "base/json_write.h"
 #include "config/describe.h"
 #include "obs/catalog.h"
@@ -51,7 +52,7 @@ void ops_write_version(struct strbuf *out)
     json_write_kv_str(&w, "major", major);
     json_write_kv_str(&w, "minor", minor);
     json_write_kv_cstr(&w, "gitVersion", FGPU_VERSION);
-    json_write_kv_cstr(&w, "gitCommit", FGPU_GIT_COMMIT);
+    json_write_kv_cstr(&w, "gitCommit", build_commit);
     json_write_kv_cstr(&w, "gitTreeState", FGPU_GIT_TREE_STATE);
     json_write_kv_cstr(&w, "buildDate", FGPU_BUILD_DATE);
     json_write_kv_cstr(&w, "compiler", COMPILER);
