@@ -34,6 +34,7 @@ struct clock_manual {
     int64_t wall_ms;
 };
 void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms);
+/* While other threads read it. */
 void clock_manual_advance_ms(struct clock_manual *m, int64_t ms);
 
 #define CLOCK_RFC3339_MAX 32

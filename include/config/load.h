@@ -44,6 +44,7 @@ struct config_serving {
 struct config_client {
     int32_t bind_deadline_ms;    /* one bind, retries included; then the outcome is unknown */
     int32_t binds_in_flight_max; /* more wait */
+    struct str wake_object;      /* NAMESPACE/NAME of the object of extender/waker.h; empty: none */
 };
 
 struct config_logging {

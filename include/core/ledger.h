@@ -115,6 +115,9 @@ WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struc
 
 /* Counts every applied change; equal generations mean equal content. */
 uint64_t ledger_generation(const struct ledger *l);
+/* The generation in which room last appeared: a charge ended, or a node came or grew. Repeated facts do not
+ * count. 0: never. */
+uint64_t ledger_room_generation(const struct ledger *l);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
 

@@ -57,8 +57,7 @@ struct player_stats {
     uint64_t failures; /* calls that failed, or that kube-scheduler would have called failed */
     uint64_t protocol_errors; /* of these: replies that break the contract */
     uint32_t refused_now;     /* pending pods whose last attempt was refused */
-    /* `refusal`: filter calls after which no node was left. fgpu may hold those back for a moment
-     * (extender/second_look.h), so they stand apart. */
+    /* `refusal`: filter calls after which no node was left. */
     struct latency filter, refusal, prioritize, bind;
     struct decision decisions[PLAYER_DECISIONS]; /* newest first */
     size_t decision_n;

@@ -84,6 +84,13 @@ WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node
 void store_totals(struct store *s, struct snapshot *ret);
 uint64_t store_generation(struct store *s);
 
+/* ledger_room_generation(). */
+uint64_t store_room_generation(struct store *s);
+/* `fn` is called after every op that made room, on the thread that applied it and without the lock. One at
+ * a time; NULL ends it, and when that returns no call is under way. */
+typedef void store_room_fn(void *ctx);
+void store_watch_room(struct store *s, store_room_fn *fn, void *ctx);
+
 /* ledger_check() under the lock: NULL, or the first broken invariant. */
 const char *store_check(struct store *s);
 

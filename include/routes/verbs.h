@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "extender/binder.h"
 #include "extender/placement.h"
-#include "extender/second_look.h"
+#include "extender/waker.h"
 #include "httpd/server.h"
 
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct verb_observation {
 struct verbs {
     const struct placement_context *placement;
     struct binder *binder;
-    struct second_look *second_look;
+    struct waker *waker; /* NULL: nobody is woken */
     const struct clock *clock;
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */

@@ -37,13 +37,13 @@ const struct clock *clock_system(void)
 static int64_t manual_mono_ns(void *ctx)
 {
     const struct clock_manual *m = ctx;
-    return m->mono_ns;
+    return __atomic_load_n(&m->mono_ns, __ATOMIC_RELAXED);
 }
 
 static int64_t manual_wall_ms(void *ctx)
 {
     const struct clock_manual *m = ctx;
-    return m->wall_ms;
+    return __atomic_load_n(&m->wall_ms, __ATOMIC_RELAXED);
 }
 
 void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms)
@@ -57,8 +57,8 @@ void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms)
 
 void clock_manual_advance_ms(struct clock_manual *m, int64_t ms)
 {
-    m->mono_ns += ms * 1000000;
-    m->wall_ms += ms;
+    __atomic_fetch_add(&m->mono_ns, ms * 1000000, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&m->wall_ms, ms, __ATOMIC_RELAXED);
 }
 
 enum { DAYS_PER_400_YEARS = 146097, DAYS_PER_100_YEARS = 36524, DAYS_PER_4_YEARS = 1461 };

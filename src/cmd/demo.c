@@ -137,6 +137,7 @@ static struct config *demo_config(void)
     c->serving.verbs.port = 0;
     c->serving.ops.port = 0;
     c->serving.health.port = 0;
+    c->client.wake_object = STR_NULL; /* the player asks again by itself */
     return c;
 }
 

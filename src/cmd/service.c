@@ -5,7 +5,7 @@
 #include "cmd/telemetry.h"
 #include "extender/binder.h"
 #include "extender/feed.h"
-#include "extender/second_look.h"
+#include "extender/waker.h"
 #include "obs/health.h"
 #include "routes/health.h"
 #include "routes/ops.h"
@@ -23,7 +23,8 @@ struct service {
     struct ingest ingest;
     struct kube_client *client;
     struct binder *binder;
-    struct second_look *second_look;
+    struct waker *waker;
+    struct waker_patch waker_patch;
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
     struct verbs verbs;
@@ -109,7 +110,7 @@ static void set_up_routes(struct service *s)
     s->verbs = (struct verbs){
         .placement = &s->placement,
         .binder = s->binder,
-        .second_look = s->second_look,
+        .waker = s->waker,
         .clock = s->options.clock,
         .log = s->options.log,
         .observe = telemetry_verb,
@@ -165,10 +166,18 @@ static int start_binder(struct service *s, struct err *reterr)
     if (r == 0) {
         r = binder_new(&s->placement, &s->ingest, s->client, s->options.clock, &binder, &s->binder, reterr);
     }
-    if (r == 0) {
-        r = second_look_new(s->store, s->options.clock, &s->second_look, reterr);
-    }
     return r;
+}
+
+static int start_waker(struct service *s, struct err *reterr)
+{
+    s->waker_patch = (struct waker_patch){s->client, s->options.clock,
+                                          s->options.config->client.wake_object};
+    if (s->waker_patch.object.n == 0) {
+        return 0;
+    }
+    return waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, &s->waker_patch, &s->waker,
+                     reterr);
 }
 
 static int start_http(struct service *s, struct err *reterr)
@@ -250,6 +259,9 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         r = start_binder(s, reterr);
     }
     if (r == 0) {
+        r = start_waker(s, reterr);
+    }
+    if (r == 0) {
         set_up_routes(s);
         r = start_watchers(s, reterr);
     }
@@ -293,7 +305,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     if (s->http != NULL) {
         httpd_server_stop(s->http, drain_ms);
     }
-    second_look_free(s->second_look);
+    waker_stop(s->waker);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
         feed_fini(&s->feeds[i]);
@@ -304,6 +316,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     if (s->client != NULL) {
         kube_client_stop(s->client);
     }
+    waker_free(s->waker);
     binder_free(s->binder);
     httpd_server_free(s->http);
     kube_client_free(s->client);

@@ -26,7 +26,8 @@ struct config *config_defaults(void)
         .health = {.host = "127.0.0.1", .port = 9441},
     };
     c->election = ELECTION_NONE;
-    c->client = (struct config_client){.bind_deadline_ms = 5000, .binds_in_flight_max = 1000};
+    c->client = (struct config_client){
+        .bind_deadline_ms = 5000, .binds_in_flight_max = 1000, .wake_object = STR("fgpu-system/fgpu-wake")};
     c->logging = (struct config_logging){.format = LOG_FORMAT_TEXT, .verbosity = 2};
     c->limits = (struct config_limits){
         .body_bytes = INT64_C(16) << 20,

@@ -104,6 +104,21 @@ const char *label_value_error(struct str s)
     return s.n == 0 || is_name(s) ? NULL : "the label value is not valid";
 }
 
+const char *object_name_error(struct str s)
+{
+    struct str name = s;
+    struct str namespace_ = take_prefix(&name);
+
+    if (s.n == 0) {
+        return NULL;
+    }
+    if (name.n == s.n || !is_subdomain(name) || !is_subdomain(namespace_) || namespace_.n > NAME_MAX_LEN ||
+        memchr(namespace_.p, '.', namespace_.n) != NULL) {
+        return "an object is named NAMESPACE/NAME, in lower-case letters, digits and '-'";
+    }
+    return NULL;
+}
+
 const char *size_name_error(struct str s)
 {
     if (s.n > NAME_MAX_LEN || !is_subdomain(s)) {

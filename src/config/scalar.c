@@ -187,6 +187,9 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_RESOURCE:
         decode_name(c, f, n, resource_name_error(n->text), base);
         return;
+    case SCHEMA_OBJECT:
+        decode_name(c, f, n, object_name_error(n->text), base);
+        return;
     case SCHEMA_STRATEGY:
         decode_strategy(c, f, n, base);
         return;
@@ -229,6 +232,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_TEXT:
     case SCHEMA_SIZE_NAME:
     case SCHEMA_RESOURCE:
+    case SCHEMA_OBJECT:
     case SCHEMA_STRATEGY:
         strbuf_add_str(out, load_str(base, f->offset));
         return;
@@ -274,6 +278,9 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_RESOURCE:
         strbuf_add_cstr(out, "DOMAIN/NAME");
+        return;
+    case SCHEMA_OBJECT:
+        strbuf_add_cstr(out, "NAMESPACE/NAME or empty");
         return;
     case SCHEMA_STRATEGY:
         strbuf_add_cstr(out, "a strategy");

@@ -132,6 +132,8 @@ static const struct schema_field client_rows[] = {
         HELP("one bind, retries included")),
     KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
         HELP("bindings sent to the API server at one moment")),
+    KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
+        HELP("CSIStorageCapacity that is touched when room appears, so that refused pods are tried again")),
 };
 
 static const struct schema_field logging_rows[] = {

@@ -28,6 +28,7 @@ enum schema_type {
     SCHEMA_TEXT,      /* struct str */
     SCHEMA_SIZE_NAME, /* struct str; lower-case word */
     SCHEMA_RESOURCE,  /* struct str; an extended resource name */
+    SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
     SCHEMA_ADDRESS,   /* struct address; HOST:PORT, plain HTTP allowed anywhere */
@@ -104,5 +105,6 @@ const char *resource_name_error(struct str s);
 const char *label_key_error(struct str s);
 const char *label_value_error(struct str s);
 const char *size_name_error(struct str s);
+const char *object_name_error(struct str s);
 
 #endif

@@ -143,6 +143,11 @@ uint64_t ledger_generation(const struct ledger *l)
     return l->generation;
 }
 
+uint64_t ledger_room_generation(const struct ledger *l)
+{
+    return l->room_generation;
+}
+
 bool ledger_is_synced(const struct ledger *l)
 {
     return l->pods_synced && l->nodes_synced;

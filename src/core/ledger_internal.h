@@ -97,6 +97,7 @@ struct ledger {
     struct intern *uuids;
     struct intern *models;
     uint64_t generation;
+    uint64_t room_generation;
 
     struct node_entry *nodes;
     struct node_state *rows;
@@ -172,6 +173,12 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
                          struct err *reterr);
 int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
 int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
+
+/* Said by whoever makes room while an op is applied. */
+static inline void ledger_made_room(struct ledger *l)
+{
+    l->room_generation = l->generation + 1;
+}
 
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);

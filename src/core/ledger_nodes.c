@@ -255,11 +255,29 @@ static void node_set_uid(struct node_entry *n, struct str uid)
     n->uid[uid.n] = '\0';
 }
 
+/* Device by device; another order of the same ones may count as room, which costs nothing. */
+static bool has_more_room(const struct device_state *now, uint32_t now_n, const struct device_state *before,
+                          uint32_t before_n)
+{
+    if (now_n > before_n) {
+        return true;
+    }
+    for (uint32_t i = 0; i < now_n; i++) {
+        if (now[i].milli_free > before[i].milli_free || now[i].mem_free_mib > before[i].mem_free_mib ||
+            now[i].slot_free > before[i].slot_free || (now[i].flags & ~before[i].flags & DEVICE_HEALTHY) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
 {
     struct ledger_device fresh[DEVICES_PER_NODE_MAX];
-    uint32_t node;
+    struct device_state before[DEVICES_PER_NODE_MAX];
+    uint32_t before_n, node;
     struct node_entry *n;
+    bool room;
 
     if (f->inventory->device_n > DEVICES_PER_NODE_MAX) {
         return err_set(reterr, ERR_LIMIT, "node has more than %d GPUs", DEVICES_PER_NODE_MAX);
@@ -276,6 +294,12 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
         return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
     n = &l->nodes[node];
+    before_n = n->device_n;
+    for (uint32_t i = 0; i < before_n; i++) {
+        before[i] = l->states[l->rows[node].first_device + i];
+    }
+    room = !n->described || (f->schedulable && !n->schedulable) ||
+           f->inventory->unsteered_n > l->rows[node].unsteered_cap;
     node_set_uid(n, f->uid);
     n->described = true;
     n->schedulable = f->schedulable;
@@ -287,6 +311,10 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
+    if (room || (n->device_n > 0 && has_more_room(&l->states[l->rows[node].first_device], n->device_n,
+                                                  before, before_n))) {
+        ledger_made_room(l);
+    }
     return 0;
 }
 

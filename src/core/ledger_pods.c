@@ -144,6 +144,9 @@ void ledger_pod_detach(struct ledger *l, uint32_t pod)
     n->pods[p->node_slot] = n->pods[--n->pod_n];
     l->pods[n->pods[p->node_slot]].node_slot = p->node_slot;
     p->node = LEDGER_NONE;
+    if (p->charge_n > 0 || p->demand->unsteered_n > 0) {
+        ledger_made_room(l);
+    }
     p->charge_n = 0;
     ledger_node_forget_lost(l, node);
     ledger_recompute(l, node);
@@ -201,6 +204,16 @@ static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)
     ledger_node_drop_if_empty(l, now);
 }
 
+static int64_t charged(const struct pod_entry *p)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < p->charge_n; i++) {
+        sum += (int64_t)p->charges[i].charge.milli + p->charges[i].charge.mem_mib + p->charges[i].charge.slots;
+    }
+    return sum;
+}
+
 /* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet:
  * takes them from the record if it matches. What it was charged on this node before stays its floor. */
 static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, uint32_t node,
@@ -213,6 +226,8 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     bool withdrawn = before == node && demand_is_empty(f->demand) &&
                      p->demand->source == DEMAND_FROM_ANNOTATIONS;
     const struct demand *d = withdrawn ? p->demand : f->demand;
+    uint64_t room_before = l->room_generation;
+    int64_t charged_before = charged(p);
 
     ledger_pod_detach(l, pod);
     if (before == node) {
@@ -237,6 +252,9 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
     }
     ledger_pod_attach(l, pod, node);
+    if (before == node && charged(p) >= charged_before) {
+        l->room_generation = room_before; /* taken away and given back */
+    }
     forget_nodes(l, before, node); /* only now: they may be known through this pod alone */
 }
 

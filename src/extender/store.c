@@ -22,6 +22,9 @@ struct store {
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
     const char *closed; /* NULL: open */
+    pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
+    store_room_fn *room_fn;
+    void *room_ctx;
 };
 
 struct store *store_new(const struct ledger_limits *limits, const struct clock *clock)
@@ -29,6 +32,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     struct store *s = xcalloc(1, sizeof(*s));
 
     BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    BUG_ON(pthread_mutex_init(&s->room_lock, NULL) != 0);
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
@@ -51,6 +55,7 @@ void store_free(struct store *s)
         hold_clear(&s->holds[i]);
     }
     ledger_free(s->ledger);
+    BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
     free(s);
 }
@@ -67,15 +72,48 @@ static void unlock(struct store *s)
 
 /* ---- the ledger ---- */
 
+static void say_room(struct store *s)
+{
+    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
+    if (s->room_fn != NULL) {
+        s->room_fn(s->room_ctx);
+    }
+    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
+}
+
 int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
 {
+    uint64_t room;
     int r;
 
     op->at_ms = clock_wall_ms(s->clock);
     lock(s);
+    room = ledger_room_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
+    room = ledger_room_generation(s->ledger) - room;
     unlock(s);
+    if (room > 0) {
+        say_room(s);
+    }
     return r;
+}
+
+uint64_t store_room_generation(struct store *s)
+{
+    uint64_t generation;
+
+    lock(s);
+    generation = ledger_room_generation(s->ledger);
+    unlock(s);
+    return generation;
+}
+
+void store_watch_room(struct store *s, store_room_fn *fn, void *ctx)
+{
+    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
+    s->room_fn = fn;
+    s->room_ctx = ctx;
+    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
 }
 
 bool store_is_synced(struct store *s)

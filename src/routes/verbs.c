@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 100,000 names with a reason each. */
-#define FILTER_REPLY_BYTES_MAX (64U * 1024 * 1024)
-
-#define LOOK_ARENA_BYTES_MAX (64U * 1024 * 1024)
-
 const char *verb_name(enum verb v)
 {
     static const char *const names[VERB__MAX] = {
@@ -83,101 +78,60 @@ static void observe_verdicts(const struct verbs *v, const struct filter_result *
     }
 }
 
-/* A filter call, kept in the request's arena while it waits for a second look. */
-struct filter_call {
-    const struct verbs *verbs;
-    struct httpd_request *req;
+/* More room would help: not every node says that no eviction could. */
+static bool waits_for_room(const struct filter_result *f, size_t n)
+{
+    for (size_t i = 0; f->outcome == FILTER_NONE_FITS && i < n; i++) {
+        if (!verdict_is_unresolvable(f->results[i].verdict)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int answer_filter(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
+                         struct err *reterr)
+{
     struct extender_args args;
     struct filter_result result;
-};
+    struct arena *a = httpd_request_arena(req);
+    int r = check_body(req, reterr);
 
-static void answer_filter_error(const struct filter_call *call, struct httpd_response *resp,
-                                const struct err *err)
-{
-    wire_write_filter_error(&resp->body, str_of(err->msg));
-    observe(call->verbs, VERB_FILTER, outcome_of_error(err), httpd_request_start_ns(call->req));
-}
-
-static void answer_filter(const struct filter_call *call, struct httpd_response *resp)
-{
-    const struct verbs *v = call->verbs;
-    const struct pod *pod = &call->args.pod;
-    const char *outcome = outcome_of_filter(call->result.outcome);
-
-    wire_write_filter(&resp->body, &call->args, &call->result);
-    if (resp->body.overflowed) {
-        struct err err;
-
-        err_set(&err, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
-        strbuf_reset(&resp->body);
-        answer_filter_error(call, resp, &err);
-        return;
+    if (r == 0) {
+        r = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
-    observe_verdicts(v, &call->result, call->args.name_n);
-    observe(v, VERB_FILTER, outcome, httpd_request_start_ns(call->req));
-    LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name),
-          LOG_STR("uid", pod->uid), LOG_I64("nodes", (int64_t)call->args.name_n),
-          LOG_I64("candidates", (int64_t)call->result.fit_n), LOG_CSTR("outcome", outcome));
-}
-
-static int place(struct filter_call *call, struct arena *a, struct err *reterr)
-{
-    return placement_filter(call->verbs->placement, a, &call->args.pod, call->args.names,
-                            call->args.name_n, &call->result, reterr);
-}
-
-/* On the thread of extender/second_look. */
-static bool look_again(void *ctx, bool last)
-{
-    struct filter_call *call = ctx;
-    struct httpd_response resp;
-    struct arena a; /* of its own: a look may be repeated many times within one request */
-    struct err err;
-    int r;
-
-    arena_init(&a, LOOK_ARENA_BYTES_MAX);
-    r = place(call, &a, &err);
-    if (r == 0 && call->result.outcome == FILTER_NONE_FITS && !last) {
-        arena_fini(&a);
-        return false;
+    if (r == 0) {
+        r = placement_filter(v->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     }
-    httpd_response_init(&resp, FILTER_REPLY_BYTES_MAX);
     if (r != 0) {
-        answer_filter_error(call, &resp, &err);
-    } else {
-        answer_filter(call, &resp);
+        return r;
     }
-    arena_fini(&a);
-    httpd_resume(call->req, &resp);
-    return true;
+    if (v->waker != NULL && waits_for_room(&result, args.name_n)) {
+        waker_refused(v->waker, result.generation);
+    }
+    wire_write_filter(&resp->body, &args, &result);
+    if (resp->body.overflowed) {
+        strbuf_reset(&resp->body);
+        return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
+    }
+    observe_verdicts(v, &result, args.name_n);
+    observe(v, VERB_FILTER, outcome_of_filter(result.outcome), httpd_request_start_ns(req));
+    LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
+          LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
+          LOG_I64("candidates", (int64_t)result.fit_n),
+          LOG_CSTR("outcome", outcome_of_filter(result.outcome)));
+    return 0;
 }
 
 static enum httpd_action handle_filter(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
-    struct arena *a = httpd_request_arena(req);
-    struct filter_call *call = ARENA_NEW(a, struct filter_call);
-    struct filter_call spare;
     struct err err;
-    int r = check_body(req, &err);
 
-    call = call != NULL ? call : &spare; /* too little memory even for this: the parser will say so */
-    *call = (struct filter_call){.verbs = v, .req = req};
-    if (r == 0) {
-        r = wire_read_args(httpd_request_body(req), a, &call->args, &err);
+    if (answer_filter(v, req, resp, &err) != 0) {
+        wire_write_filter_error(&resp->body, str_of(err.msg));
+        observe(v, VERB_FILTER, outcome_of_error(&err), httpd_request_start_ns(req));
     }
-    if (r == 0) {
-        r = place(call, a, &err);
-    }
-    if (r != 0) {
-        answer_filter_error(call, resp, &err);
-        return HTTPD_REPLY;
-    }
-    if (call->result.outcome == FILTER_NONE_FITS && call != &spare &&
-        second_look_wanted(v->second_look, call->result.generation, look_again, call)) {
-        return HTTPD_SUSPENDED;
-    }
-    answer_filter(call, resp);
     return HTTPD_REPLY;
 }
 
@@ -282,14 +236,6 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
     return HTTPD_SUSPENDED;
 }
 
-static enum httpd_action filter_stopping(void *ctx, struct httpd_request *req, struct httpd_response *resp)
-{
-    (void)ctx;
-    (void)req;
-    wire_write_filter_error(&resp->body, STR("fgpu is stopping"));
-    return HTTPD_REPLY;
-}
-
 static enum httpd_action bind_stopping(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     (void)ctx;
@@ -301,7 +247,7 @@ static enum httpd_action bind_stopping(void *ctx, struct httpd_request *req, str
 void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES])
 {
     const struct httpd_route table[VERB_ROUTES] = {
-        {.method = "POST", .path = "/v1/filter", .handle = handle_filter, .stopping = filter_stopping},
+        {.method = "POST", .path = "/v1/filter", .handle = handle_filter},
         {.method = "POST", .path = "/v1/prioritize", .handle = handle_prioritize},
         {.method = "POST", .path = "/v1/bind", .handle = handle_bind, .stopping = bind_stopping},
     };

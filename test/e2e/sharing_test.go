@@ -264,6 +264,13 @@ func TestADeletedPodFreesItsGPUOnlyWhenItIsGone(t *testing.T) {
 	}
 	c.must(nil, c.remove("first"))
 	c.bound("second")
+	c.eventually("fgpu-wake was touched", func() (bool, string) {
+		o, err := plane.Client.StorageV1().CSIStorageCapacities("fgpu-system").Get(c.ctx, "fgpu-wake", metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return o.Annotations["fgpu.io/room-at-ms"] != "", fmt.Sprint(o.Annotations)
+	})
 	c.sound()
 }
 

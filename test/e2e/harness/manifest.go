@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -95,6 +96,8 @@ func (cp *ControlPlane) create(ctx context.Context, object runtime.Object) (err 
 		_, err = cp.Client.RbacV1().Roles(o.Namespace).Create(ctx, o, opts)
 	case *rbacv1.RoleBinding:
 		_, err = cp.Client.RbacV1().RoleBindings(o.Namespace).Create(ctx, o, opts)
+	case *storagev1.CSIStorageCapacity:
+		_, err = cp.Client.StorageV1().CSIStorageCapacities(o.Namespace).Create(ctx, o, opts)
 	case *appsv1.Deployment:
 		_, err = cp.Client.AppsV1().Deployments(o.Namespace).Create(ctx, o, opts)
 	default:

@@ -48,7 +48,8 @@ static void describe__defaults__exact(void **state)
         "\"hold\":\"3s\"},"
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"healthAddress\":\"127.0.0.1:9441\"},\"election\":\"none\","
-        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000},"
+        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
+        "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
         "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048}}",
         NULL);

@@ -55,7 +55,7 @@ static void parse__every_key__stored(void **state)
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
                     "healthAddress: 0.0.0.0:3}\n"
                     "election: none\n"
-                    "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7}\n"
+                    "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "logging: {format: json, verbosity: 4}\n"
                     "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100}\n");
     const struct policy *p = &c->policy;
@@ -101,6 +101,7 @@ static void parse__every_key__stored(void **state)
     assert_string_equal(address_text(&c->serving.health, text), "0.0.0.0:3");
     assert_int_equal(c->client.bind_deadline_ms, 4500);
     assert_int_equal(c->client.binds_in_flight_max, 7);
+    expect_text(c->client.wake_object, "a/b", NULL);
     assert_int_equal(c->logging.format, LOG_FORMAT_JSON);
     assert_int_equal(c->logging.verbosity, 4);
     assert_int_equal(c->limits.body_bytes, 65536);
@@ -278,6 +279,10 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:21: resources.count[0]: 'gpu': a resource name needs a domain, as in "
          "example.com/gpu\n"
          "  resources: {count: [gpu]}\n                      ^\n"},
+        {"object without namespace", "clientConnection: {wakeObject: fgpu-wake}\n",
+         "f.yaml:3:32: clientConnection.wakeObject: 'fgpu-wake': an object is named NAMESPACE/NAME, in "
+         "lower-case letters, digits and '-'\n"
+         "  clientConnection: {wakeObject: fgpu-wake}\n                                 ^\n"},
         {"resource of kubernetes.io", "resources: {count: [node.kubernetes.io/gpu]}\n",
          "f.yaml:3:21: resources.count[0]: 'node.kubernetes.io/gpu': "
          "names of kubernetes.io are not extended resources\n"

@@ -1,0 +1,69 @@
+/* extender/waker.h - pods that were refused are tried again when room appears.
+ *
+ * kube-scheduler tries a refused pod again after events of its own watch: a pod is gone, a node changed.
+ * Its watch can be ahead of ours. Then it asks while our ledger still holds the old charge, we refuse, and
+ * when our watch has caught up nobody asks again before some other event, or kube-scheduler's flush after
+ * five minutes. The same holds for room that no object of the API shows, as after a refused Binding.
+ *
+ * So whenever room appears after a refusal, we cause an event: a PATCH of an annotation of one
+ * CSIStorageCapacity of ours. kube-scheduler watches these objects and tries every pod that an extender
+ * refused after a change of any of them (contract.md 9.2); nothing else looks at ours, its storage class does
+ * not exist. The object comes with the manifests, and one role lets us patch that one object: no right over
+ * nodes or pods is needed (decision 0014).
+ *
+ * At most one PATCH in WAKER_PAUSE_MS; none while nobody was refused since the last. When it fails, the log
+ * says so once, with the remedy, and it is tried again later; scheduling goes on as it would without.
+ *
+ * One thread; everything is thread-safe.
+ */
+#ifndef EXTENDER_WAKER_H
+#define EXTENDER_WAKER_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "extender/store.h"
+
+#include <stdint.h>
+
+#define WAKER_PAUSE_MS 1000
+#define WAKER_FAILED_PAUSE_MAX_MS 60000
+
+struct waker;
+struct kube_client;
+
+enum wake_result {
+    WAKE_DONE,
+    WAKE_FAILED,     /* perhaps the next one works */
+    WAKE_IMPOSSIBLE, /* the object or the right to patch it is missing */
+};
+
+/* Starts one PATCH and returns; waker_sent() follows exactly once, from any thread, also from inside. */
+typedef void waker_send_fn(void *ctx, struct waker *w);
+
+/* Borrows everything. Puts itself behind store_watch_room(). */
+WARN_UNUSED int waker_new(struct store *store, const struct clock *clock, const struct log *log,
+                          waker_send_fn *send, void *send_ctx, struct waker **ret, struct err *reterr);
+/* No PATCH starts any more; the store calls nothing here any more. */
+void waker_stop(struct waker *w); /* NULL is fine */
+/* Everything sent must have been answered: free it after the API client. NULL is fine. */
+void waker_free(struct waker *w);
+
+/* A pod was refused on a ledger of this generation, and more room would help it. */
+void waker_refused(struct waker *w, uint64_t generation);
+
+/* `detail` is for the log, valid during the call. */
+void waker_sent(struct waker *w, enum wake_result result, const char *detail);
+
+/* ---- what is sent ---- */
+
+/* `object` is "NAMESPACE/NAME". */
+struct waker_patch {
+    struct kube_client *client;
+    const struct clock *clock;
+    struct str object;
+};
+waker_send_fn waker_patch_send; /* ctx: struct waker_patch */
+
+#endif

@@ -1,0 +1,192 @@
+#include "extender/waker.h"
+
+#include "base/bug.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct waker {
+    struct store *store;
+    const struct clock *clock;
+    const struct log *log;
+    waker_send_fn *send;
+    void *send_ctx;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool stopping;
+    bool refused; /* somebody would be glad of room */
+    bool due;     /* and there is room */
+    bool sending;
+    bool failing; /* the log has said so */
+    int64_t not_before_ns;
+    int64_t pause_ms;
+};
+
+static void lock(struct waker *w)
+{
+    BUG_ON(pthread_mutex_lock(&w->lock) != 0);
+}
+
+static void unlock(struct waker *w)
+{
+    BUG_ON(pthread_mutex_unlock(&w->lock) != 0);
+}
+
+static void make_due(struct waker *w)
+{
+    w->due = true;
+    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+}
+
+static void room_appeared(void *ctx)
+{
+    struct waker *w = ctx;
+
+    lock(w);
+    if (w->refused && !w->due) {
+        make_due(w);
+    }
+    unlock(w);
+}
+
+void waker_refused(struct waker *w, uint64_t generation)
+{
+    /* Read after the refusal was computed: room that appeared in between was not seen by it. */
+    bool room = store_room_generation(w->store) > generation;
+
+    lock(w);
+    w->refused = true;
+    if (room && !w->due) {
+        make_due(w);
+    }
+    unlock(w);
+}
+
+void waker_sent(struct waker *w, enum wake_result result, const char *detail)
+{
+    bool say_bad, say_good;
+
+    lock(w);
+    w->sending = false;
+    say_bad = result != WAKE_DONE && !w->failing && !w->stopping;
+    say_good = result == WAKE_DONE && w->failing;
+    w->failing = result != WAKE_DONE;
+    if (result == WAKE_DONE) {
+        w->pause_ms = WAKER_PAUSE_MS;
+    } else {
+        w->refused = true;
+        w->due = true;
+        w->pause_ms = w->pause_ms * 2 < WAKER_FAILED_PAUSE_MAX_MS && result == WAKE_FAILED
+                          ? w->pause_ms * 2
+                          : WAKER_FAILED_PAUSE_MAX_MS;
+    }
+    w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * 1000000;
+    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+    unlock(w);
+    if (say_bad && result == WAKE_IMPOSSIBLE) {
+        LOG_WARNING(w->log,
+                 "Cannot wake kube-scheduler when room appears: a refused pod may wait up to five minutes. "
+                 "Apply the CSIStorageCapacity fgpu-wake and its role from manifests/, or set "
+                 "clientConnection.wakeObject",
+                 LOG_CSTR("err", detail));
+    } else if (say_bad) {
+        LOG_WARNING(w->log, "Could not wake kube-scheduler; trying again", LOG_CSTR("err", detail));
+    } else if (say_good) {
+        LOG_INFO(w->log, "kube-scheduler can be woken again");
+    }
+}
+
+/* Waits for work or, with `until_ns`, until then at the latest. */
+static void wait_changed(struct waker *w, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+
+    if (until_ns == 0) {
+        BUG_ON(pthread_cond_wait(&w->changed, &w->lock) != 0);
+    } else {
+        (void)pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    }
+}
+
+static void *waker_main(void *arg)
+{
+    struct waker *w = arg;
+
+    lock(w);
+    while (!w->stopping) {
+        if (!w->due || w->sending) {
+            wait_changed(w, 0);
+        } else if (clock_mono_ns(w->clock) < w->not_before_ns) {
+            wait_changed(w, w->not_before_ns);
+        } else {
+            /* Before the event: who is refused from now on may have been asked because of it. */
+            w->due = false;
+            w->refused = false;
+            w->sending = true;
+            unlock(w);
+            w->send(w->send_ctx, w);
+            lock(w);
+        }
+    }
+    unlock(w);
+    return NULL;
+}
+
+int waker_new(struct store *store, const struct clock *clock, const struct log *log, waker_send_fn *send,
+              void *send_ctx, struct waker **ret, struct err *reterr)
+{
+    struct waker *w = xcalloc(1, sizeof(*w));
+    pthread_condattr_t attr;
+
+    w->store = store;
+    w->clock = clock;
+    w->log = log;
+    w->send = send;
+    w->send_ctx = send_ctx;
+    w->pause_ms = WAKER_PAUSE_MS;
+    BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
+    BUG_ON(pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
+    BUG_ON(pthread_cond_init(&w->changed, &attr) != 0);
+    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    if (pthread_create(&w->thread, NULL, waker_main, w) != 0) {
+        free(w);
+        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+    }
+    store_watch_room(store, room_appeared, w);
+    *ret = w;
+    return 0;
+}
+
+void waker_stop(struct waker *w)
+{
+    bool stopping;
+
+    if (w == NULL) {
+        return;
+    }
+    store_watch_room(w->store, NULL, NULL);
+    lock(w);
+    stopping = w->stopping;
+    w->stopping = true;
+    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+    unlock(w);
+    if (!stopping) {
+        BUG_ON(pthread_join(w->thread, NULL) != 0);
+    }
+}
+
+void waker_free(struct waker *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    waker_stop(w);
+    BUG_ON(w->sending);
+    BUG_ON(pthread_cond_destroy(&w->changed) != 0);
+    BUG_ON(pthread_mutex_destroy(&w->lock) != 0);
+    free(w);
+}

@@ -1,0 +1,265 @@
+/* When kube-scheduler is woken, and when not. No duration is asserted. */
+#include "extender/waker.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static struct clock_manual now;
+static struct store *store;
+static struct waker *waker;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int sent_n, answered_n;
+static enum wake_result next_result;
+
+static struct wish wish = {
+    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 300, .phases = 1};
+static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
+
+static void send(void *ctx, struct waker *w)
+{
+    enum wake_result result;
+
+    (void)ctx;
+    pthread_mutex_lock(&lock);
+    sent_n++;
+    result = next_result;
+    pthread_mutex_unlock(&lock);
+    waker_sent(w, result, "test");
+    pthread_mutex_lock(&lock);
+    answered_n++;
+    pthread_mutex_unlock(&lock);
+}
+
+static int sent(void)
+{
+    int n;
+
+    pthread_mutex_lock(&lock);
+    n = answered_n;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* Ends by the time-out of the test program when it never comes. */
+static void wait_sent(int n)
+{
+    while (sent() < n) {
+        usleep(500);
+    }
+}
+
+/* Long enough for a thread that has something to do; a late one makes the test pass wrongly, never fail. */
+static void assert_stays(int n)
+{
+    usleep(30000);
+    assert_int_equal(sent(), n);
+}
+
+static void apply(struct ledger_op *op)
+{
+    assert_int_equal(store_apply(store, op, NULL), 0);
+}
+
+static void pod_gone(const char *uid)
+{
+    struct ledger_op o = {.kind = LEDGER_POD_GONE, .name = str_of(uid)};
+
+    apply(&o);
+}
+
+static void pod_runs(const char *uid)
+{
+    struct ledger_op o = {.kind = LEDGER_POD_OBSERVED,
+                          .pod = {.uid = str_of(uid),
+                                  .namespace_ = STR("d"),
+                                  .name = str_of(uid),
+                                  .node_name = STR("n1"),
+                                  .demand = &demand}};
+
+    apply(&o);
+}
+
+static void node(int gpus)
+{
+    struct device devices[4];
+    struct inventory inventory = {.devices = devices, .device_n = (size_t)gpus};
+    struct ledger_op o = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("n1"), .uid = STR("u1"), .schedulable = true, .inventory = &inventory}};
+
+    for (int i = 0; i < gpus; i++) {
+        devices[i] = (struct device){
+            .index = i, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
+    }
+    apply(&o);
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    clock_manual_init(&now, 1000000000, 5000);
+    store = store_new(&limits, &now.clock);
+    sent_n = answered_n = 0;
+    next_result = WAKE_DONE;
+    node(1);
+    return waker_new(store, &now.clock, NULL, send, NULL, &waker, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    waker_stop(waker);
+    waker_free(waker);
+    store_free(store);
+    return 0;
+}
+
+static void refused(void)
+{
+    waker_refused(waker, store_generation(store));
+}
+
+static void wake__room_but_nobody_was_refused__is_silent(void **state)
+{
+    (void)state;
+    pod_runs("a");
+    pod_gone("a");
+    assert_stays(0);
+}
+
+static void wake__refused_and_then_a_charge_ends__wakes(void **state)
+{
+    (void)state;
+    pod_runs("a");
+    refused();
+    assert_stays(0);
+    pod_gone("a");
+    wait_sent(1);
+}
+
+static void wake__room_appeared_while_the_refusal_was_computed__wakes(void **state)
+{
+    uint64_t seen;
+
+    (void)state;
+    pod_runs("a");
+    seen = store_generation(store);
+    pod_gone("a");
+    waker_refused(waker, seen);
+    wait_sent(1);
+}
+
+static void wake__refused_and_then_nothing_but_repeated_facts__is_silent(void **state)
+{
+    (void)state;
+    pod_runs("a");
+    refused();
+    pod_runs("a");
+    node(1);
+    pod_gone("nobody");
+    assert_stays(0);
+}
+
+static void wake__refused_and_then_a_node_grows__wakes(void **state)
+{
+    (void)state;
+    refused();
+    node(2);
+    wait_sent(1);
+}
+
+static void wake__again_only_after_another_refusal(void **state)
+{
+    (void)state;
+    pod_runs("a");
+    refused();
+    pod_gone("a");
+    wait_sent(1);
+    clock_manual_advance_ms(&now, WAKER_PAUSE_MS);
+    pod_runs("b");
+    pod_gone("b");
+    assert_stays(1);
+    pod_runs("c");
+    refused();
+    pod_gone("c");
+    wait_sent(2);
+}
+
+static void wake__within_the_pause__waits_for_its_end(void **state)
+{
+    (void)state;
+    pod_runs("a");
+    refused();
+    pod_gone("a");
+    wait_sent(1);
+    pod_runs("b");
+    refused();
+    pod_gone("b");
+    assert_stays(1);
+    clock_manual_advance_ms(&now, WAKER_PAUSE_MS);
+    wait_sent(2);
+}
+
+static void wake__failed__is_repeated_with_growing_pauses(void **state)
+{
+    (void)state;
+    pthread_mutex_lock(&lock);
+    next_result = WAKE_FAILED;
+    pthread_mutex_unlock(&lock);
+    pod_runs("a");
+    refused();
+    pod_gone("a");
+    wait_sent(1);
+    clock_manual_advance_ms(&now, 2 * WAKER_PAUSE_MS - 1);
+    assert_stays(1);
+    clock_manual_advance_ms(&now, 1);
+    wait_sent(2);
+    pthread_mutex_lock(&lock);
+    next_result = WAKE_DONE;
+    pthread_mutex_unlock(&lock);
+    clock_manual_advance_ms(&now, 4 * WAKER_PAUSE_MS);
+    wait_sent(3);
+    clock_manual_advance_ms(&now, WAKER_FAILED_PAUSE_MAX_MS);
+    assert_stays(3);
+}
+
+static void wake__impossible__is_tried_once_a_minute(void **state)
+{
+    (void)state;
+    pthread_mutex_lock(&lock);
+    next_result = WAKE_IMPOSSIBLE;
+    pthread_mutex_unlock(&lock);
+    pod_runs("a");
+    refused();
+    pod_gone("a");
+    wait_sent(1);
+    clock_manual_advance_ms(&now, WAKER_FAILED_PAUSE_MAX_MS - 1);
+    assert_stays(1);
+    clock_manual_advance_ms(&now, 1);
+    wait_sent(2);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(wake__room_but_nobody_was_refused__is_silent),
+        T(wake__refused_and_then_a_charge_ends__wakes),
+        T(wake__room_appeared_while_the_refusal_was_computed__wakes),
+        T(wake__refused_and_then_nothing_but_repeated_facts__is_silent),
+        T(wake__refused_and_then_a_node_grows__wakes),
+        T(wake__again_only_after_another_refusal),
+        T(wake__within_the_pause__waits_for_its_end),
+        T(wake__failed__is_repeated_with_growing_pauses),
+        T(wake__impossible__is_tried_once_a_minute),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
