@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/strbuf.h"
-#include "config/address.h"
+#include "base/address.h"
 #include "model/policy.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Several listeners, each with its own routes and its own epoll threads. The server does framing,
  * limits and deadlines, and calls a handler once a request is complete. It knows nothing of JSON or
  * schedulers. Plain HTTP only: whether an address may be served is the caller's decision
- * (httpd_address_is_loopback).
+ * (address_is_loopback).
  *
  * Strictness beyond libmicrohttpd's own (which reads on past all of these): more than one Host,
  * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together
@@ -67,7 +67,7 @@ struct httpd_route {
 
 struct httpd_listener_config {
     const char *name;    /* static; for observers: "verbs", "ops", "health" */
-    const char *address; /* httpd/address.h */
+    const char *address; /* base/address.h */
     const struct httpd_route *routes; /* must outlive the server */
     size_t route_n;
     unsigned thread_n;       /* 0: 1 */
@@ -104,7 +104,7 @@ struct httpd_config {
 struct httpd_server;
 
 /* Binds and listens (ports are known afterwards) but serves nothing yet. The configuration is
- * copied, route tables are not. ERR_INVALID: a bad address; ERR_UNAVAILABLE: cannot bind. */
+ * copied, route tables are not. ERR_PARSE: a bad address; ERR_UNAVAILABLE: cannot bind. */
 WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
                                  struct err *reterr);
 /* Starts the threads. Once only. ERR_INTERNAL: no threads or descriptors. */

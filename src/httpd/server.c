@@ -2,7 +2,6 @@
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
-#include "httpd/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,42 +44,34 @@ static int read_port(struct httpd_listener *l, struct err *reterr)
 {
     struct sockaddr_storage bound;
     socklen_t len = sizeof(bound);
+    struct address a;
     if (getsockname(l->fd, (struct sockaddr *)&bound, &len) != 0) {
         return cannot_listen(l, "getsockname", reterr);
     }
-    if (bound.ss_family == AF_INET6) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, &bound, sizeof(in6));
-        l->port = ntohs(in6.sin6_port);
-    } else {
-        struct sockaddr_in in;
-        memcpy(&in, &bound, sizeof(in));
-        l->port = ntohs(in.sin_port);
-    }
+    BUG_ON(!address_from_sockaddr((const struct sockaddr *)&bound, &a));
+    l->port = a.port;
     return 0;
 }
 
 static int listener_open(struct httpd_listener *l, struct err *reterr)
 {
-    struct httpd_address a;
-    const int r = httpd_address_parse(str_of(l->config.address), &a, reterr);
+    struct address a;
+    const int r = address_parse(str_of(l->config.address), &a, reterr);
     if (r != 0) {
-        return r;
+        return err_wrap(reterr, r, "listen address");
     }
     const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-    l->fd = socket(a.sockaddr.ss_family, type, 0);
+    l->fd = socket(a.ipv6 ? AF_INET6 : AF_INET, type, 0);
     if (l->fd < 0 && errno == EAFNOSUPPORT && a.any) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, &a.sockaddr, sizeof(in6));
-        const struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = in6.sin6_port};
-        memcpy(&a.sockaddr, &in, sizeof(in));
-        a.len = sizeof(in);
+        a = (struct address){.host = "0.0.0.0", .port = a.port};
         l->fd = socket(AF_INET, type, 0);
     }
     if (l->fd < 0) {
         return cannot_listen(l, "socket", reterr);
     }
-    l->v6 = a.sockaddr.ss_family == AF_INET6;
+    struct sockaddr_storage sockaddr;
+    const socklen_t sockaddr_len = address_to_sockaddr(&a, &sockaddr);
+    l->v6 = a.ipv6;
     const int on = 1;
     const int v6_only = !a.any;
     if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
@@ -88,7 +79,7 @@ static int listener_open(struct httpd_listener *l, struct err *reterr)
          setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only)) != 0)) {
         return cannot_listen(l, "setsockopt", reterr);
     }
-    if (bind(l->fd, (const struct sockaddr *)&a.sockaddr, a.len) != 0) {
+    if (bind(l->fd, (const struct sockaddr *)&sockaddr, sockaddr_len) != 0) {
         return cannot_listen(l, "bind", reterr);
     }
     if (listen(l->fd, SOMAXCONN) != 0) {

@@ -11,7 +11,7 @@
 #define HTTPD_SERVER_INTERNAL_H
 
 #include "base/arena.h"
-#include "httpd/address.h"
+#include "base/address.h"
 #include "httpd/server.h"
 
 #include <microhttpd.h>

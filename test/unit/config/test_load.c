@@ -267,7 +267,8 @@ static void parse__one_mistake__exact_report(void **state)
          "(TLS is not built yet)\n"
          "  serving: {verbsAddress: '0.0.0.0:9443'}\n                          ^\n"},
         {"address without host", "serving: {opsAddress: ':9442'}\n",
-         "f.yaml:3:23: serving.opsAddress: ':9442' has no host; write 127.0.0.1:9442\n"
+         "f.yaml:3:23: serving.opsAddress: plain HTTP only on loopback; use 127.0.0.1:9442 "
+         "(TLS is not built yet)\n"
          "  serving: {opsAddress: ':9442'}\n                        ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"

@@ -1,0 +1,77 @@
+/* httpd/request_view.c - a request as its handler sees it. */
+#include "httpd/server_internal.h"
+
+struct str httpd_request_method(const struct httpd_request *req)
+{
+    return req->method;
+}
+
+struct str httpd_request_path(const struct httpd_request *req)
+{
+    return req->path;
+}
+
+struct str httpd_request_target(const struct httpd_request *req)
+{
+    return req->target;
+}
+
+struct str httpd_request_body(const struct httpd_request *req)
+{
+    return (struct str){req->body_n != 0 ? req->body : NULL, req->body_n};
+}
+
+enum httpd_body httpd_request_body_state(const struct httpd_request *req)
+{
+    return req->body_state;
+}
+
+bool httpd_request_query(const struct httpd_request *req, const char *name, struct str *ret_value)
+{
+    for (size_t i = 0; i < req->query_n; i++) {
+        if (str_eq_cstr(req->query[i].name, name)) {
+            *ret_value = req->query[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struct str *ret_name,
+                              struct str *ret_value)
+{
+    if (*at >= req->query_n) {
+        return false;
+    }
+    *ret_name = req->query[*at].name;
+    *ret_value = req->query[*at].value;
+    (*at)++;
+    return true;
+}
+
+struct str httpd_request_header(const struct httpd_request *req, const char *name)
+{
+    return str_of(MHD_lookup_connection_value(req->mhd, MHD_HEADER_KIND, name));
+}
+
+struct str httpd_request_peer(struct httpd_request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(req->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct address peer;
+    char buf[ADDRESS_TEXT_MAX];
+    if (info == NULL || !address_from_sockaddr(info->client_addr, &peer)) {
+        return STR("unknown");
+    }
+    return arena_str(&req->arena, str_of(address_text(&peer, buf)));
+}
+
+struct arena *httpd_request_arena(struct httpd_request *req)
+{
+    return &req->arena;
+}
+
+int64_t httpd_request_start_ns(const struct httpd_request *req)
+{
+    return req->start_ns;
+}
