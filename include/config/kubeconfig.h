@@ -1,13 +1,15 @@
 /* config/kubeconfig.h - reads a kubeconfig (YAML or JSON) into struct credentials.
  *
  * Other tools own the format, so unknown keys are ignored; the structure is checked strictly, and
- * what would change who we are or whom we trust is never ignored: exec plugins, auth providers,
- * proxies and impersonation are refused as not supported yet. Source of the keys: client-go
- * clientcmd/api/v1 Config.
+ * what would change who we are or whom we trust is never ignored: auth providers and impersonation
+ * are refused as not supported. disable-compression is ignored, because nothing compressed is asked
+ * for. Source of the keys: client-go clientcmd/api/v1 Config.
  *
  *   - *-data (base64) wins over the file of the same name; relative paths count from the
  *     kubeconfig's folder;
  *   - tokenFile wins over token; only its path is taken here, the transport reads it;
+ *   - exec is checked and described (model/credentials.h), run by kube/exec_plugin.h; it excludes
+ *     other credentials; a command with a slash counts from the kubeconfig's folder too;
  *   - a named user that is absent is an error, a context without a user is anonymous.
  */
 #ifndef CONFIG_KUBECONFIG_H

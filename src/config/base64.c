@@ -45,3 +45,19 @@ bool config_base64_decode(struct str s, unsigned char *out, size_t *ret_n)
     *ret_n = n - padding;
     return true;
 }
+
+void config_base64_encode(struct str bytes, struct strbuf *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < bytes.n; i += 3) {
+        size_t n = bytes.n - i < 3 ? bytes.n - i : 3;
+        uint32_t bits = 0;
+        for (size_t j = 0; j < 3; j++) {
+            bits = bits << 8 | (j < n ? (unsigned char)bytes.p[i + j] : 0);
+        }
+        for (size_t j = 0; j < 4; j++) {
+            strbuf_add_char(out, j <= n ? digits[bits >> (18 - 6 * j) & 63] : '=');
+        }
+    }
+}

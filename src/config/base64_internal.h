@@ -4,11 +4,15 @@
 #define CONFIG_BASE64_INTERNAL_H
 
 #include "base/str.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Decodes into `out`, which has room for s.n / 4 * 3 + 3 bytes. False: not base64. */
 bool config_base64_decode(struct str s, unsigned char *out, size_t *ret_n);
+
+/* Appends, padded and without line breaks. */
+void config_base64_encode(struct str bytes, struct strbuf *out);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "config/support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FOLDER FGPU_TEST_DATA "/config/kubeconfig"
@@ -30,6 +31,9 @@ static void load__files__relative_to_the_kubeconfig(void **state)
     assert_false(c.insecure_skip_tls_verify);
     assert_string_equal(c.client_cert_pem, CERT_PEM);
     assert_string_equal(c.client_key_pem, KEY_PEM);
+    assert_non_null(strstr(c.ca_file, FOLDER "/"));
+    assert_non_null(strstr(c.client_cert_file, FOLDER "/"));
+    assert_non_null(strstr(c.client_key_file, FOLDER "/"));
     assert_null(c.token);
     assert_null(c.token_file);
     assert_null(c.username);
@@ -44,6 +48,9 @@ static void load__json_with_data__data_wins_over_a_missing_file(void **state)
     assert_string_equal(c.ca_pem, CA_PEM);
     assert_string_equal(c.client_cert_pem, CERT_PEM);
     assert_string_equal(c.client_key_pem, KEY_PEM);
+    assert_null(c.ca_file);
+    assert_null(c.client_cert_file);
+    assert_null(c.client_key_file);
     assert_null(c.token);
     credentials_fini(&c);
 }
@@ -99,13 +106,11 @@ static void parse__bad_user__place_and_remedy(void **state)
     static const struct {
         const char *name, *user, *want;
     } rows[] = {
-        {"exec plugin", "exec: {command: aws}",
-         "k:4:1: exec is not supported yet; use a client certificate, a token or tokenFile"},
         {"auth provider", "auth-provider: {name: gcp}",
-         "k:4:1: auth-provider is not supported yet; use a client certificate, a token or "
-         "tokenFile"},
+         "k:4:1: auth-provider is not supported; use exec, a client certificate, a token or "
+         "tokenFile (client-go dropped it too)"},
         {"impersonation", "token: hush, as: root",
-         "k:4:14: as is not supported yet; use credentials of that identity"},
+         "k:4:14: as is not supported; use credentials of that identity"},
         {"not base64", "client-certificate-data: 'hu sh', client-key-data: QQ==",
          "k:4:26: client-certificate-data is not base64 (and 1 more)"},
         {"base64 cut", "client-key-data: QQ=", "k:4:18: client-key-data is not base64"},
@@ -161,8 +166,9 @@ static void parse__bad_cluster__place_and_remedy(void **state)
          "k:7:9: server must be a URL such as https://10.0.0.1:6443"},
         {"server of two lines", "server: \"https://k\\nHost: x\"",
          "k:7:9: server must be a URL such as https://10.0.0.1:6443"},
-        {"proxy", "server: https://k, proxy-url: http://p",
-         "k:7:20: proxy-url is not supported yet; fgpu must reach the API server directly"},
+        {"proxy of an unknown kind", "server: https://k, proxy-url: 'ftp://u:hush@p'",
+         "k:7:31: proxy-url must be a URL such as http://10.0.0.1:3128; https:// and socks5:// are "
+         "known as well"},
         {"flag is a word", "server: https://k, insecure-skip-tls-verify: yes",
          "k:7:46: insecure-skip-tls-verify must be true or false"},
         {"insecure and a CA",
@@ -180,6 +186,25 @@ static void parse__bad_cluster__place_and_remedy(void **state)
         int r = kubeconfig_parse("k", strbuf_view(&text), NULL, &c, &err);
         expect_text(str_of(err.msg), rows[i].want, rows[i].name);
         assert_int_equal(r, -ERR_INVALID);
+        assert_null(strstr(err.msg, "hush"));
+    }
+    strbuf_fini(&text);
+}
+
+static void parse__proxy__is_taken(void **state)
+{
+    static const char *const urls[] = {"http://p:3128", "https://u:hush@p", "socks5://[::1]:1080"};
+    struct strbuf text;
+    (void)state;
+    strbuf_init(&text, 1 << 20);
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        struct credentials c = {0};
+        char cluster[128];
+        (void)snprintf(cluster, sizeof(cluster), "server: https://k, proxy-url: '%s'", urls[i]);
+        fill(&text, "token: hush", cluster);
+        assert_int_equal(kubeconfig_parse("k", strbuf_view(&text), NULL, &c, NULL), 0);
+        assert_string_equal(c.proxy_url, urls[i]);
+        credentials_fini(&c);
     }
     strbuf_fini(&text);
 }
@@ -243,6 +268,7 @@ int main(void)
         cmocka_unit_test(load__unreadable__code_and_text),
         cmocka_unit_test(parse__bad_user__place_and_remedy),
         cmocka_unit_test(parse__bad_cluster__place_and_remedy),
+        cmocka_unit_test(parse__proxy__is_taken),
         cmocka_unit_test(parse__bad_structure__place_and_remedy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
