@@ -11,7 +11,9 @@
  *   - a reservation is released only on proof: a definitive refusal when no earlier send can still be
  *     applied, the pod gone or bound elsewhere, or unbound in a quorum GET sent BIND_PROOF_NS or more after
  *     the last send whose reply was lost (the server bounds its own work by ?timeout=4s);
- *   - everything else stays charged and is asked about again, for as long as it takes.
+ *   - everything else stays charged and is asked about again, for as long as it takes;
+ *   - tries before the deadline lie ever further apart (bind_pause_ns), so that a server that fails for good
+ *     sees a handful of requests for a pod.
  */
 #ifndef EXTENDER_BIND_MACHINE_H
 #define EXTENDER_BIND_MACHINE_H
@@ -54,10 +56,14 @@ struct bind_machine {
     enum bind_resolution resolution;
     bool answered;
     bool unauthorized_once;
+    uint32_t pause_n;       /* pauses made so far */
     const char *error;      /* static text of the answer; NULL: success */
 };
 
 void bind_machine_init(struct bind_machine *m, int64_t deadline_ns);
+
+/* How long to wait before try `n` + 2 (`n` counts the pauses before this one): 200 ms, doubling up to 2 s. */
+int64_t bind_pause_ns(uint32_t n);
 
 /* What to do now. The caller performs it at once. */
 enum bind_action bind_machine_next(struct bind_machine *m, int64_t now_ns);

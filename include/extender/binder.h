@@ -6,7 +6,8 @@
  * first one's outcome, to another node it is refused while the first is not resolved. Once
  * the first was answered "not known yet", every further bind of the pod is refused until it is resolved.
  *
- * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first.
+ * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first, again and again
+ * within the deadline if that fails for a passing reason.
  *
  * Bindings are sent through kube/transport.h, up to max_in_flight at once; replies are worked off on its
  * thread, waits and deadlines on one thread of the binder. The binder's own lock is never held while a

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* Between tries of a send that never left us, and of a GET without an answer. */
-#define RETRY_NS (INT64_C(200) * 1000000)
+/* The first pause between tries, and the longest. */
+#define PAUSE_MIN_NS (INT64_C(200) * 1000000)
+#define PAUSE_MAX_NS (INT64_C(2000) * 1000000)
 /* After the caller has its answer nobody waits: ask more calmly. */
 #define BACKGROUND_NS (INT64_C(2000) * 1000000)
 
@@ -30,6 +31,18 @@ void bind_machine_init(struct bind_machine *m, int64_t deadline_ns)
         .next = BIND_POST,
         .resolution = BIND_OPEN,
     };
+}
+
+int64_t bind_pause_ns(uint32_t n)
+{
+    int64_t pause_ns = n < 8 ? PAUSE_MIN_NS << n : PAUSE_MAX_NS;
+
+    return pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+}
+
+static int64_t next_pause_ns(struct bind_machine *m)
+{
+    return bind_pause_ns(m->pause_n++);
 }
 
 static bool unsure(const struct bind_machine *m)
@@ -124,7 +137,7 @@ static void refused(struct bind_machine *m, const char *text, int64_t now_ns)
 
 void bind_machine_posted(struct bind_machine *m, const struct bind_answer *answer, int64_t now_ns)
 {
-    const int64_t later_ns = now_ns + answer->retry_after_ms * 1000000;
+    int64_t pause_ns;
 
     if (answer->maybe_bound) {
         m->last_unsure_ns = m->sent_ns;
@@ -142,14 +155,18 @@ void bind_machine_posted(struct bind_machine *m, const struct bind_answer *answe
         }
         return;
     case BIND_RETRY_AFTER:
-        try_again(m, later_ns, TEXT_BUSY);
+        pause_ns = next_pause_ns(m);
+        if (pause_ns < answer->retry_after_ms * 1000000) {
+            pause_ns = answer->retry_after_ms * 1000000;
+        }
+        try_again(m, now_ns + pause_ns, TEXT_BUSY);
         return;
     case BIND_CONFLICT:
     case BIND_LOST:
         ask(m, now_ns);
         return;
     case BIND_NOT_SENT:
-        try_again(m, now_ns + RETRY_NS, TEXT_UNREACHABLE);
+        try_again(m, now_ns + next_pause_ns(m), TEXT_UNREACHABLE);
         return;
     case BIND_REFUSED:
         refused(m, answer->reason != NULL ? answer->reason : TEXT_REFUSED, now_ns);
@@ -170,7 +187,7 @@ static void got_unbound(struct bind_machine *m, int64_t now_ns)
     } else if (now_ns < m->deadline_ns) {
         /* Sending again is safe: a second success is impossible, a duplicate is a 409 that a GET settles. */
         m->error = TEXT_NOT_BOUND;
-        wait_then(m, BIND_POST, now_ns + RETRY_NS);
+        wait_then(m, BIND_POST, now_ns + next_pause_ns(m));
     } else {
         ask(m, m->last_unsure_ns + BIND_PROOF_NS);
     }
@@ -192,7 +209,7 @@ void bind_machine_got(struct bind_machine *m, enum bind_get_outcome o, int64_t n
         got_unbound(m, now_ns);
         return;
     case BIND_GET_FAILED:
-        ask(m, now_ns + (now_ns < m->deadline_ns ? RETRY_NS : BACKGROUND_NS));
+        ask(m, now_ns + (now_ns < m->deadline_ns ? next_pause_ns(m) : BACKGROUND_NS));
         return;
     case BIND_GET__MAX:
         break;

@@ -155,7 +155,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     bind_free(b);
 }
 
-static void wake_at(struct binder *b, int64_t at_ns)
+void bind_wake_at(struct binder *b, int64_t at_ns)
 {
     if (at_ns < b->wake_ns) {
         b->wake_ns = at_ns;
@@ -185,9 +185,9 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
             }
             break;
         case BIND_WAIT:
-            wake_at(binder, b->machine.wake_ns);
+            bind_wake_at(binder, b->machine.wake_ns);
             if (b->waiters != NULL) {
-                wake_at(binder, b->machine.deadline_ns);
+                bind_wake_at(binder, b->machine.deadline_ns);
             }
             return;
         case BIND_END:
@@ -196,7 +196,7 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
         }
     }
     if (b->waiters != NULL) {
-        wake_at(binder, b->machine.deadline_ns);
+        bind_wake_at(binder, b->machine.deadline_ns);
     }
 }
 
@@ -242,6 +242,13 @@ static void begin_without_demand(struct bind *b, struct bind_answer_due *due)
     }
 }
 
+static void fetch(struct bind *b, struct bind_answer_due *due)
+{
+    if (!bind_send_get(b)) {
+        bind_settle(b, BIND_OUTCOME_OVERLOADED, TEXT_OVERLOADED, due);
+    }
+}
+
 static void begin_unknown(struct bind *b, bool fetched, struct bind_answer_due *due)
 {
     if (fetched) {
@@ -249,9 +256,7 @@ static void begin_unknown(struct bind *b, bool fetched, struct bind_answer_due *
         return;
     }
     b->fetching = true;
-    if (!bind_send_get(b)) {
-        bind_settle(b, BIND_OUTCOME_OVERLOADED, TEXT_OVERLOADED, due);
-    }
+    fetch(b, due);
 }
 
 void bind_begin(struct bind *b, struct bind_answer_due *due)
@@ -322,7 +327,7 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
         return;
     }
     add_waiter(same, done, ctx);
-    wake_at(b, same->machine.deadline_ns);
+    bind_wake_at(b, same->machine.deadline_ns);
 }
 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
@@ -363,6 +368,27 @@ uint32_t binder_in_flight(struct binder *b)
     return n;
 }
 
+/* When the timer has something to do for this bind; INT64_MAX while its exchange is in flight. */
+static int64_t due_at_ns(const struct bind *b)
+{
+    if (b->busy) {
+        return INT64_MAX;
+    }
+    return b->fetching ? b->fetch_at_ns : b->machine.wake_ns;
+}
+
+/* A fetch that is out of time, or whose next try is due. */
+static void fetch_turn(struct bind *b, bool expired, struct bind_answer_due *due)
+{
+    if (!expired) {
+        fetch(b, due);
+    } else if (b->busy) {
+        answer(b, BIND_OUTCOME_REFUSED, TEXT_FETCH, due); /* the reply will find nobody waiting */
+    } else {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_FETCH, due);
+    }
+}
+
 /* Advances the first bind that is due; false when none is. The lock is given up to deliver its answer. */
 static bool advance_one(struct binder *b)
 {
@@ -370,21 +396,21 @@ static bool advance_one(struct binder *b)
 
     for (struct bind *i = b->binds; i != NULL; i = i->next) {
         bool expired = i->waiters != NULL && now_ns >= i->machine.deadline_ns;
-        bool due_now = !i->busy && !i->fetching && i->machine.wake_ns <= now_ns;
         struct bind_answer_due due = {0};
 
-        if (i->fetching && expired) {
-            answer(i, BIND_OUTCOME_REFUSED, TEXT_FETCH, &due);
-        } else if (expired || due_now) {
-            bind_advance(i, &due);
-        } else {
+        if (!expired && due_at_ns(i) > now_ns) {
             if (i->waiters != NULL && i->machine.deadline_ns < b->wake_ns) {
                 b->wake_ns = i->machine.deadline_ns;
             }
-            if (!i->busy && i->machine.wake_ns < b->wake_ns) {
-                b->wake_ns = i->machine.wake_ns;
+            if (due_at_ns(i) < b->wake_ns) {
+                b->wake_ns = due_at_ns(i);
             }
             continue;
+        }
+        if (i->fetching) {
+            fetch_turn(i, expired, &due);
+        } else {
+            bind_advance(i, &due);
         }
         BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
         bind_deliver(&due);

@@ -17,6 +17,7 @@
 
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
+static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
 {
@@ -76,7 +77,8 @@ bool bind_send_post(struct bind *b)
 
 struct got_pod {
     enum bind_get_outcome outcome;
-    bool parsed;
+    bool passing; /* FAILED: another try may succeed */
+    int64_t retry_after_ms;
     struct pod pod;
 };
 
@@ -92,12 +94,18 @@ static bool record_is_ours(const struct bind *b, const struct pod *pod, struct a
            str_eq(record.id, str_of(b->decision_id));
 }
 
+/* 401: the token is read again for the next request. */
+static bool is_passing(int http_status)
+{
+    return http_status == 401 || http_status == 429 || http_status >= 500;
+}
+
 static void read_reply(const struct bind *b, const struct kube_response *response, struct arena *a,
                        struct got_pod *ret)
 {
     struct json_reader *r;
 
-    *ret = (struct got_pod){.outcome = BIND_GET_FAILED};
+    *ret = (struct got_pod){.outcome = BIND_GET_FAILED, .passing = true};
     if (response->outcome.kind != KUBE_ANSWERED) {
         return;
     }
@@ -105,12 +113,13 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
         ret->outcome = BIND_GET_GONE;
         return;
     }
+    ret->passing = is_passing(response->outcome.http_status);
+    ret->retry_after_ms = response->outcome.retry_after_ms;
     r = arena_alloc(a, sizeof(*r));
     if (response->outcome.http_status != 200 || r == NULL ||
         kube_parse_pod(r, response->body, a, &ret->pod, NULL) != 0) {
         return;
     }
-    ret->parsed = true;
     if (!str_eq(ret->pod.uid, b->request.pod_uid)) {
         ret->outcome = BIND_GET_GONE;
     } else if (ret->pod.node_name.n == 0) {
@@ -122,6 +131,21 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
     }
 }
 
+static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_answer_due *due)
+{
+    int64_t pause_ns = bind_pause_ns(b->fetch_failed_n++);
+
+    if (pause_ns < got->retry_after_ms * 1000000) {
+        pause_ns = got->retry_after_ms * 1000000;
+    }
+    b->fetch_at_ns = clock_mono_ns(b->binder->clock) + pause_ns;
+    if (b->waiters == NULL || b->fetch_at_ns >= b->machine.deadline_ns) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
+    } else {
+        bind_wake_at(b->binder, b->fetch_at_ns);
+    }
+}
+
 /* The pod that the ledger did not know: tell it, then begin again. */
 static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
                     struct bind_answer_due *due)
@@ -130,8 +154,12 @@ static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
 
     if (got->outcome == BIND_GET_GONE) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_GONE, due);
+    } else if (got->outcome == BIND_GET_FAILED && got->passing) {
+        fetch_again(b, got, due);
     } else if (got->outcome == BIND_GET_FAILED) {
-        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
+        LOG_WARNING(b->binder->log, "Cannot read a pod", LOG_STR("namespace", b->request.pod_namespace),
+                    LOG_STR("pod", b->request.pod_name));
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else if (ingest_pod(b->binder->ingest, a, &got->pod, &why) != 0) {
         LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("pod", got->pod.name),
                     LOG_CSTR("err", why.msg));

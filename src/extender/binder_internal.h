@@ -23,6 +23,8 @@ struct bind {
     struct bind_request request;
     char decision_id[17];
     bool fetching; /* the pod is not known yet: its GET comes before everything */
+    uint32_t fetch_failed_n;
+    int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved; /* the ledger holds devices for it */
     bool busy;     /* an exchange is in flight */
     struct bind_machine machine;
@@ -68,6 +70,9 @@ void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);
 bool bind_send_get(struct bind *b);
+
+/* The binder's thread looks again then, at the latest. */
+void bind_wake_at(struct binder *b, int64_t at_ns);
 
 void bind_deliver(struct bind_answer_due *due); /* without the lock */
 

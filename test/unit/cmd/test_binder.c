@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "model/binding.h"
 
 #define A_POD .name = "a", .uid = "u-a"
@@ -164,13 +165,47 @@ static void bind__no_such_pod__is_refused_without_a_post(void **state)
     assert_int_equal(rig_posts(), 0);
 }
 
+/* One bad answer to the first look at a pod costs a pause, not the bind. */
+static void bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound(void **state)
+{
+    static const struct fault_rule ways[] = {
+        {.action = FAULT_FAIL, .status = 500},
+        {.action = FAULT_FAIL, .status = 429},
+    };
+
+    (void)state;
+    rig_freeze();
+    create();
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        rig_fault("GET", "*/pods/a", 1, ways[i]);
+    }
+    rig_expect_bound(bind());
+    assert_int_equal(rig_gets(), ARRAY_LEN(ways) + 1);
+    assert_int_equal(rig_posts(), 1);
+    rig_thaw();
+    expect_bound_once();
+}
+
 static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
 {
     (void)state;
     rig_freeze();
     create();
-    RIG_FAULT("GET", "*/pods/a", 1, .action = FAULT_FAIL, .status = 500);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "could not be reached");
+    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 500);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
+    assert_in_range(rig_gets(), 2, 4); /* ever further apart */
+    assert_int_equal(rig_posts(), 0);
+    rig_await_settled();
+}
+
+static void bind__no_right_to_read_the_pod__is_refused_at_once(void **state)
+{
+    (void)state;
+    rig_freeze();
+    create();
+    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 403);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "cannot be read");
+    assert_int_equal(rig_gets(), 1);
     assert_int_equal(rig_posts(), 0);
 }
 
@@ -363,7 +398,9 @@ int main(void)
         STORY(bind__unknown_node__is_refused_without_a_post),
         STORY(bind__annotations_at_the_limit__is_refused_and_released),
         STORY(bind__no_such_pod__is_refused_without_a_post),
-        STORY(bind__pod_cannot_be_fetched__is_refused_without_a_post),
+        STORY(bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound),
+        SHORT_STORY(bind__pod_cannot_be_fetched__is_refused_without_a_post),
+        STORY(bind__no_right_to_read_the_pod__is_refused_at_once),
         STORY(bind__bound_elsewhere_by_another__error_and_released),
         STORY(bind__bound_to_our_node_by_another__error),
         STORY(bind__recreated_under_its_name__error_and_released),

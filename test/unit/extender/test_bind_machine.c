@@ -83,8 +83,8 @@ static const struct script scripts[] = {
       WAIT(6000), GET(7300, BIND_GET_FAILED), GET(90000, BIND_GET_OURS), END(90001)},
      8, BIND_CONFIRMED, NULL, true},
     {"a late GET proves only from 6 s after the last lost send",
-     {LOST(0), GET(10, BIND_GET_UNBOUND), LOST(3000), GET(3010, BIND_GET_UNBOUND), LOST(3210),
-      GET(6500, BIND_GET_UNBOUND), WAIT(9209), GET(9210, BIND_GET_UNBOUND), END(9211)},
+     {LOST(0), GET(10, BIND_GET_UNBOUND), LOST(3000), GET(3010, BIND_GET_UNBOUND), LOST(3410),
+      GET(6500, BIND_GET_UNBOUND), WAIT(9409), GET(9410, BIND_GET_UNBOUND), END(9411)},
      9, BIND_RELEASED, NULL, true},
     {"never sent until the deadline",
      {POST(0, BIND_NOT_SENT), WAIT(1), POST(200, BIND_NOT_SENT), POST(4900, BIND_NOT_SENT), END(5100)}, 5,
@@ -196,11 +196,70 @@ static void bind_machine__random_replies__release_only_on_proof(void **state)
     }
 }
 
+/* A server that answers 500 to every Binding, and to the question what became of it "unbound". */
+static void bind_machine__500_for_good__a_handful_of_posts_ever_further_apart(void **state)
+{
+    const struct bind_answer failed = {BIND_REFUSED, true, 0, NULL};
+    struct bind_machine m;
+    int64_t now = 0, last = 0, gap = 0;
+    unsigned post_n = 0;
+
+    (void)state;
+    bind_machine_init(&m, DEADLINE);
+    while (m.resolution == BIND_OPEN) {
+        switch (bind_machine_next(&m, now)) {
+        case BIND_POST:
+            assert_true(now < DEADLINE);
+            assert_true(post_n == 0 || now - last > gap); /* grows, as it never comes near the longest pause */
+            gap = post_n == 0 ? 0 : now - last;
+            last = now;
+            post_n++;
+            bind_machine_posted(&m, &failed, now);
+            break;
+        case BIND_GET:
+            bind_machine_got(&m, BIND_GET_UNBOUND, now);
+            break;
+        case BIND_WAIT:
+            assert_true(m.wake_ns > now);
+            now = m.wake_ns;
+            break;
+        case BIND_END:
+            fail_msg("ended without a resolution");
+        }
+    }
+    assert_int_equal(m.resolution, BIND_RELEASED);
+    assert_true(now >= last + BIND_PROOF_NS);
+    assert_in_range(post_n, 3, 6);
+}
+
+/* "Retry-After: 0" is no leave to try as fast as the machine can. */
+static void bind_machine__told_to_retry_at_once_for_ever__pauses_all_the_same(void **state)
+{
+    const struct bind_answer busy = {BIND_RETRY_AFTER, false, 0, NULL};
+    struct bind_machine m;
+    int64_t now = 0;
+    unsigned post_n = 0;
+
+    (void)state;
+    bind_machine_init(&m, DEADLINE);
+    while (bind_machine_next(&m, now) != BIND_END) {
+        if (m.wake_ns > now) {
+            now = m.wake_ns;
+            continue;
+        }
+        post_n++;
+        bind_machine_posted(&m, &busy, now);
+    }
+    assert_in_range(post_n, 3, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bind_machine__scripts__resolve_as_the_contract_says),
         cmocka_unit_test(bind_machine__random_replies__release_only_on_proof),
+        cmocka_unit_test(bind_machine__500_for_good__a_handful_of_posts_ever_further_apart),
+        cmocka_unit_test(bind_machine__told_to_retry_at_once_for_ever__pauses_all_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
