@@ -9,11 +9,12 @@
  *          resourceVersion
  *   GET    ?watch=true: chunked ADDED/MODIFIED/DELETED/BOOKMARK lines, timeoutSeconds,
  *          allowWatchBookmarks, sendInitialEvents; a compacted resourceVersion gives ERROR with
- *          code 410 inside a 200 stream; an object that leaves the selector is DELETED with its
- *          previous content and the new resourceVersion
+ *          code 410 inside a 200 stream, one from the future silence; an object that leaves the
+ *          selector is DELETED with its previous content and the new resourceVersion
  *   POST, PUT, PATCH (merge; strategic is treated as merge), DELETE of pods and nodes; /status too
  *   POST   .../pods/NAME/binding: annotations merged in the same step as spec.nodeName
  *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept)
+ *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
  *   /version, /readyz, /livez
  *
  * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is
@@ -39,12 +40,21 @@ struct cJSON;
 
 enum apiserver_kind { APISERVER_PODS, APISERVER_NODES, APISERVER_EVENTS, APISERVER_KIND__MAX };
 
+/* What a watch with sendInitialEvents meets: the feature; 422, as with its gate off; a server that does
+ * not know the parameter and sends ADDED for everything, but never the bookmark that ends it. */
+enum apiserver_watch_list {
+    APISERVER_WATCH_LIST_OFFERED,
+    APISERVER_WATCH_LIST_REFUSED,
+    APISERVER_WATCH_LIST_IGNORED,
+    APISERVER_WATCH_LIST__MAX
+};
+
 struct apiserver_options {
     uint16_t port;                /* 0: any free one */
     uint64_t seed;                /* of the uids; the same seed gives the same uids */
     uint32_t history_max;         /* events kept for watches; 0: 8192 */
     int32_t bookmark_interval_ms; /* 0: 60,000 */
-    bool no_watch_list; /* refuse sendInitialEvents with 422, as servers without the feature */
+    enum apiserver_watch_list watch_list;
     const struct clock *clock; /* NULL: the system's */
 };
 
@@ -104,26 +114,47 @@ enum fault_action {
     FAULT_ACTION__MAX
 };
 
+/* What happens to the body of a 200 on its way, be it a watch or a list. All zero: nothing. */
+enum fault_then {
+    FAULT_GO_ON,
+    FAULT_END,   /* the body ends cleanly, perhaps within a line */
+    FAULT_CUT,   /* the connection breaks */
+    FAULT_STALL, /* nothing more is sent, the connection stays */
+    FAULT_THEN__MAX
+};
+
+struct fault_flow {
+    char inject[1024];    /* sent first; whole lines if it is to be a watch still */
+    uint32_t split_bytes; /* at most so many bytes in an HTTP chunk; 0: as they come */
+    uint32_t after_bytes; /* of the body, what was injected not counted; then comes `then` */
+    enum fault_then then;
+};
+
 /* Over HTTP: POST /_faults with every member optional, done in the order given here:
  *
- *     {"clear": true, "dropWatches": true, "compact": true,
+ *     {"clear": true, "dropWatches": true, "compact": true, "watchList": "refused",
  *      "rules": [{"method": "POST", "path": "*binding", "times": 2, "skip": 0, "action": "fail",
  *                 "status": 503, "retryAfter": 1, "reason": "...", "message": "...",
- *                 "delayMs": 50}]}
+ *                 "delayMs": 50},
+ *                {"path": "/api/v1/pods", "query": "*watch=true*", "times": -1,
+ *                 "inject": "{\"type\":...}\n", "splitBytes": 1, "afterBytes": 400, "then": "cut"}]}
  *
- * Actions are pass, fail, fail-after, close-before, close-after. GET /_faults lists the rules with
- * their hits. /_faults itself is never matched. */
+ * Actions are pass (the default), fail, fail-after, close-before, close-after; `then` is end, cut or
+ * stall; `watchList` is offered, refused or ignored. GET /_faults lists the rules with their hits.
+ * /_faults itself is never matched. */
 struct fault_rule {
-    char method[8]; /* "": any */
-    char path[160]; /* glob with '*' over the path without its query; "": any */
-    int64_t times;  /* matching requests it acts on; < 0: for ever */
-    int64_t skip;   /* matching requests it lets pass first */
+    char method[8];  /* "": any */
+    char path[160];  /* glob with '*' over the path without its query; "": any */
+    char query[160]; /* glob over the decoded query, "a=b&c=d" as the client ordered it; "": any */
+    int64_t times;   /* matching requests it acts on; < 0: for ever */
+    int64_t skip;    /* matching requests it lets pass first */
     enum fault_action action;
     int32_t status;        /* of FAIL and FAIL_AFTER: 400..599 */
     int32_t retry_after_s; /* < 0: no Retry-After header */
     int32_t delay_ms;      /* 0..60,000, before anything else */
     char reason[48];       /* "": the usual one of the status */
     char message[160];
+    struct fault_flow flow; /* of replies with status 200 */
 };
 
 /* The first rule in order of addition that matches and is not used up acts. ERR_INVALID, ERR_LIMIT
@@ -133,6 +164,8 @@ WARN_UNUSED int apiserver_fault_add(struct apiserver *a, const struct fault_rule
 void apiserver_faults_clear(struct apiserver *a);
 /* Cuts every open watch connection in mid-stream. */
 void apiserver_drop_watches(struct apiserver *a);
+/* From now on. */
+void apiserver_set_watch_list(struct apiserver *a, enum apiserver_watch_list mode);
 /* Forgets all history: older resourceVersions and continue tokens are Expired from now on. */
 void apiserver_compact(struct apiserver *a);
 

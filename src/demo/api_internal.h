@@ -24,7 +24,7 @@ struct api { /* everything the handlers share */
     const struct clock *clock;
     struct rng rng; /* of uids, under the store's lock */
     int64_t bookmark_interval_ns;
-    bool no_watch_list;
+    atomic_int watch_list; /* enum apiserver_watch_list */
     atomic_uint_fast64_t binds;
     atomic_uint_fast64_t bind_conflicts;
 };
@@ -83,8 +83,9 @@ void api_success(struct api_reply *r, int status);
 /* The object with its kind and apiVersion in front. */
 void api_object(struct api_reply *r, int status, enum apiserver_kind kind, const struct version *v);
 void api_add_object(struct strbuf *b, enum apiserver_kind kind, const char *json, size_t json_n);
-/* The Status document alone, for ERROR events. */
-void api_add_status(struct strbuf *b, int status, const char *reason, const char *message);
+/* The Status document alone, for ERROR events. retry_after_s < 0: none. */
+void api_add_status(struct strbuf *b, int status, const char *reason, const char *message,
+                    int32_t retry_after_s);
 const char *api_reason(int status);
 
 /* ---- the verbs; the store's lock is not held ---- */

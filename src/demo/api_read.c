@@ -141,13 +141,14 @@ static void serve_list(struct api *api, const struct api_request *q, enum apiser
 }
 
 /* sendInitialEvents has rules of its own; true when the watch may go on. */
-static bool check_initial(struct api *api, const struct api_request *q, struct api_reply *r)
+static bool check_initial(enum apiserver_watch_list mode, const struct api_request *q,
+                          struct api_reply *r)
 {
     const char *match = api_query(q, "resourceVersionMatch");
-    if (!api_query(q, "sendInitialEvents")) {
+    if (!api_query(q, "sendInitialEvents") || mode == APISERVER_WATCH_LIST_IGNORED) {
         return true;
     }
-    if (api->no_watch_list) {
+    if (mode == APISERVER_WATCH_LIST_REFUSED) {
         api_fail(r, 422, NULL,
                  "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: "
                  "sendInitialEvents is forbidden for watch unless the WatchList feature gate "
@@ -168,7 +169,8 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
 {
     uint64_t rv, timeout_s = WATCH_DEFAULT_S;
     const char *timeout = api_query(q, "timeoutSeconds");
-    if (!query_rv(q, &rv, r) || !check_initial(api, q, r)) {
+    enum apiserver_watch_list mode = (enum apiserver_watch_list)atomic_load(&api->watch_list);
+    if (!query_rv(q, &rv, r) || !check_initial(mode, q, r)) {
         return;
     }
     if (timeout && timeout[0] && !str_to_u64(str_of(timeout), INT32_MAX, &timeout_s)) {
@@ -178,7 +180,8 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
     if (timeout_s == 0) {
         timeout_s = WATCH_DEFAULT_S;
     }
-    bool list = api_query_true(q, "sendInitialEvents");
+    bool list =
+        mode == APISERVER_WATCH_LIST_OFFERED && api_query_true(q, "sendInitialEvents");
     struct watch_start start = {
         .kind = kind,
         .after_rv = rv,

@@ -44,7 +44,8 @@ const char *api_reason(int status)
     }
 }
 
-void api_add_status(struct strbuf *b, int status, const char *reason, const char *message)
+void api_add_status(struct strbuf *b, int status, const char *reason, const char *message,
+                    int32_t retry_after_s)
 {
     struct json_writer w;
     json_writer_init(&w, b);
@@ -60,6 +61,12 @@ void api_add_status(struct strbuf *b, int status, const char *reason, const char
     if (reason && reason[0]) {
         json_write_kv_cstr(&w, "reason", reason);
     }
+    if (retry_after_s >= 0) {
+        json_write_key(&w, "details");
+        json_write_object_begin(&w);
+        json_write_kv_i64(&w, "retryAfterSeconds", retry_after_s);
+        json_write_object_end(&w);
+    }
     json_write_kv_i64(&w, "code", status);
     json_write_object_end(&w);
 }
@@ -68,7 +75,8 @@ static void fail_with(struct api_reply *r, int status, const char *reason, const
 {
     strbuf_reset(&r->body);
     r->status = status;
-    api_add_status(&r->body, status, reason ? reason : api_reason(status), message);
+    api_add_status(&r->body, status, reason ? reason : api_reason(status), message,
+                   r->retry_after_s);
 }
 
 void api_fail(struct api_reply *r, int status, const char *reason, const char *fmt, ...)
@@ -102,7 +110,7 @@ void api_success(struct api_reply *r, int status)
 {
     strbuf_reset(&r->body);
     r->status = status;
-    api_add_status(&r->body, status, NULL, NULL);
+    api_add_status(&r->body, status, NULL, NULL, -1);
 }
 
 void api_add_object(struct strbuf *b, enum apiserver_kind kind, const char *json, size_t json_n)

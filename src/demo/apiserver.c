@@ -108,7 +108,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->api.clock = o.clock ? o.clock : clock_system();
     a->api.bookmark_interval_ns =
         (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
-    a->api.no_watch_list = o.no_watch_list;
+    atomic_init(&a->api.watch_list, o.watch_list);
     a->api.store = objects_new(o.history_max ? o.history_max : 8192, on_change, a);
     rng_init(&a->api.rng, o.seed);
     faults_init(&a->faults);
@@ -187,6 +187,11 @@ void apiserver_faults_clear(struct apiserver *a)
 void apiserver_drop_watches(struct apiserver *a)
 {
     streams_cut(&a->streams);
+}
+
+void apiserver_set_watch_list(struct apiserver *a, enum apiserver_watch_list mode)
+{
+    atomic_store(&a->api.watch_list, mode);
 }
 
 void apiserver_compact(struct apiserver *a)

@@ -23,8 +23,10 @@ struct streams { /* every watch connection that is open */
 
 void streams_init(struct streams *s, const struct clock *clock);
 void streams_fini(struct streams *s); /* none may be open */
-/* Takes `w` over; the result is one reference for a response. */
-struct httpd_stream *streams_open(struct streams *s, struct watch *w);
+/* A watch, taken over; or, with NULL, the text alone, copied. The result is one reference for a
+ * response. */
+struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str text,
+                                  const struct fault_flow *flow);
 /* After a write: every watch looks again. */
 void streams_wake(struct streams *s);
 /* Wakes those that have a bookmark or their end due. */
@@ -40,6 +42,7 @@ struct late { /* in the request's arena; everything needed without the connectio
     int64_t due_ns;
     struct httpd_request *req;
     struct str content_type;
+    bool gzip; /* the client takes it */
     uint16_t peer_port;
     struct fault_rule rule;
 };

@@ -15,6 +15,24 @@ static const char *const action_names[FAULT_ACTION__MAX] = {
     [FAULT_CLOSE_AFTER] = "close-after",
 };
 
+static const char *const then_names[FAULT_THEN__MAX] = {
+    [FAULT_GO_ON] = "go-on",
+    [FAULT_END] = "end",
+    [FAULT_CUT] = "cut",
+    [FAULT_STALL] = "stall",
+};
+
+static const char *const watch_list_names[APISERVER_WATCH_LIST__MAX] = {
+    [APISERVER_WATCH_LIST_OFFERED] = "offered",
+    [APISERVER_WATCH_LIST_REFUSED] = "refused",
+    [APISERVER_WATCH_LIST_IGNORED] = "ignored",
+};
+
+bool fault_flow_is_special(const struct fault_flow *f)
+{
+    return f->inject[0] || f->split_bytes > 0 || f->then != FAULT_GO_ON;
+}
+
 void faults_init(struct faults *f)
 {
     memset(f, 0, sizeof(*f));
@@ -57,14 +75,30 @@ void faults_clear(struct faults *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-bool faults_take(struct faults *f, struct str method, struct str path, struct fault_rule *ret)
+bool faults_any(struct faults *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool any = f->n > 0;
+    pthread_mutex_unlock(&f->lock);
+    return any;
+}
+
+static bool matches(const struct fault_rule *rule, struct str method, struct str path,
+                    struct str query)
+{
+    return (!rule->method[0] || str_eq_cstr(method, rule->method)) &&
+           (!rule->path[0] || str_match_glob(str_of(rule->path), path)) &&
+           (!rule->query[0] || str_match_glob(str_of(rule->query), query));
+}
+
+bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
+                 struct fault_rule *ret)
 {
     bool hit = false;
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < f->n && !hit; i++) {
         struct fault_rule *rule = &f->rules[i];
-        if (rule->times == 0 || (rule->method[0] && !str_eq_cstr(method, rule->method)) ||
-            (rule->path[0] && !str_match_glob(str_of(rule->path), path))) {
+        if (rule->times == 0 || !matches(rule, method, path, query)) {
             continue;
         }
         if (rule->skip > 0) {
@@ -95,6 +129,7 @@ void faults_write(struct faults *f, struct strbuf *out)
         json_write_object_begin(&w);
         json_write_kv_cstr(&w, "method", rule->method);
         json_write_kv_cstr(&w, "path", rule->path);
+        json_write_kv_cstr(&w, "query", rule->query);
         json_write_kv_i64(&w, "times", rule->times);
         json_write_kv_i64(&w, "skip", rule->skip);
         json_write_kv_cstr(&w, "action", action_names[rule->action]);
@@ -103,6 +138,10 @@ void faults_write(struct faults *f, struct strbuf *out)
         json_write_kv_i64(&w, "delayMs", rule->delay_ms);
         json_write_kv_cstr(&w, "reason", rule->reason);
         json_write_kv_cstr(&w, "message", rule->message);
+        json_write_kv_cstr(&w, "inject", rule->flow.inject);
+        json_write_kv_i64(&w, "splitBytes", rule->flow.split_bytes);
+        json_write_kv_i64(&w, "afterBytes", rule->flow.after_bytes);
+        json_write_kv_cstr(&w, "then", then_names[rule->flow.then]);
         json_write_kv_i64(&w, "hits", (int64_t)f->hits[i]);
         json_write_object_end(&w);
     }
@@ -137,19 +176,59 @@ static void read_i32(struct json_reader *r, int32_t *ret)
     }
 }
 
-static void read_action(struct json_reader *r, enum fault_action *ret)
+static void read_u32(struct json_reader *r, uint32_t *ret)
+{
+    int64_t n;
+    if (json_i64(r, &n)) {
+        if (n < 0 || n > UINT32_MAX) {
+            json_fail(r, ERR_INVALID, "number out of range");
+        } else {
+            *ret = (uint32_t)n;
+        }
+    }
+}
+
+/* The index of the word that comes, or `n` after a failure that says `known`. */
+static size_t read_word(struct json_reader *r, const char *const *names, size_t n,
+                        const char *known)
 {
     struct str s;
     if (!json_string(r, &s)) {
-        return;
+        return n;
     }
-    for (size_t i = 0; i < FAULT_ACTION__MAX; i++) {
-        if (str_eq_cstr(s, action_names[i])) {
-            *ret = (enum fault_action)i;
-            return;
-        }
+    size_t i = 0;
+    while (i < n && !str_eq_cstr(s, names[i])) {
+        i++;
     }
-    json_fail(r, ERR_INVALID, "action is not pass, fail, fail-after, close-before or close-after");
+    if (i == n) {
+        json_fail(r, ERR_INVALID, known);
+    }
+    return i;
+}
+
+static void read_action(struct json_reader *r, enum fault_action *ret)
+{
+    *ret = (enum fault_action)read_word(
+        r, action_names, FAULT_ACTION__MAX,
+        "action is not pass, fail, fail-after, close-before or close-after");
+}
+
+/* True when `key` was one of the flow's and is read. */
+static bool read_flow(struct json_reader *r, struct str key, struct fault_flow *flow)
+{
+    if (str_eq(key, STR("inject"))) {
+        read_text(r, flow->inject, sizeof(flow->inject));
+    } else if (str_eq(key, STR("splitBytes"))) {
+        read_u32(r, &flow->split_bytes);
+    } else if (str_eq(key, STR("afterBytes"))) {
+        read_u32(r, &flow->after_bytes);
+    } else if (str_eq(key, STR("then"))) {
+        flow->then = (enum fault_then)read_word(r, then_names, FAULT_THEN__MAX,
+                                                "then is not go-on, end, cut or stall");
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static void read_rule(struct json_reader *r, struct fault_rule *rule)
@@ -162,6 +241,8 @@ static void read_rule(struct json_reader *r, struct fault_rule *rule)
             read_text(r, rule->method, sizeof(rule->method));
         } else if (str_eq(key, STR("path"))) {
             read_text(r, rule->path, sizeof(rule->path));
+        } else if (str_eq(key, STR("query"))) {
+            read_text(r, rule->query, sizeof(rule->query));
         } else if (str_eq(key, STR("times"))) {
             json_i64(r, &rule->times);
         } else if (str_eq(key, STR("skip"))) {
@@ -178,7 +259,7 @@ static void read_rule(struct json_reader *r, struct fault_rule *rule)
             read_text(r, rule->reason, sizeof(rule->reason));
         } else if (str_eq(key, STR("message"))) {
             read_text(r, rule->message, sizeof(rule->message));
-        } else {
+        } else if (!read_flow(r, key, &rule->flow)) {
             json_fail(r, ERR_INVALID, "unknown member of a fault rule");
         }
     }
@@ -195,6 +276,11 @@ static void read_command(struct json_reader *r, struct fault_command *c)
             json_bool(r, &c->drop_watches);
         } else if (str_eq(key, STR("compact"))) {
             json_bool(r, &c->compact);
+        } else if (str_eq(key, STR("watchList"))) {
+            c->sets_watch_list = true;
+            c->watch_list = (enum apiserver_watch_list)read_word(
+                r, watch_list_names, APISERVER_WATCH_LIST__MAX,
+                "watchList is not offered, refused or ignored");
         } else if (str_eq(key, STR("rules"))) {
             json_array_begin(r);
             while (json_array_next(r)) {
@@ -206,7 +292,7 @@ static void read_command(struct json_reader *r, struct fault_command *c)
             }
         } else {
             json_fail(r, ERR_INVALID,
-                      "unknown member; known are clear, dropWatches, compact, rules");
+                      "unknown member; known are clear, dropWatches, compact, watchList, rules");
         }
     }
 }

@@ -24,8 +24,13 @@ void faults_init(struct faults *f);
 void faults_fini(struct faults *f);
 WARN_UNUSED int faults_add(struct faults *f, const struct fault_rule *rule, struct err *reterr);
 void faults_clear(struct faults *f);
+/* Whether there is any rule at all. */
+bool faults_any(struct faults *f);
 /* Finds the rule for a request and uses it once. False: none, *ret untouched. */
-bool faults_take(struct faults *f, struct str method, struct str path, struct fault_rule *ret);
+bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
+                 struct fault_rule *ret);
+/* Whether the body has to be sent in a way of its own. */
+bool fault_flow_is_special(const struct fault_flow *f);
 /* {"rules":[{...,"hits":3}]} */
 void faults_write(struct faults *f, struct strbuf *out);
 
@@ -33,6 +38,8 @@ struct fault_command {
     bool clear;
     bool drop_watches;
     bool compact;
+    bool sets_watch_list;
+    enum apiserver_watch_list watch_list;
     struct fault_rule rules[FAULT_RULES_MAX];
     size_t rule_n;
 };

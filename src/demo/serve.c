@@ -1,6 +1,7 @@
 #include "demo/apiserver_internal.h"
 
 #include "base/bug.h"
+#include "demo/gzip_internal.h"
 #include "httpd/stream.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+/* As the real server: smaller bodies are not worth it. */
+#define GZIP_FROM_BYTES ((size_t)128 * 1024)
+#define QUERY_BYTES_MAX (256U * 1024)
 
 static bool socket_port(int fd, int (*name)(int, struct sockaddr *, socklen_t *), uint16_t *ret)
 {
@@ -92,7 +97,8 @@ static void serve_api(struct apiserver *a, struct httpd_request *req, struct str
 }
 
 /* Moves the reply over. */
-static void fill_response(struct apiserver *a, struct api_reply *r, struct httpd_response *resp)
+static void fill_response(struct apiserver *a, struct api_reply *r, bool gzip,
+                          const struct fault_flow *flow, struct httpd_response *resp)
 {
     char seconds[16];
     resp->status = r->status;
@@ -100,8 +106,12 @@ static void fill_response(struct apiserver *a, struct api_reply *r, struct httpd
         snprintf(seconds, sizeof(seconds), "%" PRId32, r->retry_after_s);
         httpd_response_header(resp, "Retry-After", str_of(seconds));
     }
-    if (r->watch) {
-        resp->stream = streams_open(&a->streams, r->watch);
+    if (gzip && !r->watch && r->status == 200 && r->body.n > GZIP_FROM_BYTES) {
+        gzip_pack(&r->body);
+        httpd_response_header(resp, "Content-Encoding", STR("gzip"));
+    }
+    if (r->watch || (r->status == 200 && fault_flow_is_special(flow))) {
+        resp->stream = streams_open(&a->streams, r->watch, strbuf_view(&r->body), flow);
         r->watch = NULL;
         return;
     }
@@ -120,7 +130,7 @@ static void fail_by_rule(const struct fault_rule *rule, struct api_reply *r)
 }
 
 static void serve_with(struct apiserver *a, struct httpd_request *req, struct str content_type,
-                       uint16_t peer_port, const struct fault_rule *rule,
+                       bool gzip, uint16_t peer_port, const struct fault_rule *rule,
                        struct httpd_response *resp)
 {
     struct api_reply r;
@@ -142,7 +152,7 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
         break;
     case FAULT_ACTION__MAX: BUG("fault action");
     }
-    fill_response(a, &r, resp);
+    fill_response(a, &r, gzip, &rule->flow, resp);
     api_reply_fini(&r);
 }
 
@@ -170,6 +180,9 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req,
     if (rc == 0 && c->compact) {
         objects_compact(a->api.store);
     }
+    if (rc == 0 && c->sets_watch_list) {
+        apiserver_set_watch_list(a, c->watch_list);
+    }
     for (size_t i = 0; rc == 0 && i < c->rule_n; i++) {
         rc = faults_add(&a->faults, &c->rules[i], &err);
     }
@@ -179,6 +192,30 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req,
         faults_write(&a->faults, &resp->body);
     }
     free(c);
+}
+
+/* "a=b&c=d", decoded. */
+static void write_query(struct httpd_request *req, struct strbuf *out)
+{
+    struct str key, value;
+    size_t at = 0;
+    while (httpd_request_query_next(req, &at, &key, &value)) {
+        strbuf_addf(out, "%s%.*s=%.*s", out->n > 0 ? "&" : "", STR_ARG(key), STR_ARG(value));
+    }
+}
+
+static bool find_rule(struct apiserver *a, struct httpd_request *req, struct fault_rule *ret)
+{
+    struct strbuf query;
+    if (!faults_any(&a->faults)) {
+        return false;
+    }
+    strbuf_init(&query, QUERY_BYTES_MAX);
+    write_query(req, &query);
+    bool hit = faults_take(&a->faults, httpd_request_method(req), httpd_request_path(req),
+                           strbuf_view(&query), ret);
+    strbuf_fini(&query);
+    return hit;
 }
 
 enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
@@ -192,9 +229,9 @@ enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
     }
     atomic_fetch_add(&a->requests, 1);
     struct str content_type = httpd_request_header(req, "Content-Type");
-    if (!faults_take(&a->faults, httpd_request_method(req), httpd_request_path(req), &rule) ||
-        rule.delay_ms == 0) {
-        serve_with(a, req, content_type, peer_port_of(req), &rule, resp);
+    bool gzip = gzip_is_offered(httpd_request_header(req, "Accept-Encoding"));
+    if (!find_rule(a, req, &rule) || rule.delay_ms == 0) {
+        serve_with(a, req, content_type, gzip, peer_port_of(req), &rule, resp);
         return HTTPD_REPLY;
     }
     struct late *late = ARENA_NEW(httpd_request_arena(req), struct late);
@@ -202,6 +239,7 @@ enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
     late->due_ns = clock_mono_ns(a->api.clock) + (int64_t)rule.delay_ms * 1000000;
     late->req = req;
     late->content_type = arena_str(httpd_request_arena(req), content_type);
+    late->gzip = gzip;
     late->peer_port = peer_port_of(req);
     late->rule = rule;
     pthread_mutex_lock(&a->late_lock);
@@ -217,6 +255,6 @@ void apiserver_serve_late(struct apiserver *a, struct late *late)
     struct httpd_response resp;
     struct httpd_request *req = late->req;
     httpd_response_init(&resp, 1 << 20);
-    serve_with(a, req, late->content_type, late->peer_port, &late->rule, &resp);
+    serve_with(a, req, late->content_type, late->gzip, late->peer_port, &late->rule, &resp);
     httpd_resume(req, &resp);
 }

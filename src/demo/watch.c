@@ -109,7 +109,7 @@ static void add_expired(struct watch *w, struct strbuf *out)
     snprintf(message, sizeof(message), "too old resource version: %" PRIu64 " (%" PRIu64 ")",
              w->cursor, objects_rv(w->store));
     strbuf_add_cstr(out, "{\"type\":\"ERROR\",\"object\":");
-    api_add_status(out, 410, "Expired", message);
+    api_add_status(out, 410, "Expired", message, -1);
     strbuf_add_cstr(out, "}\n");
     w->ended = true;
 }
@@ -162,7 +162,10 @@ enum watch_next watch_next(struct watch *w, struct strbuf *out, size_t want, int
     }
     bool over = now_ns >= w->start.until_ns;
     if (!w->ended && !w->initial && w->start.bookmarks && (over || now_ns >= w->next_bookmark_ns)) {
-        add_bookmark(w, out, false);
+        /* whoever asked for what comes after the future hears nothing, not even that */
+        if (w->cursor <= objects_rv(w->store)) {
+            add_bookmark(w, out, false);
+        }
         w->next_bookmark_ns = now_ns + w->start.bookmark_interval_ns;
     }
     if (over) {

@@ -192,6 +192,166 @@ static void fault__for_ever__until_cleared(void **state)
     http_expect(server, "GET", "/api/v1/nodes", NULL, 200);
 }
 
+/* ---- bodies that come in a way of their own ---- */
+
+#define WATCH "/api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion="
+
+static struct watcher *watch_from(unsigned long rv)
+{
+    char path[160];
+    snprintf(path, sizeof(path), WATCH "%lu", rv);
+    return watcher_open(server, path);
+}
+
+static void fault__query__tells_watch_and_list_apart(void **state)
+{
+    (void)state;
+    add((struct fault_rule){
+        .query = "*watch=true*", .times = -1, .action = FAULT_FAIL, .status = 429});
+    http_expect(server, "GET", "/api/v1/pods", NULL, 200);
+    http_expect(server, "GET", "/api/v1/pods?limit=1", NULL, 200);
+    http_expect(server, "GET", WATCH "1", NULL, 429);
+}
+
+static void flow__split_at_every_byte__the_same_events(void **state)
+{
+    (void)state;
+    add((struct fault_rule){.query = "*watch=true*", .times = 1, .flow = {.split_bytes = 1}});
+    unsigned long rv = (unsigned long)apiserver_rv(server);
+    server_pod("a", NULL, NULL);
+    struct watcher *w = watch_from(rv);
+    watcher_expect(w, "ADDED", "a");
+    server_pod("b", NULL, NULL);
+    server_delete("a");
+    watcher_expect(w, "ADDED", "b");
+    watcher_expect(w, "DELETED", "a");
+    watcher_close(w);
+}
+
+static void flow__injected_line__comes_first_and_the_watch_goes_on(void **state)
+{
+    (void)state;
+    add((struct fault_rule){
+        .query = "*watch=true*",
+        .times = 1,
+        .flow = {.inject = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\","
+                           "\"resourceVersion\":\"7\"}}}\n"}});
+    struct watcher *w = watch_from((unsigned long)apiserver_rv(server));
+    server_pod("a", NULL, NULL);
+    assert_int_equal(watcher_expect(w, "ADDED", "x"), 7);
+    watcher_expect(w, "ADDED", "a");
+    watcher_close(w);
+}
+
+static void flow__end_within_a_line__complete_for_http(void **state)
+{
+    (void)state;
+    unsigned long rv = (unsigned long)apiserver_rv(server);
+    char path[160];
+    server_pod("a", NULL, NULL);
+    add((struct fault_rule){
+        .query = "*watch=true*", .times = 1, .flow = {.then = FAULT_END, .after_bytes = 30}});
+    snprintf(path, sizeof(path), WATCH "%lu", rv);
+    struct http_reply r = http_call(server, "GET", path, NULL);
+    assert_int_equal(r.curl_code, CURLE_OK);
+    assert_int_equal(r.body.n, 30);
+    assert_null(memchr(r.body.p, '\n', r.body.n));
+    http_reply_fini(&r);
+}
+
+static void flow__cut__seen_by_the_client_in_lists_too(void **state)
+{
+    (void)state;
+    server_pod("a", NULL, NULL);
+    add((struct fault_rule){.times = 1, .flow = {.then = FAULT_CUT, .after_bytes = 100}});
+    struct http_reply r = http_call(server, "GET", "/api/v1/pods", NULL);
+    assert_int_not_equal(r.curl_code, CURLE_OK);
+    assert_int_equal(r.body.n, 100);
+    http_reply_fini(&r);
+    http_expect(server, "GET", "/api/v1/pods", NULL, 200);
+}
+
+static void flow__stall__connection_stays_and_says_no_more(void **state)
+{
+    (void)state;
+    struct transfer t;
+    server_pod("a", NULL, NULL);
+    add((struct fault_rule){.times = 1, .flow = {.then = FAULT_STALL, .after_bytes = 100}});
+    transfer_start(&t, "/api/v1/pods");
+    while (t.body.n < 100) {
+        transfer_turn(&t);
+    }
+    for (int i = 0; i < 5; i++) {
+        server_pod(i % 2 == 0 ? "b" : "c", NULL, NULL); /* wakes every stream */
+        server_delete(i % 2 == 0 ? "b" : "c");
+        transfer_turn(&t);
+    }
+    assert_int_equal(t.body.n, 100);
+    assert_false(t.done);
+    transfer_end(&t);
+}
+
+static void watch_list__ignored__everything_and_no_end(void **state)
+{
+    (void)state;
+    server_pod("a", NULL, NULL);
+    http_expect(server, "POST", "/_faults", "{\"watchList\":\"ignored\"}", 200);
+    struct watcher *w = watcher_open(
+        server, "/api/v1/pods?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+                "&resourceVersionMatch=NotOlderThan");
+    server_pod("b", NULL, NULL);
+    watcher_expect(w, "ADDED", "a");
+    watcher_expect(w, "ADDED", "b"); /* and no bookmark between */
+    watcher_close(w);
+}
+
+static size_t on_nothing(char *p, size_t size, size_t n, void *ctx)
+{
+    (void)p;
+    *(size_t *)ctx += size * n;
+    return size * n;
+}
+
+/* The bytes of the decoded body; *ret_coded: it came compressed. */
+static size_t fetch(const char *path, bool *ret_coded)
+{
+    char url[128];
+    struct curl_header *h;
+    size_t n = 0;
+    CURL *e = curl_easy_init();
+    snprintf(url, sizeof(url), "%s%s", apiserver_url(server), path);
+    curl_easy_setopt(e, CURLOPT_URL, url);
+    curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip");
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_nothing);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, &n);
+    assert_int_equal(curl_easy_perform(e), CURLE_OK);
+    *ret_coded = curl_easy_header(e, "Content-Encoding", 0, CURLH_HEADER, -1, &h) == CURLHE_OK;
+    curl_easy_cleanup(e);
+    return n;
+}
+
+static void gzip__offered__large_bodies_only(void **state)
+{
+    static char value[150 * 1024];
+    static char pod[sizeof(value) + 256];
+    bool coded;
+    (void)state;
+    fetch("/api/v1/pods", &coded);
+    assert_false(coded);
+    memset(value, 'v', sizeof(value) - 1);
+    snprintf(pod, sizeof(pod),
+             "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"annotations\":{\"a\":\"%s\"}},"
+             "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+             value);
+    server_create(APISERVER_PODS, pod);
+    struct http_reply plain = http_call(server, "GET", "/api/v1/pods", NULL);
+    assert_int_equal(fetch("/api/v1/pods", &coded), plain.body.n);
+    assert_true(coded);
+    assert_true(plain.body.n > sizeof(value));
+    http_reply_fini(&plain);
+}
+
 static void control_path__rules__act_and_count(void **state)
 {
     (void)state;
@@ -243,6 +403,9 @@ static void control_path__bad_commands__400_and_nothing_added(void **state)
         "{\"rules\":[{\"delayMs\":-1}]}",
         "{\"rules\":[{\"color\":\"red\"}]}",
         "{\"rules\":[{\"times\":\"1\"}]}",
+        "{\"rules\":[{\"then\":\"explode\"}]}",
+        "{\"rules\":[{\"splitBytes\":-1}]}",
+        "{\"watchList\":\"maybe\"}",
     };
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         http_expect(server, "POST", "/_faults", bodies[i], 400);
@@ -277,6 +440,14 @@ int main(void)
         TEST(fault__delay__others_overtake),
         TEST(fault__skip__lets_the_first_pass),
         TEST(fault__for_ever__until_cleared),
+        TEST(fault__query__tells_watch_and_list_apart),
+        TEST(flow__split_at_every_byte__the_same_events),
+        TEST(flow__injected_line__comes_first_and_the_watch_goes_on),
+        TEST(flow__end_within_a_line__complete_for_http),
+        TEST(flow__cut__seen_by_the_client_in_lists_too),
+        TEST(flow__stall__connection_stays_and_says_no_more),
+        TEST(watch_list__ignored__everything_and_no_end),
+        TEST(gzip__offered__large_bodies_only),
         TEST(control_path__rules__act_and_count),
         TEST(control_path__drop_and_compact__act),
         TEST(control_path__bad_commands__400_and_nothing_added),

@@ -210,10 +210,25 @@ static void watch_list__end_bookmark_after_the_initial_events(void **state)
     http_expect(server, "GET", "/api/v1/pods?watch=true&sendInitialEvents=true", NULL, 422);
 }
 
+/* As the real server: nothing, and no bookmark that would say how old the present is. */
+static void watch__from_the_future__silence_to_the_end(void **state)
+{
+    (void)state;
+    server_start_with(&(struct apiserver_options){.bookmark_interval_ms = 20});
+    server_pod("a", NULL, NULL);
+    struct watcher *w = watcher_open(server, "/api/v1/pods?watch=true&allowWatchBookmarks=true"
+                                             "&timeoutSeconds=1&resourceVersion=1000");
+    server_pod("b", NULL, NULL);
+    assert_null(watcher_next(w));
+    assert_int_equal(watcher_curl_code(w), 0);
+    watcher_close(w);
+    server_stop(NULL);
+}
+
 static void watch_list__switched_off__422(void **state)
 {
     (void)state;
-    server_start_with(&(struct apiserver_options){.no_watch_list = true});
+    server_start_with(&(struct apiserver_options){.watch_list = APISERVER_WATCH_LIST_REFUSED});
     http_expect(server, "GET",
                 "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
                 NULL, 422);
@@ -283,6 +298,7 @@ int main(void)
         TEST(watch__timeout__bookmark_then_clean_end),
         TEST(watch__from_the_future__silent_until_the_timeout),
         TEST(watch_list__end_bookmark_after_the_initial_events),
+        cmocka_unit_test(watch__from_the_future__silence_to_the_end),
         cmocka_unit_test(watch_list__switched_off__422),
         TEST(watch__dropped__the_transfer_fails_and_the_server_goes_on),
         TEST(watch__large_object__one_line),
