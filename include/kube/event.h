@@ -73,4 +73,57 @@ struct event {
     struct str note; /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
+/* Is anything wrong with the object a caller names? NULL, or the reason: a name or namespace that
+ * no API server has. */
+const char *event_check_object(const struct kube_object *o);
+
+/* The namespace an Event about this object lives in: its own, "default" for a node. */
+struct str event_namespace(const struct kube_object *regarding);
+
+/* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
+char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
+
+/* "2026-11-20T08:38:00.463000Z": a MicroTime has six digits after the point, no more and no fewer.
+ */
+#define EVENT_TIME_MAX 32
+char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX]);
+
+struct event_series {
+    uint32_t count;  /* occurrences so far, >= 2; 0: no series */
+    int64_t last_ms; /* wall time of the last one */
+};
+
+/* Appends path and body of the POST. `name` is of event_name, `at_ms` the wall time of the first
+ * occurrence; `instance` is cut at EVENT_WORD_MAX bytes.
+ *   ERR_INVALID  event_check_object says no
+ *   ERR_LIMIT    a buffer is too small */
+WARN_UNUSED int event_post(const struct event *e, const char *name, const char *instance,
+                           int64_t at_ms, struct event_series series, struct strbuf *path,
+                           struct strbuf *body, struct err *reterr);
+
+/* Appends path and body of the PATCH (EVENT_PATCH_TYPE) that tells count and last occurrence. */
+#define EVENT_PATCH_TYPE "application/merge-patch+json"
+WARN_UNUSED int event_patch(const struct kube_object *regarding, const char *name,
+                            struct event_series series, struct strbuf *path, struct strbuf *body,
+                            struct err *reterr);
+
+enum event_reply {
+    EVENT_REPLY_ACCEPTED,
+    EVENT_REPLY_GONE, /* 404: of a PATCH, the Event has expired; of a POST, its namespace is gone */
+    EVENT_REPLY_FORBIDDEN, /* 403: we have no right to do this, now and for all others */
+    EVENT_REPLY_REJECTED,  /* a definite no to this one */
+    EVENT_REPLY_RETRY,     /* no usable answer, or a plea for patience */
+    EVENT_REPLY__MAX
+};
+
+struct event_answer {
+    enum event_reply reply;
+    int64_t retry_after_ms; /* of RETRY: at least this long; 0: not said */
+};
+
+/* `body` is the reply's. A 403 because a namespace is being deleted or its quota is used up
+ * concerns that one Event only. 409 says that the Event exists already: names are random, so an
+ * earlier try of the same POST was seen after all. */
+struct event_answer event_classify(const struct kube_outcome *outcome, struct str body);
+
 #endif

@@ -1,0 +1,273 @@
+#include "extender/events.h"
+
+#include "base/arena.h"
+#include "base/bug.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "extender/event_machine.h"
+#include "kube/transport.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define CALL_MS_MAX 10000
+#define CALL_MS_MIN 50
+#define TEXT_BYTES_MAX 16384
+
+struct events {
+    struct kube_client *client;
+    const struct clock *clock;
+    const struct log *log;
+    struct events_options options;
+    struct arena texts; /* of options */
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool stopping;
+    bool joined;
+    int64_t deadline_ns;
+    struct event_machine *machine;
+
+    struct strbuf path, body;
+    bool busy; /* a call is in flight; outlives the thread when the deadline comes first */
+    struct event_answer answer;
+    int http_status; /* of the answer; 0: none */
+};
+
+static void lock(struct events *e)
+{
+    BUG_ON(pthread_mutex_lock(&e->lock) != 0);
+}
+
+static void unlock(struct events *e)
+{
+    BUG_ON(pthread_mutex_unlock(&e->lock) != 0);
+}
+
+/* ---- recording ---- */
+
+void events_record(struct events *e, const struct event *event)
+{
+    struct event own = *event;
+    enum event_fate lost = EVENT_FATE__MAX;
+
+    if (e == NULL) {
+        return;
+    }
+    if (own.regarding.kind == KUBE_OBJECT_SELF) {
+        own.regarding = e->options.self;
+    }
+    lock(e);
+    if (e->stopping) {
+        lost = EVENT_SILENCED;
+    } else if (own.regarding.kind == KUBE_OBJECT_NONE) {
+        lost = EVENT_NOWHERE;
+    } else {
+        event_machine_record(e->machine, &own, clock_mono_ns(e->clock), clock_wall_ms(e->clock));
+        BUG_ON(pthread_cond_signal(&e->wake) != 0);
+    }
+    unlock(e);
+    if (lost != EVENT_FATE__MAX && e->options.observe != NULL) {
+        e->options.observe(e->options.observe_ctx, own.reason, lost);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void wait_until(struct events *e, int64_t at_ns)
+{
+    struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+
+    if (at_ns == INT64_MAX) {
+        BUG_ON(pthread_cond_wait(&e->wake, &e->lock) != 0);
+    } else {
+        (void)pthread_cond_timedwait(&e->wake, &e->lock, &until); /* looks again either way */
+    }
+}
+
+static void answered(void *ctx, const struct kube_response *response)
+{
+    struct events *e = ctx;
+
+    lock(e);
+    e->busy = false;
+    e->answer = event_classify(&response->outcome, response->body);
+    e->http_status = response->outcome.http_status;
+    BUG_ON(pthread_cond_signal(&e->wake) != 0);
+    unlock(e);
+}
+
+static bool is_over(const struct events *e)
+{
+    return e->stopping &&
+           (clock_mono_ns(e->clock) >= e->deadline_ns || event_machine_is_idle(e->machine));
+}
+
+static void submit(struct events *e, enum event_call call)
+{
+    bool post = call == EVENT_CALL_POST;
+    struct kube_request request = {
+        .method = post ? "POST" : "PATCH",
+        .path = e->path.p,
+        .body = strbuf_view(&e->body),
+        .content_type = post ? NULL : EVENT_PATCH_TYPE,
+        .deadline_ms = CALL_MS_MAX,
+        .verb = post ? "create" : "patch",
+        .resource = "events",
+    };
+
+    if (e->stopping) {
+        int64_t left_ms = (e->deadline_ns - clock_mono_ns(e->clock)) / 1000000;
+
+        request.deadline_ms = (uint32_t)(left_ms > CALL_MS_MIN ? left_ms : CALL_MS_MIN);
+    }
+    e->answer = (struct event_answer){.reply = EVENT_REPLY_RETRY};
+    e->http_status = 0;
+    e->busy = kube_client_submit(e->client, &request, answered, e, NULL) == 0;
+}
+
+static void tell(const struct events *e, enum event_news news)
+{
+    switch (news) {
+    case EVENT_NEWS_FORBIDDEN:
+        LOG_WARNING(
+            e->log,
+            "The API server forbids events; going on without them. Grant create and patch on "
+            "events in events.k8s.io, as the manifests do");
+        break;
+    case EVENT_NEWS_ALLOWED:
+        LOG_INFO(e->log, "The API server accepts events again");
+        break;
+    case EVENT_NEWS_REJECTED:
+        LOG_WARNING(e->log, "The API server rejects an event; further ones are only counted",
+                    LOG_I64("status", e->http_status), LOG_STR("path", strbuf_view(&e->path)));
+        break;
+    case EVENT_NEWS_NONE:
+        break;
+    }
+}
+
+static void *post_main(void *arg)
+{
+    struct events *e = arg;
+
+    lock(e);
+    while (!is_over(e)) {
+        int64_t wake_ns;
+        enum event_call call =
+            event_machine_next(e->machine, clock_mono_ns(e->clock), &e->path, &e->body, &wake_ns);
+
+        if (call == EVENT_CALL_NONE) {
+            if (!is_over(e)) {
+                wait_until(e, e->stopping && e->deadline_ns < wake_ns ? e->deadline_ns : wake_ns);
+            }
+            continue;
+        }
+        submit(e, call);
+        while (e->busy && !(e->stopping && clock_mono_ns(e->clock) >= e->deadline_ns)) {
+            wait_until(e, e->stopping ? e->deadline_ns : INT64_MAX);
+        }
+        if (!e->busy) {
+            tell(e, event_machine_replied(e->machine, &e->answer, clock_mono_ns(e->clock)));
+        }
+    }
+    event_machine_abandon(e->machine);
+    unlock(e);
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+/* Texts that are too long for the arena become empty ones. */
+static void copy_options(struct events *e, const struct events_options *o)
+{
+    struct kube_object *self = &e->options.self;
+
+    arena_init(&e->texts, TEXT_BYTES_MAX);
+    e->options = *o;
+    e->options.instance =
+        o->instance == NULL || o->instance[0] == '\0' ? "fgpu" : arena_str(&e->texts, str_of(o->instance)).p;
+    self->namespace_ = arena_str(&e->texts, o->self.namespace_);
+    self->name = arena_str(&e->texts, o->self.name);
+    self->uid = arena_str(&e->texts, o->self.uid);
+}
+
+static void set_up_lock(struct events *e)
+{
+    pthread_condattr_t attr;
+
+    BUG_ON(pthread_mutex_init(&e->lock, NULL) != 0);
+    BUG_ON(pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
+    BUG_ON(pthread_cond_init(&e->wake, &attr) != 0);
+    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+}
+
+static void dispose(struct events *e)
+{
+    BUG_ON(pthread_cond_destroy(&e->wake) != 0);
+    BUG_ON(pthread_mutex_destroy(&e->lock) != 0);
+    event_machine_free(e->machine);
+    strbuf_fini(&e->path);
+    strbuf_fini(&e->body);
+    arena_fini(&e->texts);
+    free(e);
+}
+
+int events_new(struct kube_client *client, const struct clock *clock, const struct log *log,
+               const struct events_options *o, struct events **ret, struct err *reterr)
+{
+    struct event_machine_options machine = {.observe = o->observe, .observe_ctx = o->observe_ctx};
+    struct events *e;
+    int r = rng_os_bytes(&machine.key, sizeof(machine.key), reterr);
+
+    if (r == 0) {
+        r = rng_os_bytes(&machine.seed, sizeof(machine.seed), reterr);
+    }
+    if (r != 0) {
+        return r;
+    }
+    e = xcalloc(1, sizeof(*e));
+    e->client = client;
+    e->clock = clock;
+    e->log = log;
+    copy_options(e, o);
+    strbuf_init(&e->path, EVENT_PATH_MAX);
+    strbuf_init(&e->body, EVENT_BODY_MAX);
+    machine.instance = e->options.instance;
+    e->machine = event_machine_new(&machine);
+    set_up_lock(e);
+    if (pthread_create(&e->thread, NULL, post_main, e) != 0) {
+        dispose(e);
+        return err_set(reterr, ERR_INTERNAL, "cannot start the thread that posts events");
+    }
+    *ret = e;
+    return 0;
+}
+
+void events_stop(struct events *e, int64_t deadline_ms)
+{
+    if (e == NULL || e->joined) {
+        return;
+    }
+    lock(e);
+    e->stopping = true;
+    e->deadline_ns = clock_mono_ns(e->clock) + deadline_ms * 1000000;
+    event_machine_hurry(e->machine);
+    BUG_ON(pthread_cond_signal(&e->wake) != 0);
+    unlock(e);
+    BUG_ON(pthread_join(e->thread, NULL) != 0);
+    e->joined = true;
+}
+
+void events_free(struct events *e)
+{
+    if (e == NULL) {
+        return;
+    }
+    events_stop(e, 0);
+    BUG_ON(e->busy); /* the client calls everything back before it has stopped */
+    dispose(e);
+}

@@ -1,0 +1,283 @@
+#define _GNU_SOURCE /* memmem */
+#include "kube/event.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "base/json_write.h"
+#include "kube/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct event_words words[EVENT_REASON__MAX] = {
+    [EVENT_INVENTORY_INVALID] = {"GPUInventoryInvalid", "ReadInventory", true},
+    [EVENT_INVENTORY_RESTORED] = {"GPUInventoryRestored", "ReadInventory", false},
+    [EVENT_DEVICE_LOST] = {"GPUDeviceLost", "ReadInventory", true},
+    [EVENT_DEVICE_RETURNED] = {"GPUDeviceReturned", "ReadInventory", false},
+    [EVENT_DEVICE_UNHEALTHY] = {"GPUDeviceUnhealthy", "ReadInventory", true},
+    [EVENT_DEVICE_HEALTHY] = {"GPUDeviceHealthy", "ReadInventory", false},
+    [EVENT_OVERCOMMITTED] = {"GPUOvercommitted", "CheckCapacity", true},
+    [EVENT_QUARANTINED] = {"GPUQuarantined", "CheckCapacity", true},
+    [EVENT_RECOVERED] = {"GPURecovered", "CheckCapacity", false},
+    [EVENT_REQUEST_INVALID] = {"GPURequestInvalid", "ReadRequest", true},
+    [EVENT_ASSIGNMENT_MISSING] = {"GPUAssignmentMissing", "ReadAssignment", true},
+    [EVENT_ASSIGNMENT_FOREIGN] = {"GPUAssignmentForeign", "ReadAssignment", true},
+    [EVENT_ASSIGNMENT_FORGED] = {"GPUAssignmentIgnored", "ReadAssignment", true},
+    [EVENT_ASSIGNMENT_CONFLICT] = {"GPUAssignmentConflict", "ReadAssignment", true},
+    [EVENT_BIND_RESOLVED] = {"GPUBindingResolved", "Binding", false},
+    [EVENT_DRIFT_REPAIRED] = {"GPUDriftRepaired", "Audit", true},
+    [EVENT_CONFIG_REJECTED] = {"ConfigRejected", "ReloadConfig", true},
+    [EVENT_CONFIG_RELOADED] = {"ConfigReloaded", "ReloadConfig", false},
+    [EVENT_LEDGER_BROKEN] = {"LedgerBroken", "CheckLedger", true},
+};
+
+const struct event_words *event_words(enum event_reason r)
+{
+    BUG_ON((unsigned)r >= EVENT_REASON__MAX);
+    return &words[r];
+}
+
+const char *event_check_object(const struct kube_object *o)
+{
+    switch (o->kind) {
+    case KUBE_OBJECT_POD:
+        if (!kube_name_is_label(o->namespace_)) {
+            return "not a namespace";
+        }
+        return kube_name_is_subdomain(o->name) ? NULL : "not the name of a pod";
+    case KUBE_OBJECT_NODE:
+        return kube_name_is_subdomain(o->name) ? NULL : "not the name of a node";
+    case KUBE_OBJECT_NONE:
+    case KUBE_OBJECT_SELF:
+        break;
+    }
+    return "no object";
+}
+
+struct str event_namespace(const struct kube_object *regarding)
+{
+    return regarding->kind == KUBE_OBJECT_NODE ? STR("default") : regarding->namespace_;
+}
+
+/* The cut must not end in a dot or a dash: what follows is a label of its own. */
+char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1])
+{
+    size_t n = object_name.n;
+
+    if (n > EVENT_NAME_MAX - 17) {
+        n = EVENT_NAME_MAX - 17;
+    }
+    while (n > 0 && (object_name.p[n - 1] == '.' || object_name.p[n - 1] == '-')) {
+        n--;
+    }
+    snprintf(buf, EVENT_NAME_MAX + 1, "%.*s.%016" PRIx64, (int)n, n > 0 ? object_name.p : "", id);
+    return buf;
+}
+
+char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
+{
+    char millis[CLOCK_RFC3339_MAX];
+
+    clock_rfc3339(wall_ms, millis);
+    snprintf(buf, EVENT_TIME_MAX, "%.23s000Z", millis);
+    return buf;
+}
+
+/* Bytes of the character at p, n > 0 bytes available; 0: no UTF-8, or of a lead byte after which some
+ * continuations are not allowed. */
+static size_t plain_sequence_n(const char *p, size_t n)
+{
+    unsigned char lead = (unsigned char)p[0];
+    size_t want = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+    if (lead < 0x80) {
+        return 1;
+    }
+    if (lead < 0xc2 || lead == 0xe0 || lead == 0xed || lead == 0xf0 || lead > 0xf3 || want > n) {
+        return 0;
+    }
+    for (size_t i = 1; i < want; i++) {
+        if (((unsigned char)p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return want;
+}
+
+/* The JSON writer puts U+FFFD, three bytes, for every byte that is no UTF-8: bytes of doubt count
+ * threefold. */
+static struct str cut(struct str s, size_t max_bytes)
+{
+    size_t at = 0, bytes = 0;
+
+    while (at < s.n) {
+        size_t n = plain_sequence_n(s.p + at, s.n - at);
+        size_t cost = n;
+
+        if (n == 0) {
+            n = 1;
+            while (at + n < s.n && ((unsigned char)s.p[at + n] & 0xc0) == 0x80) {
+                n++;
+            }
+            cost = 3 * n;
+        }
+        if (bytes + cost > max_bytes) {
+            break;
+        }
+        bytes += cost;
+        at += n;
+    }
+    return (struct str){s.p, at};
+}
+
+static void write_object(struct json_writer *w, const char *key, const struct kube_object *o)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "apiVersion", "v1");
+    json_write_kv_cstr(w, "kind", o->kind == KUBE_OBJECT_POD ? "Pod" : "Node");
+    if (o->kind == KUBE_OBJECT_POD) {
+        json_write_kv_str(w, "namespace", o->namespace_);
+    }
+    json_write_kv_str(w, "name", o->name);
+    if (o->uid.n > 0) {
+        json_write_kv_str(w, "uid", o->uid);
+    }
+    json_write_object_end(w);
+}
+
+static void write_series(struct json_writer *w, struct event_series series)
+{
+    char time[EVENT_TIME_MAX];
+
+    json_write_key(w, "series");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "count", series.count);
+    json_write_kv_cstr(w, "lastObservedTime", event_time(series.last_ms, time));
+    json_write_object_end(w);
+}
+
+static void add_path(struct strbuf *path, struct str namespace_)
+{
+    strbuf_add_cstr(path, "/apis/events.k8s.io/v1/namespaces/");
+    kube_url_escape(path, namespace_);
+    strbuf_add_cstr(path, "/events");
+}
+
+static int check_room(const struct strbuf *path, const struct strbuf *body, struct err *reterr)
+{
+    if (path->overflowed || body->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "no room for an Event");
+    }
+    return 0;
+}
+
+static int check(const struct kube_object *o, struct err *reterr)
+{
+    const char *why = event_check_object(o);
+
+    return why == NULL ? 0 : err_set(reterr, ERR_INVALID, "%s: \"%.*s\"", why, STR_ARG(o->name));
+}
+
+int event_post(const struct event *e, const char *name, const char *instance, int64_t at_ms,
+               struct event_series series, struct strbuf *path, struct strbuf *body,
+               struct err *reterr)
+{
+    const struct event_words *w = event_words(e->reason);
+    struct str namespace_ = event_namespace(&e->regarding);
+    char time[EVENT_TIME_MAX];
+    struct json_writer j;
+    int r = check(&e->regarding, reterr);
+
+    if (r == 0 && e->related.kind != KUBE_OBJECT_NONE) {
+        r = check(&e->related, reterr);
+    }
+    if (r != 0) {
+        return r;
+    }
+    add_path(path, namespace_);
+    json_writer_init(&j, body);
+    json_write_object_begin(&j);
+    json_write_kv_cstr(&j, "apiVersion", "events.k8s.io/v1");
+    json_write_kv_cstr(&j, "kind", "Event");
+    json_write_key(&j, "metadata");
+    json_write_object_begin(&j);
+    json_write_kv_cstr(&j, "name", name);
+    json_write_kv_str(&j, "namespace", namespace_);
+    json_write_object_end(&j);
+    json_write_kv_cstr(&j, "eventTime", event_time(at_ms, time));
+    json_write_kv_cstr(&j, "reportingController", EVENT_CONTROLLER);
+    json_write_kv_str(&j, "reportingInstance", cut(str_of(instance), EVENT_WORD_MAX));
+    json_write_kv_cstr(&j, "action", w->action);
+    json_write_kv_cstr(&j, "reason", w->reason);
+    json_write_kv_cstr(&j, "type", w->warning ? "Warning" : "Normal");
+    json_write_kv_str(&j, "note", cut(e->note, EVENT_NOTE_MAX));
+    write_object(&j, "regarding", &e->regarding);
+    if (e->related.kind != KUBE_OBJECT_NONE) {
+        write_object(&j, "related", &e->related);
+    }
+    if (series.count >= 2) {
+        write_series(&j, series);
+    }
+    json_write_object_end(&j);
+    return check_room(path, body, reterr);
+}
+
+int event_patch(const struct kube_object *regarding, const char *name, struct event_series series,
+                struct strbuf *path, struct strbuf *body, struct err *reterr)
+{
+    struct json_writer j;
+    int r = check(regarding, reterr);
+
+    if (r != 0) {
+        return r;
+    }
+    BUG_ON(series.count < 2);
+    add_path(path, event_namespace(regarding));
+    strbuf_add_char(path, '/');
+    kube_url_escape(path, str_of(name));
+    json_writer_init(&j, body);
+    json_write_object_begin(&j);
+    write_series(&j, series);
+    json_write_object_end(&j);
+    return check_room(path, body, reterr);
+}
+
+/* ---- replies ---- */
+
+static bool contains(struct str s, struct str part)
+{
+    return s.n > 0 && memmem(s.p, s.n, part.p, part.n) != NULL;
+}
+
+/* apiserver's admission answers 403 too: NamespaceLifecycle with this cause, ResourceQuota with
+ * these words. */
+static bool concerns_one_namespace(struct str body)
+{
+    return contains(body, STR("NamespaceTerminating")) ||
+           contains(body, STR("because it is being terminated")) ||
+           contains(body, STR("exceeded quota"));
+}
+
+struct event_answer event_classify(const struct kube_outcome *outcome, struct str body)
+{
+    struct event_answer a = {EVENT_REPLY_RETRY, 0};
+    int status = outcome->http_status;
+
+    if (outcome->kind != KUBE_ANSWERED) {
+        return a;
+    }
+    if (status == 200 || status == 201 || status == 202 || status == 409) {
+        a.reply = EVENT_REPLY_ACCEPTED;
+    } else if (status == 404) {
+        a.reply = EVENT_REPLY_GONE;
+    } else if (status == 403) {
+        a.reply = concerns_one_namespace(body) ? EVENT_REPLY_REJECTED : EVENT_REPLY_FORBIDDEN;
+    } else if (status >= 400 && status < 500 && status != 401 && status != 408 && status != 429) {
+        a.reply = EVENT_REPLY_REJECTED;
+    } else if (outcome->retry_after_ms > 0) {
+        a.retry_after_ms = outcome->retry_after_ms;
+    }
+    return a;
+}
