@@ -6,6 +6,7 @@
 //
 //	FGPU_BIN            the binary under test (default ../../build/release/fgpu)
 //	FGPU_CONTROL_PLANE  folder with etcd, kube-apiserver, kube-scheduler (default: scripts/control-plane builds it)
+//	FGPU_KUBE_SCHEDULER a kube-scheduler of another minor (scripts/test-minors)
 //	FGPU_E2E_SEED       number that chooses the random moments of faults (default: the clock; always printed)
 //	FGPU_E2E_KEEP       set: keep logs and data also when everything passed
 package e2e
@@ -86,7 +87,10 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer plane.Stop()
-	say("etcd and kube-apiserver serve")
+	if path := os.Getenv("FGPU_KUBE_SCHEDULER"); path != "" {
+		plane.SchedulerPath = path
+	}
+	say("etcd and kube-apiserver serve; the kube-scheduler is %s", plane.SchedulerPath)
 	if err := plane.Apply(ctx, manifest("dedicated", "namespace.yaml"), manifest("dedicated", "rbac.yaml"),
 		manifest("control-plane", "rbac.yaml")); err != nil {
 		return 1, err

@@ -22,13 +22,15 @@ import (
 
 // ControlPlane is one etcd and one kube-apiserver on the loopback, RBAC on.
 type ControlPlane struct {
-	Bin    string // folder with etcd, kube-apiserver and kube-scheduler
-	Dir    string // everything they write
-	Etcd   *Process
-	API    *Process
-	URL    string
-	Config *rest.Config          // system:masters
-	Client *kubernetes.Clientset // system:masters
+	Bin string // folder with etcd, kube-apiserver and kube-scheduler
+	// SchedulerPath is the kube-scheduler that StartScheduler runs: that of Bin, unless a test wants another minor.
+	SchedulerPath string
+	Dir           string // everything they write
+	Etcd          *Process
+	API           *Process
+	URL           string
+	Config        *rest.Config          // system:masters
+	Client        *kubernetes.Clientset // system:masters
 
 	token string            // of the administrator
 	users map[string]string // user name -> token, for identities that are no service accounts
@@ -36,7 +38,7 @@ type ControlPlane struct {
 
 // StartControlPlane starts both and waits until they serve. `bin` is what scripts/control-plane printed.
 func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, error) {
-	cp := &ControlPlane{Bin: bin, Dir: dir}
+	cp := &ControlPlane{Bin: bin, SchedulerPath: filepath.Join(bin, "kube-scheduler"), Dir: dir}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler"} {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
 			return nil, fmt.Errorf("no control plane: %w (scripts/control-plane builds it)", err)

@@ -28,7 +28,7 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 	}
 	s := &Scheduler{port: port, done: make(chan struct{})}
 	s.Process = &Process{
-		Name: "kube-scheduler", Path: filepath.Join(cp.Bin, "kube-scheduler"),
+		Name: "kube-scheduler", Path: cp.SchedulerPath,
 		LogFile: filepath.Join(cp.Dir, name+".kube-scheduler.log"),
 		Args: []string{"--config", config, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
 			"--cert-dir", filepath.Join(cp.Dir, "certs"),
