@@ -143,6 +143,8 @@ uint64_t label_pair_hash(struct str key, struct str value);
 bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
                         size_t label_n);
 
+/* What counts where only room is looked at: a copy without names and constraints. NULL: the arena is full. */
+const struct demand *demand_amounts(const struct demand *d, struct arena *a);
 /* A deep copy in one malloc'ed block (free() it). */
 struct demand *demand_copy(const struct demand *d);
 bool demand_equal(const struct demand *a, const struct demand *b);

@@ -70,6 +70,7 @@ struct ledger_pod_fact {
     struct str namespace_;
     struct str name;
     struct str node_name; /* empty: not bound */
+    struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
     bool deleting;
     int32_t priority;
     const struct demand *demand;

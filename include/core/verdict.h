@@ -30,6 +30,7 @@ enum verdict {
     VERDICT_FRAGMENTED,      /* each need is met somewhere, but not together on enough devices */
     VERDICT_NO_COMBINATION,  /* every container fits alone, not all of them together */
     VERDICT_SEARCH_LIMIT,    /* the search gave up (core/feasibility.h) */
+    VERDICT_NOMINATED,       /* another pod, as important or more so, is nominated to this node */
     VERDICT_WHOLE_PODS_HERE, /* wants a share; whole-GPU pods of a plugin run here */
     VERDICT_SHARES_HERE,     /* wants whole GPUs of a plugin; shares are handed out here */
     VERDICT_PLUGIN_FULL,     /* the plugin's GPUs are taken */

@@ -20,6 +20,15 @@
 
 #include <stdint.h>
 
+/* A pending pod that kube-scheduler has promised a node, because it evicts others there or has just chosen it
+ * (status.nominatedNodeName). Nobody of lower priority may take its room (contract.md R24). */
+struct view_nomination {
+    uint32_t node; /* index into nodes */
+    const struct demand *demand;
+    struct node_state row; /* the node once its terminating pods are gone */
+    const struct device_state *devices;
+};
+
 struct ledger_view {
     uint64_t generation;
     const struct node_state *nodes;
@@ -30,11 +39,22 @@ struct ledger_view {
     struct hash_key hash_key;
     struct hashmap index;          /* node name -> index into nodes; read-only copy */
     const struct str *names;       /* node names by index into nodes; text is append-only */
+    const struct view_nomination *nominations; /* of other pods with at least the priority of this one */
+    size_t nomination_n;
 };
 
-/* `uid` is left out of isolation checks against itself. ERR_LIMIT when the arena is full. */
-WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, struct str namespace_, struct str uid,
-                            const struct demand *d, const uint64_t *label_hashes, size_t label_n,
+/* The pod that asks. */
+struct view_pod {
+    struct str uid; /* left out of isolation checks and nominations: it does not stand in its own way */
+    struct str namespace_;
+    int32_t priority;
+    const struct demand *demand;
+    const uint64_t *label_hashes;
+    size_t label_n;
+};
+
+/* ERR_LIMIT when the arena is full. */
+WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod,
                             struct ledger_view *ret, struct err *reterr);
 
 /* NULL when the ledger has not seen the node. */

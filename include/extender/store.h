@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/ledger.h"
+#include "core/preempt.h"
 #include "core/snapshot.h"
 #include "core/view.h"
 
@@ -38,15 +39,8 @@ const char *store_closed(struct store *s); /* NULL: open */
 const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
-/* A view for one demand (core/view.h), and whether the pod is already reserved or bound. */
-struct store_pod_key {
-    struct str uid;
-    struct str namespace_;
-    const struct demand *demand;
-    const uint64_t *label_hashes;
-    size_t label_n;
-};
-WARN_UNUSED int store_view(struct store *s, struct arena *a, const struct store_pod_key *pod,
+/* ledger_view(). */
+WARN_UNUSED int store_view(struct store *s, struct arena *a, const struct view_pod *pod,
                            struct ledger_view *ret, struct err *reterr);
 
 enum store_reserve_result {
@@ -67,6 +61,10 @@ struct store_reservation {
     enum demand_qos qos;
     struct assignment assignment; /* container_n 0: devices are a plugin's affair */
 };
+
+/* ledger_preempt(). */
+bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
+                   size_t *ret_n);
 
 /* Searches devices for a pending pod on one node and reserves them, in one section. `namespace_` and `name`
  * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */

@@ -35,6 +35,7 @@ struct pod {
     struct str node_name;           /* empty: not bound */
     struct str nominated_node_name; /* status.nominatedNodeName */
     struct str scheduler_name;
+    struct str preemption_policy; /* "Never": it evicts nobody */
     enum pod_phase phase;
     bool deleting; /* has a deletionTimestamp */
     int32_t priority;

@@ -1,4 +1,5 @@
-/* routes/verbs.h - the webhook verbs over HTTP: /v1/filter, /v1/prioritize, /v1/bind.
+/* routes/verbs.h - the webhook verbs over HTTP: /v1/filter, /v1/prioritize, /v1/preempt,
+ * /v1/bind.
  *
  * Always 200 once the HTTP itself is sound; what went wrong stands in `Error` (contract.md R3). A bind
  * suspends its connection; the answer resumes it.
@@ -15,7 +16,7 @@
 
 #include <stdint.h>
 
-enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB__MAX };
+enum verb { VERB_FILTER, VERB_PRIORITIZE, VERB_BIND, VERB_PREEMPT, VERB__MAX };
 
 /* What happened in one call, for metrics; `outcome` is a static word. */
 struct verb_observation {
@@ -37,7 +38,7 @@ struct verbs {
     void *observe_ctx;
 };
 
-#define VERB_ROUTES 3
+#define VERB_ROUTES 4
 /* Fills the routes of the verbs listener; `v` must outlive the server. */
 void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES]);
 

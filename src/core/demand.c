@@ -212,6 +212,23 @@ static const struct device_pattern *take_patterns(char **arrays, char **text,
     return copy;
 }
 
+const struct demand *demand_amounts(const struct demand *d, struct arena *a)
+{
+    struct demand *copy = ARENA_NEW(a, struct demand);
+    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
+
+    if (copy == NULL || wishes == NULL) {
+        return NULL;
+    }
+    *copy = (struct demand){.unsteered_n = d->unsteered_n, .wish_n = d->wish_n, .wishes = wishes,
+                            .dialect = d->dialect};
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i] = d->wishes[i];
+        wishes[i].container = STR_NULL;
+    }
+    return copy;
+}
+
 struct demand *demand_copy(const struct demand *d)
 {
     /* One block: the demand, its arrays (all aligned to 8 bytes), its text. */

@@ -210,7 +210,8 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     if (row->device_n > 0) {
         memcpy(states, &l->states[row->first_device], row->device_n * sizeof(states[0]));
     }
-    ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n);
+    ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n, NULL,
+                       NULL);
     allowed = xmalloc(intern_count(l->models) + 1);
     v = feasibility_place(row, states, ledger_allowed_models(l, d, allowed), d, device_strategy, ret);
     free(allowed);

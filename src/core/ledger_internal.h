@@ -76,6 +76,7 @@ struct pod_entry {
     char *text; /* uid, namespace and name in one block */
     struct str uid, namespace_, name;
     char *decision_id;
+    char *nominated;      /* pending: the node it is nominated to; NULL: none */
     const char *conflict; /* static sentence, NULL: none */
     struct demand *demand;
     struct demand *latest; /* seen while a reservation holds `demand`; adopted on release */
@@ -124,6 +125,7 @@ struct ledger {
     uint32_t free_pod_n;
     struct hashmap pod_index;
 
+    uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
     uint32_t pod_epoch;
@@ -186,10 +188,19 @@ void ledger_recompute(struct ledger *l, uint32_t node);
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
 /* Raises each dimension of `c` to that of `floor`. */
 void ledger_charge_max(struct charge *c, const struct charge *floor);
-/* Flags in `states` (the node's own copy) what isolation and UUID lists deny to this demand. */
+/* A pod that is thought away. */
+typedef bool ledger_leaves_fn(const struct pod_entry *p, const void *ctx);
+/* Flags in `states` (the node's own copy) what isolation and UUID lists deny to this demand. `leaves` may be
+ * NULL. */
 void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
                         struct str namespace_, struct str uid, const struct demand *d,
-                        const uint64_t *label_hashes, size_t label_n);
+                        const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
+                        const void *ctx);
+/* A device that nobody uses. */
+struct device_state ledger_empty_state(const struct ledger *l, const struct ledger_device *d);
+/* The node's numbers without the pods that leave. ret_states has room for DEVICES_PER_NODE_MAX. */
+void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
+                    struct node_state *ret_row, struct device_state *ret_states);
 /* Bytes per model id for demand_allows_model(); NULL when every model is allowed. `ret` has room for
  * intern_count(models) bytes. */
 const uint8_t *ledger_allowed_models(const struct ledger *l, const struct demand *d, uint8_t *ret);

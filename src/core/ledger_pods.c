@@ -92,11 +92,26 @@ void ledger_pod_clear_refs(struct pod_entry *p)
     p->floor_n = 0;
 }
 
+/* Only while the pod is pending; once it has a place the nomination says nothing more. */
+static void pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name)
+{
+    l->nominated_n -= p->nominated != NULL;
+    free(p->nominated);
+    p->nominated = NULL;
+    if (node_name.n > 0) {
+        p->nominated = xmalloc(node_name.n + 1);
+        memcpy(p->nominated, node_name.p, node_name.n);
+        p->nominated[node_name.n] = '\0';
+        l->nominated_n++;
+    }
+}
+
 void ledger_pod_drop(struct ledger *l, uint32_t pod)
 {
     struct pod_entry *p = &l->pods[pod];
     uint32_t node = p->node;
 
+    pod_set_nominated(l, p, STR_NULL);
     ledger_pod_detach(l, pod);
     if (node != LEDGER_NONE) {
         ledger_node_drop_if_empty(l, node);
@@ -121,6 +136,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
     struct node_entry *n = &l->nodes[node];
 
     BUG_ON(p->node != LEDGER_NONE);
+    pod_set_nominated(l, p, STR_NULL);
     if (n->pod_n == n->pod_cap) {
         n->pod_cap = n->pod_cap == 0 ? 8 : n->pod_cap * 2;
         n->pods = xreallocarray(n->pods, n->pod_cap, sizeof(*n->pods));
@@ -335,6 +351,7 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
         ledger_pod_drop(l, pod);
     } else {
         ledger_pod_set_demand(l, p, f->demand);
+        pod_set_nominated(l, p, f->nominated_node);
     }
 }
 

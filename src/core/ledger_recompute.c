@@ -16,7 +16,7 @@ static int32_t times_factor(int64_t v, int32_t factor_milli, int32_t max)
     return (int32_t)(scaled / 1000);
 }
 
-static struct device_state empty_state(const struct ledger *l, const struct ledger_device *d)
+struct device_state ledger_empty_state(const struct ledger *l, const struct ledger_device *d)
 {
     struct device_state s = {
         .mem_base_mib = times_factor(d->mem_mib, 1000, INT32_MAX),
@@ -145,7 +145,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     BUG_ON(n->extent_n != n->device_n || (n->device_n > 0 && states == NULL));
     row->share_pod_n = 0;
     for (uint32_t i = 0; i < n->device_n; i++) {
-        states[i] = empty_state(l, &n->devices[i]);
+        states[i] = ledger_empty_state(l, &n->devices[i]);
     }
     for (uint32_t i = 0; i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
@@ -178,7 +178,8 @@ static void mark_pod(const struct pod_entry *q, struct device_state *states)
 
 void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
                         struct str namespace_, struct str uid, const struct demand *d,
-                        const uint64_t *label_hashes, size_t label_n)
+                        const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
+                        const void *ctx)
 {
     const struct node_entry *n = &l->nodes[node];
 
@@ -195,7 +196,7 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *q = &l->pods[n->pods[i]];
 
-        if (!str_eq(q->namespace_, namespace_) || str_eq(q->uid, uid)) {
+        if (!str_eq(q->namespace_, namespace_) || str_eq(q->uid, uid) || (leaves != NULL && leaves(q, ctx))) {
             continue;
         }
         if (label_hashes_match(d->isolate, d->isolate_n, q->labels, q->label_n) ||

@@ -92,6 +92,48 @@ static bool is_held(const struct pack_hold *holds, size_t hold_n, struct str nam
     return false;
 }
 
+/* Do the pods nominated to this node still fit once this one has landed as planned? A nomination that cannot be kept
+ * anyway keeps nobody away. */
+static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n, const struct demand *d,
+                              const struct placement *at, const struct pack_params *p)
+{
+    struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    struct node_state row_with = *n, row_without = *n;
+    bool begun = false;
+
+    for (size_t i = 0; i < v->nomination_n; i++) {
+        const struct view_nomination *q = &v->nominations[i];
+        struct placement there;
+
+        if (q->node != (uint32_t)(n - v->nodes)) {
+            continue;
+        }
+        if (!begun) {
+            begun = true;
+            row_without = row_with = q->row;
+            memcpy(without, q->devices, n->device_n * sizeof(without[0]));
+            take(n, without, d, at, with);
+            row_with.unsteered_used += d->unsteered_n;
+            row_with.share_pod_n += d->unsteered_n == 0;
+        }
+        if (feasibility_place(&row_without, without, NULL, q->demand, p->device_strategy, &there) != VERDICT_FITS) {
+            continue;
+        }
+        take(n, without, q->demand, &there, next);
+        memcpy(without, next, n->device_n * sizeof(next[0]));
+        if (feasibility_place(&row_with, with, NULL, q->demand, p->device_strategy, &there) != VERDICT_FITS) {
+            return false;
+        }
+        take(n, with, q->demand, &there, next);
+        memcpy(with, next, n->device_n * sizeof(next[0]));
+        row_with.unsteered_used += q->demand->unsteered_n;
+        row_with.share_pod_n += q->demand->unsteered_n == 0;
+        row_without.unsteered_used += q->demand->unsteered_n;
+        row_without.share_pod_n += q->demand->unsteered_n == 0;
+    }
+    return true;
+}
+
 void pack_nodes(const struct ledger_view *v, const struct demand *d, const struct pack_params *p,
                 const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
                 struct pack_result *ret)
@@ -99,12 +141,16 @@ void pack_nodes(const struct ledger_view *v, const struct demand *d, const struc
     for (size_t i = 0; i < name_n; i++) {
         const struct node_state *n = ledger_view_find(v, names[i]);
         struct pack_result *r = &ret[i];
+        struct placement at;
 
         *r = (struct pack_result){.name = names[i], .verdict = VERDICT_NODE_UNKNOWN};
         if (n == NULL) {
             continue;
         }
-        r->verdict = pack_node(v, n, d, p, &r->score, NULL);
+        r->verdict = pack_node(v, n, d, p, &r->score, &at);
+        if (r->verdict == VERDICT_FITS && v->nomination_n > 0 && !keeps_nominations(v, n, d, &at, p)) {
+            r->verdict = VERDICT_NOMINATED;
+        }
         if (r->verdict == VERDICT_FITS && is_held(holds, hold_n, names[i])) {
             r->demoted = !fits_beside_holds(v, n, d, p, holds, hold_n);
         }

@@ -27,6 +27,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_NO_COMBINATION] = {"no_combination",
                                 "containers of the pod fit on the GPUs alone but not together"},
     [VERDICT_SEARCH_LIMIT] = {"search_limit", "too many ways to place the pod to try them all"},
+    [VERDICT_NOMINATED] = {"nominated", "room is promised to a pod of the same or higher priority"},
     [VERDICT_WHOLE_PODS_HERE] = {"whole_pods_here",
                                  "pods with whole GPUs of a device plugin run here"},
     [VERDICT_SHARES_HERE] = {"shares_here", "pods with shares of GPUs run here"},
@@ -71,6 +72,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_FRAGMENTED:
     case VERDICT_NO_COMBINATION:
     case VERDICT_SEARCH_LIMIT:
+    case VERDICT_NOMINATED:
     case VERDICT_WHOLE_PODS_HERE:
     case VERDICT_SHARES_HERE:
     case VERDICT_PLUGIN_FULL:

@@ -35,7 +35,10 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
                   struct pack_result **ret_results, uint64_t *ret_generation, struct err *reterr)
 {
     const struct pack_params params = {c->node_strategy, c->device_strategy};
-    struct store_pod_key key = {.uid = pod->uid, .namespace_ = pod->namespace_, .demand = ret_demand};
+    struct view_pod key = {.uid = pod->uid,
+                           .namespace_ = pod->namespace_,
+                           .priority = pod->priority,
+                           .demand = ret_demand};
     const struct pack_hold *holds;
     size_t hold_n;
     const char *not_ready = store_not_ready(c->store);

@@ -182,16 +182,26 @@ bool store_has_node(struct store *s, struct str node_name)
     return known;
 }
 
-int store_view(struct store *s, struct arena *a, const struct store_pod_key *pod, struct ledger_view *ret,
+int store_view(struct store *s, struct arena *a, const struct view_pod *pod, struct ledger_view *ret,
                struct err *reterr)
 {
     int r;
 
     lock(s);
-    r = ledger_view(s->ledger, a, pod->namespace_, pod->uid, pod->demand, pod->label_hashes, pod->label_n,
-                    ret, reterr);
+    r = ledger_view(s->ledger, a, pod, ret, reterr);
     unlock(s);
     return r;
+}
+
+bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
+                   size_t *ret_n)
+{
+    bool possible;
+
+    lock(s);
+    possible = ledger_preempt(s->ledger, a, r, ret_victims, ret_n);
+    unlock(s);
+    return possible;
 }
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
@@ -370,25 +380,6 @@ void store_unhold(struct store *s, struct str uid)
     unlock(s);
 }
 
-static bool demand_into(struct arena *a, const struct demand *d, const struct demand **ret)
-{
-    struct demand *copy = ARENA_NEW(a, struct demand);
-    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
-
-    if (copy == NULL || wishes == NULL) {
-        return false;
-    }
-    /* Amounts are all that counts for a hold: names and constraints stay behind. */
-    *copy = (struct demand){.unsteered_n = d->unsteered_n, .wish_n = d->wish_n, .wishes = wishes,
-                            .dialect = d->dialect};
-    for (size_t i = 0; i < d->wish_n; i++) {
-        wishes[i] = d->wishes[i];
-        wishes[i].container = STR_NULL;
-    }
-    *ret = copy;
-    return true;
-}
-
 int store_holds(struct store *s, struct arena *a, struct str except_uid, const struct pack_hold **ret,
                 size_t *ret_n, struct err *reterr)
 {
@@ -407,7 +398,8 @@ int store_holds(struct store *s, struct arena *a, struct str except_uid, const s
         if (h->text == NULL || str_eq(h->uid, except_uid)) {
             continue;
         }
-        ok = demand_into(a, h->demand, &holds[n].demand);
+        holds[n].demand = demand_amounts(h->demand, a);
+        ok = holds[n].demand != NULL;
         holds[n++].node_name = arena_str(a, h->node_name);
     }
     unlock(s);

@@ -250,6 +250,7 @@ static bool decode_pod_spec(struct json_reader *r, void *at)
         {STR("nodeName"), decode_text, offsetof(struct pod, node_name)},
         {STR("schedulerName"), decode_text, offsetof(struct pod, scheduler_name)},
         {STR("priority"), decode_i32, offsetof(struct pod, priority)},
+        {STR("preemptionPolicy"), decode_text, offsetof(struct pod, preemption_policy)},
     };
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "routes/wire.h"
+#include "routes/wire_preempt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 const char *verb_name(enum verb v)
 {
     static const char *const names[VERB__MAX] = {
-        [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind"};
+        [VERB_FILTER] = "filter", [VERB_PRIORITIZE] = "prioritize", [VERB_BIND] = "bind", [VERB_PREEMPT] = "preempt"};
 
     BUG_ON(v >= VERB__MAX);
     return names[v];
@@ -167,6 +168,46 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
+/* ---- preempt ---- */
+
+static int answer_preempt(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
+                          const char **ret_outcome, struct err *reterr)
+{
+    struct arena *a = httpd_request_arena(req);
+    struct preemption_args args;
+    size_t kept = 0;
+    int r = check_body(req, reterr);
+
+    if (r == 0) {
+        r = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
+    }
+    if (r == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
+        r = placement_preempt(v->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
+    }
+    if (r != 0) {
+        return r;
+    }
+    wire_write_preemption(&resp->body, args.nodes, kept);
+    *ret_outcome = kept > 0 ? "fits" : "none_fits";
+    return 0;
+}
+
+/* The reply has no room for an error; without a node kube-scheduler evicts nobody. */
+static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const struct verbs *v = ctx;
+    const char *outcome;
+    struct err err;
+
+    if (answer_preempt(v, req, resp, &outcome, &err) != 0) {
+        outcome = outcome_of_error(&err);
+        wire_write_preemption(&resp->body, NULL, 0);
+        LOG_V(v->log, 2, "Allowed no preemption", LOG_CSTR("err", err.msg));
+    }
+    observe(v, VERB_PREEMPT, outcome, httpd_request_start_ns(req));
+    return HTTPD_REPLY;
+}
+
 /* ---- bind ---- */
 
 struct bind_call {
@@ -249,6 +290,7 @@ void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES])
     const struct httpd_route table[VERB_ROUTES] = {
         {.method = "POST", .path = "/v1/filter", .handle = handle_filter},
         {.method = "POST", .path = "/v1/prioritize", .handle = handle_prioritize},
+        {.method = "POST", .path = "/v1/preempt", .handle = handle_preempt},
         {.method = "POST", .path = "/v1/bind", .handle = handle_bind, .stopping = bind_stopping},
     };
 

@@ -170,6 +170,42 @@ def test_R09_the_advertised_form_lets_kube_scheduler_count():
     assert "ignoredResources" not in re.sub(r"#.*", "", text)
 
 
+def preempt(fgpu, pod, nodes):
+    """{node: [uid...]} as the reply says, for {node: [uid...]} as kube-scheduler asks."""
+    r = fgpu.post("preempt", {"Pod": pod, "NodeNameToVictims": None, "NodeNameToMetaVictims": {
+        n: None if v is None else {"Pods": [{"UID": u} for u in v], "NumPDBViolations": i}
+        for i, (n, v) in enumerate(nodes.items())}})
+    assert set(r) == {"NodeNameToMetaVictims"}
+    numbers = {n: i for i, n in enumerate(nodes)}
+    for n, v in r["NodeNameToMetaVictims"].items():
+        assert v["NumPDBViolations"] == (0 if nodes[n] is None else numbers[n])
+    return {n: [p["UID"] for p in v["Pods"]] for n, v in r["NodeNameToMetaVictims"].items()}
+
+
+def test_R10_preempt_completes_the_victims_or_drops_the_node(cluster, api, fgpu):
+    node, hopeless, empty = cluster.node(gpus=1), cluster.node(gpus=1), cluster.node(gpus=1)
+    a, b = api.pod(milli(600), priority=5), api.pod(milli(300), priority=1)
+    wall = api.pod(milli(600), priority=100)
+    for pod, where in ((a, node), (b, node), (wall, hopeless)):
+        assert fgpu.schedule(pod, [where]) == where
+    eventually(lambda: charged(fgpu, node) == [900] and charged(fgpu, hopeless) == [600])
+    me = pod_object("me", limits=whole(1), priority=10)
+    me["metadata"]["uid"] = "me"
+    # Named ones stay, more follow, the most important first; empty and absent lists are fine.
+    assert preempt(fgpu, me, {node: [uid(b)], hopeless: [uid(b)], empty: []}) == {node: [uid(a), uid(b)], empty: []}
+    assert preempt(fgpu, me, {node: None, empty: None}) == {node: [uid(a), uid(b)], empty: []}
+    assert preempt(fgpu, pod_object("me", limits=milli(200), priority=3), {node: []}) == {node: [uid(b)]}
+    assert preempt(fgpu, pod_object("me", limits=milli(200), priority=1), {node: []}) == {}
+    never = pod_object("never", limits=whole(1), priority=10, preemptionPolicy="Never")
+    assert preempt(fgpu, never, {node: [uid(b)]}) == {}
+    assert preempt(fgpu, pod_object("no-gpu", priority=10), {node: ["x"], "other": ["y"]}) == {node: ["x"], "other": ["y"]}
+    whole_pods = fgpu.post("preempt", {"Pod": me, "NodeNameToVictims": {node: {"Pods": [api.get_pod(b)]}}})
+    assert [p["UID"] for p in whole_pods["NodeNameToMetaVictims"][node]["Pods"]] == [uid(a), uid(b)]
+    for body in (b"", b"{", b"[]", {"Pod": None}, {"Pod": me, "NodeNameToMetaVictims": 1}):
+        assert fgpu.post("preempt", body) == {"NodeNameToMetaVictims": {}}
+    assert fgpu.post("preempt", {"Pod": me}) == {"NodeNameToMetaVictims": {}}
+
+
 def test_R11_unresolvable_are_only_facts_that_no_eviction_changes(cluster, api, fgpu):
     full, small, bare = cluster.node(gpus=1), cluster.node(gpus=1, mem_mib=1024), cluster.node(gpus=0)
     fgpu.schedule(api.pod(whole(1)), [full])
@@ -306,6 +342,18 @@ def test_R23_the_deadline_of_a_bind_ends_before_kube_schedulers(own):
 
 # ---- what counts ----
 
+def test_R24_a_nominated_pod_keeps_its_room(cluster, api, fgpu):
+    node = cluster.node(gpus=1)
+    waiting = api.pod(milli(700), priority=10)
+    api.patch(pod_path(waiting) + "/status", {"status": {"nominatedNodeName": node}})
+    cluster.settle()
+    reason = "room is promised to a pod of the same or higher priority"
+    assert fgpu.reasons(pod_object("low", limits=milli(400), priority=5), [node]) == {node: reason}
+    assert fgpu.fits(pod_object("small", limits=milli(300), priority=5), [node]) == [node]
+    assert fgpu.fits(pod_object("higher", limits=milli(400), priority=11), [node]) == [node]
+    assert fgpu.schedule(waiting, [node]) == node
+
+
 def test_R25_a_terminating_pod_counts_until_it_is_over(cluster, api, fgpu):
     for end in ("deleted", "Succeeded", "Failed"):
         node, pod = cluster.node(gpus=1), api.pod(milli(800))
@@ -424,3 +472,8 @@ def test_R34_a_silent_watch_is_harmless(cluster, api, fgpu):
     assert fgpu.schedule(pod, [node]) == node
     eventually(lambda: fgpu.states_of(pod) == {"bound"})
     api.faults(dropWatches=True)
+
+
+def test_every_rule_of_the_wire_contract_has_its_test():
+    named = {int(m.group(1)) for name in globals() for m in [re.match(r"test_R(\d\d)a?_", name)] if m}
+    assert named == set(range(1, 35))

@@ -60,7 +60,7 @@ static struct ledger_view view_for(const struct demand *d)
 {
     struct ledger_view v;
 
-    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), STR("me"), d, NULL, 0, &v, NULL), 0);
+    assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", d), &v, NULL), 0);
     return v;
 }
 
@@ -276,7 +276,7 @@ static void view__arena_too_small__is_an_error(void **state)
 
     (void)state;
     arena_init(&small, 1024);
-    assert_int_equal(ledger_view(fx.l, &small, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), -ERR_LIMIT);
+    assert_int_equal(ledger_view(fx.l, &small, VIEW_POD("me", &d), &v, NULL), -ERR_LIMIT);
     arena_fini(&small);
 }
 

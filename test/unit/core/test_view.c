@@ -66,7 +66,13 @@ static unsigned flagged(const char *uid, const struct demand *d, const uint64_t 
     const struct node_state *n;
     unsigned bits = 0;
 
-    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), str_of(uid), d, label, label != NULL, &v, NULL),
+    assert_int_equal(ledger_view(fx.l, &arena,
+                                 &(struct view_pod){.uid = str_of(uid),
+                                                    .namespace_ = STR("default"),
+                                                    .demand = d,
+                                                    .label_hashes = label,
+                                                    .label_n = label != NULL},
+                                 &v, NULL),
                      0);
     n = ledger_view_find(&v, STR("n1"));
     assert_non_null(n);
@@ -201,11 +207,11 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
 
     (void)state;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
-    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), 0);
+    assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     assert_null(v.allowed_models);
     d.models = &wanted;
     d.model_n = 1;
-    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), 0);
+    assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     pack_nodes(&v, &d, &p, NULL, 0, names, 2, results);
     assert_int_equal(results[0].verdict, VERDICT_NOT_ALLOWED);
     assert_int_equal(results[1].verdict, VERDICT_FITS);
@@ -222,7 +228,7 @@ static void find__name_never_seen_gone_or_only_mentioned_by_a_pod(void **state)
     fixture_node(&fx, "n2", 1, GIB);
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
     fixture_pod(&fx, "a", &d, "n3", NULL);
-    assert_int_equal(ledger_view(fx.l, &arena, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), 0);
+    assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     assert_int_equal(v.generation, ledger_generation(fx.l));
     assert_null(ledger_view_find(&v, STR("never")));
     assert_null(ledger_view_find(&v, STR("")));
@@ -240,7 +246,7 @@ static void empty_ledger__gives_an_empty_view(void **state)
     struct ledger_view v;
 
     (void)state;
-    assert_int_equal(ledger_view(l, &arena, STR("default"), STR("me"), &d, NULL, 0, &v, NULL), 0);
+    assert_int_equal(ledger_view(l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
     assert_int_equal(v.node_n, 0);
     assert_null(ledger_view_find(&v, STR("n1")));
     ledger_free(l);

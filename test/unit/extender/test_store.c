@@ -263,7 +263,7 @@ static void *everything(void *arg)
     for (int i = 0; i < 200; i++) {
         const struct pack_hold *h;
         struct snapshot s;
-        struct store_pod_key key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
+        struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
         struct ledger_view v;
         size_t n;
 

@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+/* A pod of namespace "default" that asks for a view. */
+#define VIEW_POD(uid_, demand_)                                                                    \
+    (&(struct view_pod){.uid = str_of(uid_), .namespace_ = STR("default"), .demand = (demand_)})
+
 struct ledger_fixture {
     struct ledger *l;
     struct arena arena;

@@ -1,0 +1,30 @@
+/* What a node would look like if some of its pods had left: for nominated pods (core/view.h) and for preemption
+ * (core/preempt.h). */
+#include "base/bug.h"
+#include "core/ledger_internal.h"
+
+void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
+                    struct node_state *ret_row, struct device_state *ret_states)
+{
+    const struct node_entry *n = &l->nodes[node];
+    int64_t unsteered = 0;
+
+    *ret_row = l->rows[node];
+    ret_row->share_pod_n = 0;
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        ret_states[i] = ledger_empty_state(l, &n->devices[i]);
+    }
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        if (leaves(p, ctx)) {
+            continue;
+        }
+        unsteered += p->demand->unsteered_n;
+        ret_row->share_pod_n += p->demand->unsteered_n == 0;
+        for (size_t j = 0; j < p->charge_n; j++) {
+            device_take(&ret_states[p->charges[j].ordinal], &p->charges[j].charge);
+        }
+    }
+    ret_row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+}
