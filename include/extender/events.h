@@ -48,8 +48,8 @@ typedef void events_observe_fn(void *ctx, enum event_reason reason, enum event_f
 
 struct events_options {
     const char *instance; /* reportingInstance: the pod's or host's name; cut at 128 bytes */
-    struct kube_object
-        self; /* fgpu's own pod, for events about fgpu; KUBE_OBJECT_NONE: not known */
+    struct event_object
+        self; /* fgpu's own pod, for events about fgpu; EVENT_OBJECT_NONE: not known */
     events_observe_fn *observe; /* NULL: nobody counts */
     void *observe_ctx;
 };
@@ -59,7 +59,7 @@ WARN_UNUSED int events_new(struct kube_client *client, const struct clock *clock
                            const struct log *log, const struct events_options *o,
                            struct events **ret, struct err *reterr);
 
-/* `e` may be NULL: nothing happens. Regarding KUBE_OBJECT_SELF means options.self. */
+/* `e` may be NULL: nothing happens. Regarding EVENT_OBJECT_SELF means options.self. */
 void events_record(struct events *e, const struct event *event);
 
 /* Posts what is queued, for `deadline_ms` at most, then ends the thread. Later records are dropped.

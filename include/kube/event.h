@@ -56,10 +56,15 @@ struct event_words {
 };
 const struct event_words *event_words(enum event_reason r);
 
-enum kube_object_kind { KUBE_OBJECT_NONE, KUBE_OBJECT_POD, KUBE_OBJECT_NODE, KUBE_OBJECT_SELF };
+enum event_object_kind {
+    EVENT_OBJECT_NONE,
+    EVENT_OBJECT_POD,
+    EVENT_OBJECT_NODE,
+    EVENT_OBJECT_SELF
+};
 
-struct kube_object {
-    enum kube_object_kind kind;
+struct event_object {
+    enum event_object_kind kind;
     struct str namespace_; /* empty for a node */
     struct str name;
     struct str uid; /* may be empty */
@@ -68,17 +73,17 @@ struct kube_object {
 /* What to tell. Everything is borrowed for the call it is passed to. */
 struct event {
     enum event_reason reason;
-    struct kube_object regarding;
-    struct kube_object related; /* KUBE_OBJECT_NONE: nothing */
+    struct event_object regarding;
+    struct event_object related; /* EVENT_OBJECT_NONE: nothing */
     struct str note; /* one or two sentences: what happened, what to do; cut at EVENT_NOTE_MAX */
 };
 
 /* Is anything wrong with the object a caller names? NULL, or the reason: a name or namespace that
  * no API server has. */
-const char *event_check_object(const struct kube_object *o);
+const char *event_check_object(const struct event_object *o);
 
 /* The namespace an Event about this object lives in: its own, "default" for a node. */
-struct str event_namespace(const struct kube_object *regarding);
+struct str event_namespace(const struct event_object *regarding);
 
 /* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
 char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
@@ -103,7 +108,7 @@ WARN_UNUSED int event_post(const struct event *e, const char *name, const char *
 
 /* Appends path and body of the PATCH (EVENT_PATCH_TYPE) that tells count and last occurrence. */
 #define EVENT_PATCH_TYPE "application/merge-patch+json"
-WARN_UNUSED int event_patch(const struct kube_object *regarding, const char *name,
+WARN_UNUSED int event_patch(const struct event_object *regarding, const char *name,
                             struct event_series series, struct strbuf *path, struct strbuf *body,
                             struct err *reterr);
 

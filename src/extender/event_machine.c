@@ -82,13 +82,13 @@ static void take_token(struct bucket *b, int64_t refill_ms, int64_t burst, int64
 }
 
 /* A token of the object and one of its namespace, or none. */
-static bool admit(struct event_machine *m, const struct kube_object *o, int64_t now_ns)
+static bool admit(struct event_machine *m, const struct event_object *o, int64_t now_ns)
 {
     uint64_t ns_hash = hash_str(m->options.key, o->namespace_);
     uint64_t hash = hash_str(m->options.key, o->name) ^ (ns_hash * 31);
     struct bucket *object = &m->objects[hash % EVENT_OBJECT_BUCKETS];
     struct bucket *ns = &m->namespaces[ns_hash % EVENT_NAMESPACE_BUCKETS];
-    bool limited_ns = o->kind == KUBE_OBJECT_POD;
+    bool limited_ns = o->kind == EVENT_OBJECT_POD;
 
     if (token_at_ns(object, EVENT_OBJECT_REFILL_MS) > now_ns ||
         (limited_ns && token_at_ns(ns, EVENT_NAMESPACE_REFILL_MS) > now_ns)) {
@@ -143,7 +143,7 @@ void event_machine_record(struct event_machine *m, const struct event *event, in
     uint32_t i;
 
     if (event_check_object(&event->regarding) != NULL ||
-        (event->related.kind != KUBE_OBJECT_NONE && event_check_object(&event->related) != NULL) ||
+        (event->related.kind != EVENT_OBJECT_NONE && event_check_object(&event->related) != NULL) ||
         !event_key_make(&key, event)) {
         observe(m, event->reason, EVENT_REJECTED);
         return;

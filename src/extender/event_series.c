@@ -23,7 +23,7 @@ static bool put(struct event_key *k, struct str s, size_t max, struct str *ret)
     return true;
 }
 
-static bool put_object(struct event_key *k, const struct kube_object *o, struct kube_object *ret)
+static bool put_object(struct event_key *k, const struct event_object *o, struct event_object *ret)
 {
     ret->kind = o->kind;
     k->bytes[k->n++] = (char)o->kind;
@@ -99,7 +99,7 @@ static void rebase(struct str *s, const char *from, const char *to)
     s->p = to + (s->p - from);
 }
 
-static void rebase_object(struct kube_object *o, const char *from, const char *to)
+static void rebase_object(struct event_object *o, const char *from, const char *to)
 {
     rebase(&o->namespace_, from, to);
     rebase(&o->name, from, to);

@@ -56,13 +56,13 @@ void events_record(struct events *e, const struct event *event)
     if (e == NULL) {
         return;
     }
-    if (own.regarding.kind == KUBE_OBJECT_SELF) {
+    if (own.regarding.kind == EVENT_OBJECT_SELF) {
         own.regarding = e->options.self;
     }
     lock(e);
     if (e->stopping) {
         lost = EVENT_SILENCED;
-    } else if (own.regarding.kind == KUBE_OBJECT_NONE) {
+    } else if (own.regarding.kind == EVENT_OBJECT_NONE) {
         lost = EVENT_NOWHERE;
     } else {
         event_machine_record(e->machine, &own, clock_mono_ns(e->clock), clock_wall_ms(e->clock));
@@ -183,12 +183,13 @@ static void *post_main(void *arg)
 /* Texts that are too long for the arena become empty ones. */
 static void copy_options(struct events *e, const struct events_options *o)
 {
-    struct kube_object *self = &e->options.self;
+    struct event_object *self = &e->options.self;
 
     arena_init(&e->texts, TEXT_BYTES_MAX);
     e->options = *o;
-    e->options.instance =
-        o->instance == NULL || o->instance[0] == '\0' ? "fgpu" : arena_str(&e->texts, str_of(o->instance)).p;
+    e->options.instance = o->instance == NULL || o->instance[0] == '\0'
+                              ? "fgpu"
+                              : arena_str(&e->texts, str_of(o->instance)).p;
     self->namespace_ = arena_str(&e->texts, o->self.namespace_);
     self->name = arena_str(&e->texts, o->self.name);
     self->uid = arena_str(&e->texts, o->self.uid);

@@ -38,26 +38,26 @@ const struct event_words *event_words(enum event_reason r)
     return &words[r];
 }
 
-const char *event_check_object(const struct kube_object *o)
+const char *event_check_object(const struct event_object *o)
 {
     switch (o->kind) {
-    case KUBE_OBJECT_POD:
+    case EVENT_OBJECT_POD:
         if (!kube_name_is_label(o->namespace_)) {
             return "not a namespace";
         }
         return kube_name_is_subdomain(o->name) ? NULL : "not the name of a pod";
-    case KUBE_OBJECT_NODE:
+    case EVENT_OBJECT_NODE:
         return kube_name_is_subdomain(o->name) ? NULL : "not the name of a node";
-    case KUBE_OBJECT_NONE:
-    case KUBE_OBJECT_SELF:
+    case EVENT_OBJECT_NONE:
+    case EVENT_OBJECT_SELF:
         break;
     }
     return "no object";
 }
 
-struct str event_namespace(const struct kube_object *regarding)
+struct str event_namespace(const struct event_object *regarding)
 {
-    return regarding->kind == KUBE_OBJECT_NODE ? STR("default") : regarding->namespace_;
+    return regarding->kind == EVENT_OBJECT_NODE ? STR("default") : regarding->namespace_;
 }
 
 /* The cut must not end in a dot or a dash: what follows is a label of its own. */
@@ -84,8 +84,8 @@ char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
     return buf;
 }
 
-/* Bytes of the character at p, n > 0 bytes available; 0: no UTF-8, or of a lead byte after which some
- * continuations are not allowed. */
+/* Bytes of the character at p, n > 0 bytes available; 0: no UTF-8, or of a lead byte after which
+ * some continuations are not allowed. */
 static size_t plain_sequence_n(const char *p, size_t n)
 {
     unsigned char lead = (unsigned char)p[0];
@@ -131,13 +131,13 @@ static struct str cut(struct str s, size_t max_bytes)
     return (struct str){s.p, at};
 }
 
-static void write_object(struct json_writer *w, const char *key, const struct kube_object *o)
+static void write_object(struct json_writer *w, const char *key, const struct event_object *o)
 {
     json_write_key(w, key);
     json_write_object_begin(w);
     json_write_kv_cstr(w, "apiVersion", "v1");
-    json_write_kv_cstr(w, "kind", o->kind == KUBE_OBJECT_POD ? "Pod" : "Node");
-    if (o->kind == KUBE_OBJECT_POD) {
+    json_write_kv_cstr(w, "kind", o->kind == EVENT_OBJECT_POD ? "Pod" : "Node");
+    if (o->kind == EVENT_OBJECT_POD) {
         json_write_kv_str(w, "namespace", o->namespace_);
     }
     json_write_kv_str(w, "name", o->name);
@@ -173,7 +173,7 @@ static int check_room(const struct strbuf *path, const struct strbuf *body, stru
     return 0;
 }
 
-static int check(const struct kube_object *o, struct err *reterr)
+static int check(const struct event_object *o, struct err *reterr)
 {
     const char *why = event_check_object(o);
 
@@ -190,7 +190,7 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     struct json_writer j;
     int r = check(&e->regarding, reterr);
 
-    if (r == 0 && e->related.kind != KUBE_OBJECT_NONE) {
+    if (r == 0 && e->related.kind != EVENT_OBJECT_NONE) {
         r = check(&e->related, reterr);
     }
     if (r != 0) {
@@ -214,7 +214,7 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     json_write_kv_cstr(&j, "type", w->warning ? "Warning" : "Normal");
     json_write_kv_str(&j, "note", cut(e->note, EVENT_NOTE_MAX));
     write_object(&j, "regarding", &e->regarding);
-    if (e->related.kind != KUBE_OBJECT_NONE) {
+    if (e->related.kind != EVENT_OBJECT_NONE) {
         write_object(&j, "related", &e->related);
     }
     if (series.count >= 2) {
@@ -224,7 +224,7 @@ int event_post(const struct event *e, const char *name, const char *instance, in
     return check_room(path, body, reterr);
 }
 
-int event_patch(const struct kube_object *regarding, const char *name, struct event_series series,
+int event_patch(const struct event_object *regarding, const char *name, struct event_series series,
                 struct strbuf *path, struct strbuf *body, struct err *reterr)
 {
     struct json_writer j;

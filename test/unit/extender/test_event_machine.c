@@ -58,7 +58,7 @@ static void record_noted(const char *namespace_, const char *pod, const char *no
 {
     const struct event e = {
         .reason = EVENT_REQUEST_INVALID,
-        .regarding = {KUBE_OBJECT_POD, str_of(namespace_), str_of(pod), STR("u")},
+        .regarding = {EVENT_OBJECT_POD, str_of(namespace_), str_of(pod), STR("u")},
         .note = str_of(note),
     };
 
@@ -199,7 +199,7 @@ static void series__event_expired__is_posted_anew_with_its_count(void **state)
 static void series__anything_differs__are_two(void **state)
 {
     struct event e = {.reason = EVENT_DEVICE_LOST,
-                      .regarding = {KUBE_OBJECT_NODE, STR_NULL, STR("n"), STR("u")},
+                      .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("n"), STR("u")},
                       .note = STR("x")};
 
     (void)state;
@@ -210,7 +210,7 @@ static void series__anything_differs__are_two(void **state)
     event_machine_record(t.machine, &e, t.now_ns, 0);
     e.regarding.uid = STR("v");
     event_machine_record(t.machine, &e, t.now_ns, 0);
-    e.related = (struct kube_object){KUBE_OBJECT_POD, STR("ns"), STR("p"), STR("u")};
+    e.related = (struct event_object){EVENT_OBJECT_POD, STR("ns"), STR("p"), STR("u")};
     event_machine_record(t.machine, &e, t.now_ns, 0);
     for (int i = 0; i < 5; i++) {
         expect_accepted(EVENT_CALL_POST);
@@ -266,7 +266,7 @@ static void limits__all_calls__wait_for_their_tokens(void **state)
         struct event e = {.reason = EVENT_DEVICE_LOST, .note = STR("x")};
 
         snprintf(node, sizeof(node), "n-%d", i);
-        e.regarding = (struct kube_object){KUBE_OBJECT_NODE, STR_NULL, str_of(node), STR_NULL};
+        e.regarding = (struct event_object){EVENT_OBJECT_NODE, STR_NULL, str_of(node), STR_NULL};
         event_machine_record(t.machine, &e, t.now_ns, 0);
     }
     assert_int_equal(t.fates[EVENT_QUEUE_FULL], 5000 - EVENT_PENDING_MAX);
@@ -293,7 +293,7 @@ static void limits__many_series__the_quietest_gives_way(void **state)
         char node[24];
 
         snprintf(node, sizeof(node), "n-%d", i);
-        e.regarding = (struct kube_object){KUBE_OBJECT_NODE, STR_NULL, str_of(node), STR_NULL};
+        e.regarding = (struct event_object){EVENT_OBJECT_NODE, STR_NULL, str_of(node), STR_NULL};
         t.now_ns += 1 * MS;
         event_machine_record(t.machine, &e, t.now_ns, 0);
         e.regarding.name = STR("n-0"); /* kept alive */
@@ -403,7 +403,7 @@ static void trouble__rejected__others_go_on(void **state)
 static void record__impossible_object__is_rejected(void **state)
 {
     struct event e = {.reason = EVENT_DEVICE_LOST,
-                      .regarding = {KUBE_OBJECT_NODE, STR_NULL, STR("../x"), STR_NULL}};
+                      .regarding = {EVENT_OBJECT_NODE, STR_NULL, STR("../x"), STR_NULL}};
     char uid[600];
 
     (void)state;

@@ -28,8 +28,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static const struct kube_object pod = {KUBE_OBJECT_POD, STR("ml"), STR("train-0"), STR("u-1")};
-static const struct kube_object node = {KUBE_OBJECT_NODE, STR_NULL, STR("n1.example"), STR("u-2")};
+static const struct event_object pod = {EVENT_OBJECT_POD, STR("ml"), STR("train-0"), STR("u-1")};
+static const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, STR("n1.example"),
+                                         STR("u-2")};
 
 static void words__every_reason__fit_the_limits_and_differ(void **state)
 {
@@ -48,6 +49,25 @@ static void words__every_reason__fit_the_limits_and_differ(void **state)
         }
         for (int other = 0; other < r; other++) {
             assert_string_not_equal(w->reason, event_words((enum event_reason)other)->reason);
+        }
+    }
+}
+
+static void words__every_reason__is_explained_to_admins(void **state)
+{
+    static char text[1 << 20];
+    FILE *f = fopen(FGPU_SOURCE_DIR "/config/README.md", "r");
+
+    (void)state;
+    assert_non_null(f);
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    assert_int_equal(fclose(f), 0);
+    for (int r = 0; r < EVENT_REASON__MAX; r++) {
+        char row[160];
+
+        snprintf(row, sizeof(row), "\n| `%s` | ", event_words((enum event_reason)r)->reason);
+        if (strstr(text, row) == NULL) {
+            fail_msg("config/README.md has no row%s", row);
         }
     }
 }
@@ -108,15 +128,15 @@ static void patch__a_series__tells_count_and_time_only(void **state)
 
 static void post__hostile_objects__are_refused(void **state)
 {
-    static const struct kube_object rows[] = {
-        {KUBE_OBJECT_POD, STR("../../secrets"), STR("p"), STR("u")},
-        {KUBE_OBJECT_POD, STR(""), STR("p"), STR("u")},
-        {KUBE_OBJECT_POD, STR("ns"), STR("p/binding"), STR("u")},
-        {KUBE_OBJECT_POD, STR("ns"), STR(""), STR("u")},
-        {KUBE_OBJECT_NODE, STR(""), STR("n?x"), STR("u")},
-        {KUBE_OBJECT_NODE, STR(""), STR(""), STR("u")},
-        {KUBE_OBJECT_SELF, STR("ns"), STR("p"), STR("u")},
-        {KUBE_OBJECT_NONE, STR("ns"), STR("p"), STR("u")},
+    static const struct event_object rows[] = {
+        {EVENT_OBJECT_POD, STR("../../secrets"), STR("p"), STR("u")},
+        {EVENT_OBJECT_POD, STR(""), STR("p"), STR("u")},
+        {EVENT_OBJECT_POD, STR("ns"), STR("p/binding"), STR("u")},
+        {EVENT_OBJECT_POD, STR("ns"), STR(""), STR("u")},
+        {EVENT_OBJECT_NODE, STR(""), STR("n?x"), STR("u")},
+        {EVENT_OBJECT_NODE, STR(""), STR(""), STR("u")},
+        {EVENT_OBJECT_SELF, STR("ns"), STR("p"), STR("u")},
+        {EVENT_OBJECT_NONE, STR("ns"), STR("p"), STR("u")},
     };
 
     (void)state;
@@ -126,7 +146,7 @@ static void post__hostile_objects__are_refused(void **state)
         struct event_series none = {0, 0};
 
         if (event_post(&bad, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID ||
-            (rows[i].kind != KUBE_OBJECT_NONE &&
+            (rows[i].kind != EVENT_OBJECT_NONE &&
              event_post(&bad_related, "n", "i", 0, none, &path, &body, NULL) != -ERR_INVALID) ||
             event_patch(&rows[i], "n", (struct event_series){2, 0}, &path, &body, NULL) !=
                 -ERR_INVALID) {
@@ -194,8 +214,9 @@ static void post__longest_texts__have_room(void **state)
     memset(uid, '<', sizeof(uid));
     memset(label, 'l', sizeof(label));
     e.regarding =
-        (struct kube_object){KUBE_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
-    e.related = (struct kube_object){KUBE_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
+        (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
+    e.related =
+        (struct event_object){EVENT_OBJECT_POD, {label, 63}, {name, 253}, {uid, sizeof(uid)}};
     assert_int_equal(event_post(&e, event_name(e.regarding.name, 1, event), "i", 0,
                                 (struct event_series){INT32_MAX, 0}, &path, &body, NULL),
                      0);
@@ -266,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words__every_reason__fit_the_limits_and_differ),
+        cmocka_unit_test(words__every_reason__is_explained_to_admins),
         cmocka_unit_test_setup_teardown(post__about_a_pod__has_every_required_field, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(post__about_a_node__lives_in_default, setup, teardown),
