@@ -72,6 +72,7 @@ struct ledger_pod_fact {
     struct str node_name; /* empty: not bound */
     struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
     bool deleting;
+    bool claims_record; /* carries an assignment annotation although it is not bound: shown, nothing else */
     int32_t priority;
     const struct demand *demand;
     const struct assignment *assignment; /* as read from the pod; NULL: none, or not readable */

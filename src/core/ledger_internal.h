@@ -67,6 +67,7 @@ struct pod_entry {
     bool used;
     bool deleting;
     bool reserved_here; /* this process chose its devices */
+    bool claims_record; /* as last observed, struct ledger_pod_fact */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     enum ledger_pod_state state;
     int32_t priority;

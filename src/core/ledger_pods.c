@@ -374,6 +374,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].epoch = l->pod_epoch;
     l->pods[pod].missed = false;
     l->pods[pod].deleting = f->deleting;
+    l->pods[pod].claims_record = f->claims_record;
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
