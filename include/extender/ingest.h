@@ -15,10 +15,13 @@
 #include "model/pod.h"
 #include "model/policy.h"
 
+struct events;
+
 struct ingest {
     struct store *store;
     const struct policy *policy;
     const struct log *log;
+    struct events *events; /* NULL: nobody is told */
 };
 
 /* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */

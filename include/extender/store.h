@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/ledger.h"
+#include "core/ledger_standing.h"
 #include "core/preempt.h"
 #include "core/snapshot.h"
 #include "core/view.h"
@@ -25,6 +26,9 @@ void store_free(struct store *s); /* NULL is fine */
 
 /* Stamps op->at_ms and applies it. */
 WARN_UNUSED int store_apply(struct store *s, struct ledger_op *op, struct err *reterr);
+/* The same, and how the object stood before and after; both are written in any case, NULL: not wanted. */
+WARN_UNUSED int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
+                                   struct ledger_standing *ret_after, struct err *reterr);
 
 bool store_is_synced(struct store *s);
 /* Bindings of a predecessor may still be on their way to etcd: nothing is promised before `until_ns`

@@ -31,6 +31,9 @@ enum fgpu_metric {
     FGPU_OVERCOMMITTED_DEVICES,
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
 
+    FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
+    FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */
+
     FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
     FGPU_LOG_DROPPED_TOTAL,
     FGPU_BUILD_INFO, /* version, revision, compiler; set by catalog_metrics_new */

@@ -206,7 +206,11 @@ static int with_service(const struct options *o, struct apiserver *api, const st
 {
     struct config *config = demo_config();
     struct credentials credentials = {0};
-    const struct service_options so = {config, &credentials, clock_system(), log, 0};
+    const struct service_options so = {.config = config,
+                                       .credentials = &credentials,
+                                       .clock = clock_system(),
+                                       .log = log,
+                                       .instance = "fgpu-demo"};
     struct service *service;
     struct err err;
     int code = EXIT_RUNTIME;

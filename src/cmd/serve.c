@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +203,33 @@ static int load_credentials(const struct options *o, struct credentials *ret)
     return EXIT_OK;
 }
 
+/* The pod we run in, if the manifest tells us through the downward API: events about fgpu are shown on it. A
+ * static pod does not know the uid it has in the API. */
+static struct event_object own_pod(void)
+{
+    const char *name = getenv("POD_NAME"), *namespace_ = getenv("POD_NAMESPACE"), *uid = getenv("POD_UID");
+
+    if (name == NULL || namespace_ == NULL) {
+        return (struct event_object){.kind = EVENT_OBJECT_NONE};
+    }
+    return (struct event_object){EVENT_OBJECT_POD, str_of(namespace_), str_of(name), str_of(uid)};
+}
+
+/* Who reports in events. */
+static const char *instance_name(char *host, size_t size)
+{
+    const char *pod = getenv("POD_NAME");
+
+    if (pod != NULL && pod[0] != '\0') {
+        return pod;
+    }
+    if (gethostname(host, size) != 0) {
+        return "fgpu";
+    }
+    host[size - 1] = '\0';
+    return host;
+}
+
 /* Until a signal ends the process, or something worse does. */
 static int watch_over(struct service *service, const struct options *o, const struct clock *clock,
                       const struct log *log, const sigset_t *signals)
@@ -242,6 +270,7 @@ static int serve(const struct options *o, const struct config *config,
     struct logsink *sink;
     struct service *service;
     struct service_options so;
+    char host[HOST_NAME_MAX + 1];
     sigset_t signals;
     struct err err;
     const struct log *log;
@@ -257,7 +286,13 @@ static int serve(const struct options *o, const struct config *config,
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    so = (struct service_options){config, credentials, clock, log, HOLDOFF_MS};
+    so = (struct service_options){.config = config,
+                                  .credentials = credentials,
+                                  .clock = clock,
+                                  .log = log,
+                                  .instance = instance_name(host, sizeof(host)),
+                                  .self = own_pod(),
+                                  .holdoff_ms = HOLDOFF_MS};
     if (service_start(&so, &service, &err) != 0) {
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
         logsink_free(sink);

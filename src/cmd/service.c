@@ -4,7 +4,9 @@
 #include "base/rng.h"
 #include "cmd/telemetry.h"
 #include "extender/binder.h"
+#include "extender/events.h"
 #include "extender/feed.h"
+#include "extender/notices.h"
 #include "extender/waker.h"
 #include "obs/health.h"
 #include "routes/health.h"
@@ -15,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EVENTS_FLUSH_MS 1000
+
 struct service {
     struct service_options options;
     struct telemetry telemetry;
@@ -23,6 +27,7 @@ struct service {
     struct ingest ingest;
     struct kube_client *client;
     struct binder *binder;
+    struct events *events;
     struct waker *waker;
     struct waker_patch waker_patch;
     struct feed feeds[KUBE_RESOURCE__MAX];
@@ -150,8 +155,20 @@ static int start_store(struct service *s, struct err *reterr)
     }
     s->store = store_new(&limits, s->options.clock);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
-    s->ingest = (struct ingest){s->store, p, s->options.log};
+    s->ingest = (struct ingest){.store = s->store, .policy = p, .log = s->options.log};
     return placement_context_init(&s->placement, s->store, p, reterr);
+}
+
+static int start_events(struct service *s, struct err *reterr)
+{
+    const struct events_options o = {.instance = s->options.instance,
+                                     .self = s->options.self,
+                                     .observe = telemetry_event,
+                                     .observe_ctx = &s->telemetry};
+    int r = events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
+
+    s->ingest.events = s->events;
+    return r;
 }
 
 static int start_binder(struct service *s, struct err *reterr)
@@ -163,6 +180,9 @@ static int start_binder(struct service *s, struct err *reterr)
         .max_in_flight = (uint32_t)s->options.config->client.binds_in_flight_max};
     int r = kube_client_new(s->options.credentials, &client, &s->client, reterr);
 
+    if (r == 0) {
+        r = start_events(s, reterr);
+    }
     if (r == 0) {
         r = binder_new(&s->placement, &s->ingest, s->client, s->options.clock, &binder, &s->binder, reterr);
     }
@@ -294,8 +314,14 @@ const char *service_check(struct service *s)
     if (broken != NULL) {
         metric_inc(METRIC(s->telemetry.metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
         store_close(s->store, "the ledger is broken");
+        service_notice(s, EVENT_LEDGER_BROKEN, broken);
     }
     return broken;
+}
+
+void service_notice(struct service *s, enum event_reason reason, const char *note)
+{
+    notice_self(s->events, reason, note);
 }
 
 /* The order matters: callers first (their binds may still end well), then who feeds us, then who answers. */
@@ -313,11 +339,13 @@ void service_stop(struct service *s, int64_t drain_ms)
     if (s->binder != NULL) {
         binder_stop(s->binder);
     }
+    events_stop(s->events, EVENTS_FLUSH_MS);
     if (s->client != NULL) {
         kube_client_stop(s->client);
     }
     waker_free(s->waker);
     binder_free(s->binder);
+    events_free(s->events);
     httpd_server_free(s->http);
     kube_client_free(s->client);
     store_free(s->store);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "config/load.h"
+#include "kube/event.h"
 #include "model/credentials.h"
 
 #include <stdint.h>
@@ -23,6 +24,8 @@ struct service_options {
     const struct credentials *credentials;
     const struct clock *clock;
     const struct log *log;
+    const char *instance;    /* who reports in events: the name of our pod or host */
+    struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
     int64_t holdoff_ms; /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
@@ -38,6 +41,9 @@ bool service_is_ready(struct service *s);
 bool service_is_listed(struct service *s);
 /* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
 const char *service_check(struct service *s);
+
+/* An event about fgpu itself, on its own pod if that is known. `note` is one or two sentences. */
+void service_notice(struct service *s, enum event_reason reason, const char *note);
 
 /* Not ready any more, finishes what is in flight (up to drain_ms), stops every thread, frees. */
 void service_stop(struct service *s, int64_t drain_ms);

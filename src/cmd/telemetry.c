@@ -28,6 +28,35 @@ static void collect_watchers(void *ctx, struct metrics *m)
     }
 }
 
+/* Of fgpu_events_total; NULL: counted as repeated when it was recorded. */
+static const char *event_result(enum event_fate fate)
+{
+    switch (fate) {
+    case EVENT_POSTED:
+        return "posted";
+    case EVENT_REPEATED:
+        return "repeated";
+    case EVENT_LIMITED:
+    case EVENT_QUEUE_FULL:
+    case EVENT_SILENCED:
+    case EVENT_NOWHERE:
+        return "dropped";
+    case EVENT_FORBIDDEN:
+    case EVENT_REJECTED:
+    case EVENT_GAVE_UP:
+        return "failed";
+    case EVENT_COUNTED:
+    case EVENT_FATE__MAX:
+        break;
+    }
+    return NULL;
+}
+
+static bool event_is_lost(enum event_fate fate)
+{
+    return fate != EVENT_POSTED && fate != EVENT_REPEATED && fate != EVENT_COUNTED;
+}
+
 void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
 {
     t->metrics = catalog_metrics_new();
@@ -40,6 +69,11 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
     }
     for (size_t i = 0; i < BIND_OUTCOME__MAX; i++) {
         (void)METRIC(t->metrics, FGPU_BIND_OUTCOMES_TOTAL, bind_outcome_name((enum bind_outcome)i));
+    }
+    for (size_t i = 0; i < EVENT_FATE__MAX; i++) {
+        if (event_is_lost((enum event_fate)i)) {
+            (void)METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name((enum event_fate)i));
+        }
     }
     metrics_add_collector(t->metrics, collect_watchers, t);
 }
@@ -78,6 +112,19 @@ void telemetry_api(void *ctx, const char *verb, const char *resource, int http_s
     metric_inc(METRIC(t->metrics, FGPU_API_REQUESTS_TOTAL, verb, resource, code));
     if (http_status != 0 && is_short(verb)) {
         metric_observe(METRIC(t->metrics, FGPU_API_REQUEST_DURATION_SECONDS, verb, resource), duration_ns);
+    }
+}
+
+void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate)
+{
+    struct telemetry *t = ctx;
+    const char *result = event_result(fate);
+
+    if (result != NULL) {
+        metric_inc(METRIC(t->metrics, FGPU_EVENTS_TOTAL, event_words(reason)->reason, result));
+    }
+    if (event_is_lost(fate)) {
+        metric_inc(METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name(fate)));
     }
 }
 

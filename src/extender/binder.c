@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "core/assignment.h"
+#include "extender/notices.h"
 #include "kube/binding.h"
 
 #include <inttypes.h>
@@ -151,6 +152,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
                  LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
                  LOG_STR("node", b->request.node_name), LOG_CSTR("decision", b->decision_id),
                  LOG_CSTR("outcome", bound ? "bound" : "not bound"));
+        notice_bind_resolved(b->binder->ingest->events, &b->request, bound);
     }
     bind_free(b);
 }

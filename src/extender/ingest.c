@@ -3,6 +3,7 @@
 #include "core/assignment.h"
 #include "core/dialect.h"
 #include "core/inventory.h"
+#include "extender/notices.h"
 #include "kube/binding.h"
 
 static int arena_full(struct err *reterr, const char *what, struct str name)
@@ -25,6 +26,7 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
                 .nominated_node = pod->nominated_node_name,
                 .deleting = pod->deleting,
                 .priority = pod->priority,
+                .claims_record = record != NULL && pod->node_name.n == 0,
                 .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
                 .demand = &demand},
     };
@@ -47,7 +49,7 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
                         LOG_CSTR("err", why.msg));
         }
     }
-    return store_apply(in->store, &op, reterr);
+    return notices_apply(in->store, in->events, &op, reterr);
 }
 
 int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
@@ -76,7 +78,7 @@ int ingest_node(const struct ingest *in, struct arena *a, const struct node *nod
         LOG_V(in->log, 4, "Inventory of a node needs attention", LOG_STR("node", node->name),
               LOG_CSTR("note", op.node.note));
     }
-    return store_apply(in->store, &op, reterr);
+    return notices_apply(in->store, in->events, &op, reterr);
 }
 
 int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
@@ -103,7 +105,7 @@ int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct e
         return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
     }
     return pod_is_terminal(pod) ? ingest_pod_gone(in, pod->uid, reterr)
-                                : store_apply(in->store, &op, reterr);
+                                : notices_apply(in->store, in->events, &op, reterr);
 }
 
 int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
@@ -120,5 +122,5 @@ int ingest_node_unusable(const struct ingest *in, const struct node *node, struc
     if (node->name.n == 0) {
         return err_set(reterr, ERR_INVALID, "a node without a readable name");
     }
-    return store_apply(in->store, &op, reterr);
+    return notices_apply(in->store, in->events, &op, reterr);
 }

@@ -81,21 +81,33 @@ static void say_room(struct store *s)
     BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
 }
 
-int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
+int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
+                       struct ledger_standing *ret_after, struct err *reterr)
 {
     uint64_t room;
     int r;
 
     op->at_ms = clock_wall_ms(s->clock);
     lock(s);
+    if (ret_before != NULL) {
+        ledger_standing(s->ledger, op, ret_before);
+    }
     room = ledger_room_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
     room = ledger_room_generation(s->ledger) - room;
+    if (ret_after != NULL) {
+        ledger_standing(s->ledger, op, ret_after);
+    }
     unlock(s);
     if (room > 0) {
         say_room(s);
     }
     return r;
+}
+
+int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
+{
+    return store_apply_noting(s, op, NULL, NULL, reterr);
 }
 
 uint64_t store_room_generation(struct store *s)

@@ -87,6 +87,17 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Broken invariants found by ledger audits. Anything above 0 is a bug.",
          .type = METRIC_COUNTER},
 
+    [FGPU_EVENTS_TOTAL] =
+        {.name = "fgpu_events_total",
+         .help = "Events for people, by reason and what became of them; repeats are counted in a series.",
+         .type = METRIC_COUNTER,
+         .labels = {{"reason", NULL}, {"result", CLOSED("posted", "repeated", "dropped", "failed")}},
+         .series_max = 64},
+    [FGPU_EVENTS_DROPPED_TOTAL] =
+        {.name = "fgpu_events_dropped_total",
+         .help = "Events that nobody will see, and series counts that were not told, by cause.",
+         .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 8},
+
     [FGPU_HTTP_REQUESTS_TOTAL] =
         {.name = "fgpu_http_requests_total",
          .help = "HTTP requests, by listener and status; code 0 had no answer.",

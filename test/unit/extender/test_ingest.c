@@ -28,7 +28,7 @@ static int setup(void **state)
     warnings = 0;
     log_counter = (struct log){.write = count_warnings};
     store = store_new(&limits, clock_system());
-    ingest = (struct ingest){store, policy_defaults(), &log_counter};
+    ingest = (struct ingest){store, policy_defaults(), &log_counter, NULL};
     arena_init(&arena, 16 << 20);
     return 0;
 }

@@ -54,7 +54,7 @@ static int setup(void **state)
     (void)state;
     arena_init(&arena, 64 << 20);
     store = store_new(&limits, clock_system());
-    ingest = (struct ingest){store, policy_defaults(), NULL};
+    ingest = (struct ingest){store, policy_defaults(), NULL, NULL};
     return placement_context_init(&context, store, policy_defaults(), NULL);
 }
 

@@ -120,7 +120,7 @@ void rig_start(const struct rig_options *o)
     }
     rig.credentials.server = strdup(apiserver_url(rig_api));
     rig.store = store_new(&limits, clock_system());
-    rig.ingest = (struct ingest){rig.store, policy_defaults(), NULL};
+    rig.ingest = (struct ingest){rig.store, policy_defaults(), NULL, NULL};
     assert_int_equal(placement_context_init(&rig.placement, rig.store, policy_defaults(), NULL), 0);
     assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
     assert_int_equal(binder_new(&rig.placement, &rig.ingest, rig.client, clock_system(), &options,

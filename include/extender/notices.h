@@ -1,0 +1,29 @@
+/* extender/notices.h - which transitions people are told about, and in which words: the one place.
+ *
+ * Everything here ends in events_record() and never blocks. An object that is first seen in a state
+ * worth telling is told once per life of the process, because what was told before is not known.
+ */
+#ifndef EXTENDER_NOTICES_H
+#define EXTENDER_NOTICES_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "core/ledger.h"
+#include "extender/events.h"
+#include "extender/store.h"
+
+#include <stdbool.h>
+
+struct bind_request;
+
+/* store_apply(), and what the op made of its object is told to `events` (NULL: to nobody). */
+WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct ledger_op *op,
+                              struct err *reterr);
+
+/* A Binding whose caller was told "not known yet" has ended. */
+void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
+
+/* About fgpu itself, on its own pod. `note` is one or two sentences. */
+void notice_self(struct events *events, enum event_reason reason, const char *note);
+
+#endif

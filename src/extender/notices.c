@@ -1,0 +1,150 @@
+#include "extender/notices.h"
+
+#include "extender/binder.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static void tell(struct events *events, enum event_reason reason,
+                 const struct event_object *regarding, struct str related_node, const char *fmt,
+                 ...) PRINTF_LIKE(5, 6);
+
+static void tell(struct events *events, enum event_reason reason,
+                 const struct event_object *regarding, struct str related_node, const char *fmt,
+                 ...)
+{
+    char note[EVENT_NOTE_MAX + 1];
+    struct event e = {.reason = reason, .regarding = *regarding, .note = {note, 0}};
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(note, sizeof(note), fmt, ap);
+    va_end(ap);
+    e.note.n = n < 0 ? 0 : (size_t)n < sizeof(note) ? (size_t)n : sizeof(note) - 1;
+    if (related_node.n > 0) {
+        e.related = (struct event_object){.kind = EVENT_OBJECT_NODE, .name = related_node};
+    }
+    events_record(events, &e);
+}
+
+/* ---- pods ---- */
+
+static bool became(const struct ledger_pod_standing *before,
+                   const struct ledger_pod_standing *after, enum ledger_pod_state state)
+{
+    return after->state == state && (!before->known || before->state != state);
+}
+
+/* Before the store is ready, a binding may be a predecessor's that was still on its way. */
+static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
+                        const struct ledger_pod_standing *before,
+                        const struct ledger_pod_standing *after, struct store *s)
+{
+    const struct event_object pod = {EVENT_OBJECT_POD, f->namespace_, f->name, f->uid};
+
+    if (!after->known) {
+        return;
+    }
+    if (f->node_name.n == 0 && after->defect != DEMAND_OK &&
+        (!before->known || before->defect != after->defect)) {
+        tell(events, EVENT_REQUEST_INVALID, &pod, STR_NULL,
+             "%s. The pod is refused on every node until it is corrected",
+             demand_defect_text(after->defect));
+    }
+    if (after->claims_record && !before->claims_record) {
+        tell(events, EVENT_ASSIGNMENT_FORGED, &pod, STR_NULL,
+             "The pod carried annotation fgpu.io/assignment before it was bound. It is ignored and "
+             "will be "
+             "replaced; remove it from the template the pod is made of");
+    }
+    if (became(before, after, LEDGER_FOREIGN)) {
+        tell(events, EVENT_ASSIGNMENT_MISSING, &pod, f->node_name,
+             "%s. Bind pods that use GPUs through the scheduler that asks fgpu",
+             after->conflict == NULL ? "bound without a known assignment" : after->conflict);
+    } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here &&
+               store_is_ready(s)) {
+        tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
+             "Bound with an assignment that this fgpu did not decide. It is charged as it stands; "
+             "see that "
+             "only one fgpu and no user writes fgpu.io/assignment");
+    }
+    if (after->state == LEDGER_BOUND && after->conflict != NULL &&
+        after->conflict != before->conflict) {
+        tell(events, EVENT_ASSIGNMENT_CONFLICT, &pod, f->node_name, "%s", after->conflict);
+    }
+}
+
+/* ---- nodes ---- */
+
+static const char *plural(uint32_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void node_changed(struct events *events, const struct ledger_node_fact *f,
+                         const struct ledger_node_standing *before,
+                         const struct ledger_node_standing *after)
+{
+    const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, f->name, f->uid};
+
+    if (after->note != NULL && after->note != before->note) {
+        tell(events, EVENT_INVENTORY_INVALID, &node, STR_NULL, "%s", after->note);
+    } else if (after->note == NULL && before->note != NULL) {
+        tell(events, EVENT_INVENTORY_RESTORED, &node, STR_NULL,
+             "The inventory of GPUs is understood again");
+    }
+    if (after->lost_n > before->lost_n) {
+        tell(events, EVENT_DEVICE_LOST, &node, STR_NULL,
+             "%u GPU%s that pods hold left the inventory of the node. The pods stay charged there; "
+             "drain them",
+             after->lost_n, plural(after->lost_n));
+    } else if (after->lost_n < before->lost_n && after->lost_n == 0) {
+        tell(events, EVENT_DEVICE_RETURNED, &node, STR_NULL,
+             "Every GPU that pods hold is in the inventory of the node again");
+    }
+    if (after->unhealthy_n > before->unhealthy_n) {
+        tell(events, EVENT_DEVICE_UNHEALTHY, &node, STR_NULL,
+             "%u GPU%s of the node reported unhealthy; no new pod is put there", after->unhealthy_n,
+             after->unhealthy_n == 1 ? " is" : "s are");
+    } else if (after->unhealthy_n == 0 && before->unhealthy_n > 0) {
+        tell(events, EVENT_DEVICE_HEALTHY, &node, STR_NULL,
+             "No GPU of the node is reported unhealthy any more");
+    }
+}
+
+int notices_apply(struct store *s, struct events *events, struct ledger_op *op, struct err *reterr)
+{
+    struct ledger_standing before, after;
+    int r;
+
+    if (events == NULL) {
+        return store_apply(s, op, reterr);
+    }
+    r = store_apply_noting(s, op, &before, &after, reterr);
+    if (r == 0 && op->kind == LEDGER_POD_OBSERVED) {
+        pod_changed(events, &op->pod, &before.pod, &after.pod, s);
+    } else if (r == 0 && op->kind == LEDGER_NODE_DESCRIBED) {
+        node_changed(events, &op->node, &before.node, &after.node);
+    }
+    return r;
+}
+
+/* ---- others ---- */
+
+void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound)
+{
+    const struct event_object pod = {EVENT_OBJECT_POD, request->pod_namespace, request->pod_name,
+                                     request->pod_uid};
+
+    tell(events, EVENT_BIND_RESOLVED, &pod, request->node_name,
+         "The API server had not answered in time whether the pod was bound to %.*s: it %s",
+         STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
+}
+
+void notice_self(struct events *events, enum event_reason reason, const char *note)
+{
+    const struct event_object self = {.kind = EVENT_OBJECT_SELF};
+
+    tell(events, reason, &self, STR_NULL, "%s", note);
+}
