@@ -108,6 +108,7 @@ static bool parse_path(struct str path, struct api_target *ret)
     if (rest.p || (t.name[0] && t.kind != APISERVER_NODES && !t.namespace_[0])) {
         return false;
     }
+    t.strict = !core;
     *ret = t;
     return true;
 }

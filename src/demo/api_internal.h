@@ -56,6 +56,7 @@ struct api_target {
     char namespace_[API_NAME_MAX];
     char name[API_NAME_MAX];
     char subresource[24];
+    bool strict; /* an Event through events.k8s.io/v1; through /api/v1 nothing is checked but its name */
 };
 /* "namespace/name", or "name" for nodes. */
 #define API_KEY_MAX (2 * API_NAME_MAX)

@@ -66,7 +66,7 @@ static bool dry_run(const struct api_request *q)
     return api_query(q, "dryRun") != NULL;
 }
 
-static cJSON *parse_body(const struct api_request *q, struct api_reply *r)
+static cJSON *parse_body(const struct api_request *q, bool event, struct api_reply *r)
 {
     cJSON *doc = doc_parse(q->body);
     if (!cJSON_IsObject(doc)) {
@@ -74,13 +74,24 @@ static cJSON *parse_body(const struct api_request *q, struct api_reply *r)
         api_fail(r, 400, NULL, "couldn't get version/kind; json parse error");
         return NULL;
     }
+    const char *why = event ? validate_event_form(doc) : NULL;
+    if (why) {
+        cJSON_Delete(doc);
+        api_fail(r, 400, NULL, "Event in version \"v1\" cannot be handled as a Event: %s", why);
+        return NULL;
+    }
     return doc;
 }
 
-static bool invalid(const struct api_target *t, const cJSON *doc, struct api_reply *r)
+/* `before` NULL: it is created. */
+static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *before,
+                    struct api_reply *r)
 {
     char buf[512];
     const char *why = validate_object(t->kind, doc, buf, sizeof(buf));
+    if (!why && t->strict) {
+        why = validate_event(doc, before, buf, sizeof(buf));
+    }
     if (why) {
         api_fail(r, 422, NULL, "%s \"%s\" is invalid: %s", api_kind_name(t->kind),
                  doc_text(doc, "metadata.name"), why);
@@ -107,7 +118,7 @@ static void insert(struct api *api, const struct api_request *q, struct api_targ
     if (objects_find(api->store, t->kind, key)) {
         api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind),
                  t->name);
-    } else if (!invalid(t, doc, r)) {
+    } else if (!invalid(t, doc, NULL, r)) {
         if (dry_run(q)) {
             reply_with_doc(r, t->kind, doc, 201);
         } else {
@@ -125,7 +136,7 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
                 bool keep_status, struct api_reply *r)
 {
     struct api_target target = *t;
-    cJSON *doc = parse_body(q, r);
+    cJSON *doc = parse_body(q, t->strict, r);
     if (!doc) {
         return;
     }
@@ -187,7 +198,7 @@ static cJSON *updated(const struct api_request *q, const struct api_target *t, c
                  t->name);
         goto refuse;
     }
-    if (invalid(t, doc, r)) {
+    if (invalid(t, doc, before, r)) {
         goto refuse;
     }
     if (dry_run(q)) {
@@ -225,7 +236,7 @@ void api_update(struct api *api, const struct api_request *q, const struct api_t
                  "application/strategic-merge-patch+json");
         return;
     }
-    cJSON *body = parse_body(q, r);
+    cJSON *body = parse_body(q, t->strict, r);
     if (!body) {
         return;
     }
@@ -290,7 +301,7 @@ void api_delete(struct api *api, const struct api_request *q, const struct api_t
     char key[API_KEY_MAX];
     cJSON *options = NULL;
     api_key(t, key);
-    if (q->body.n && !(options = parse_body(q, r))) {
+    if (q->body.n && !(options = parse_body(q, false, r))) {
         return;
     }
     const char *want = doc_text(options, "preconditions.uid");

@@ -22,8 +22,7 @@ static bool is_name(const char *s)
     return true;
 }
 
-/* prefix/name: the name 1..63 of [A-Za-z0-9-_.], alphanumeric at both ends. */
-static bool is_qualified_key(const char *key)
+bool validate_is_qualified_key(const char *key)
 {
     const char *slash = strchr(key, '/');
     const char *name = slash ? slash + 1 : key;
@@ -50,7 +49,7 @@ static const char *check_annotations(const cJSON *annotations, char *buf, size_t
                      a->string);
             return buf;
         }
-        if (!is_qualified_key(a->string)) {
+        if (!validate_is_qualified_key(a->string)) {
             snprintf(buf, size,
                      "metadata.annotations: Invalid value: \"%s\": name part must consist of "
                      "alphanumeric characters, '-', '_' or '.' and be no more than 63 characters",
@@ -86,9 +85,6 @@ static const char *check_containers(const cJSON *doc, char *buf, size_t size)
 
 const char *validate_object(enum apiserver_kind kind, const cJSON *doc, char *buf, size_t size)
 {
-    if (kind == APISERVER_EVENTS) {
-        return NULL;
-    }
     if (!is_name(doc_text(doc, "metadata.name"))) {
         snprintf(buf, size,
                  "metadata.name: Invalid value: \"%s\": a lowercase RFC 1123 subdomain must "

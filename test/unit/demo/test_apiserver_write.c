@@ -187,18 +187,74 @@ static void delete__uid_precondition__guards(void **state)
     http_expect(server, "GET", PODS "/p", NULL, 200);
 }
 
+#define EVENTS "/apis/events.k8s.io/v1/namespaces/ns/events"
+#define EVENT(first)                                                                                \
+    "{" first "\"metadata\":{\"name\":\"e\"},\"eventTime\":\"2026-11-20T08:38:00.463585Z\","                    \
+    "\"reportingController\":\"example.com/c\",\"reportingInstance\":\"i\",\"action\":\"Act\","       \
+    "\"reason\":\"Because\",\"type\":\"Normal\",\"note\":\"n\","                                     \
+    "\"regarding\":{\"kind\":\"Pod\",\"namespace\":\"ns\",\"name\":\"p\"}}"
+#define A64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define A256 A64 A64 A64 A64
+#define A1024 A256 A256 A256 A256
+
 static void events__posted_and_patched__accepted(void **state)
 {
     (void)state;
-    http_expect(server, "POST", "/apis/events.k8s.io/v1/namespaces/ns/events",
-                "{\"metadata\":{\"name\":\"e\"},\"note\":\"n\",\"series\":{\"count\":1}}", 201);
-    struct http_reply r = http_patch(server, "/apis/events.k8s.io/v1/namespaces/ns/events/e", MERGE,
-                                     "{\"series\":{\"count\":2}}");
+    http_expect(server, "POST", EVENTS, EVENT(""), 201);
+    http_expect(server, "POST", EVENTS, EVENT(""), 409);
+    struct http_reply r = http_patch(
+        server, EVENTS "/e", MERGE,
+        "{\"series\":{\"count\":2,\"lastObservedTime\":\"2026-11-20T08:38:01.000000Z\"}}");
     assert_int_equal(r.status, 200);
     assert_string_equal(json_text(r.doc, "apiVersion"), "events.k8s.io/v1");
     http_reply_fini(&r);
     r = http_call(server, "GET", "/apis/events.k8s.io/v1/events", NULL);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(r.doc, "items")), 1);
+    http_reply_fini(&r);
+}
+
+/* One field of a good Event is replaced (the first of two equal keys counts here). */
+static void events__against_the_rules__refused(void **state)
+{
+    static const struct {
+        const char *change;
+        int status;
+    } rows[] = {
+        {"\"reason\":\"\"", 422},
+        {"\"reason\":\"" A64 A64 "a\"", 422},
+        {"\"reason\":\"" A64 A64 "\"", 201},
+        {"\"action\":\"\"", 422},
+        {"\"reportingInstance\":\"\"", 422},
+        {"\"reportingController\":\"a b\"", 422},
+        {"\"type\":\"Error\"", 422},
+        {"\"eventTime\":null", 422},
+        {"\"eventTime\":\"2026-11-20T08:38:00Z\"", 400},
+        {"\"eventTime\":\"2026-11-20T08:38:00.123Z\"", 400},
+        {"\"regarding\":{\"kind\":\"Pod\",\"namespace\":\"other\",\"name\":\"p\"}", 422},
+        {"\"regarding\":{\"kind\":\"Node\",\"name\":\"n\"}", 422}, /* in neither of its two namespaces */
+        {"\"series\":{\"count\":1,\"lastObservedTime\":\"2026-11-20T08:38:00.000000Z\"}", 422},
+        {"\"series\":{\"count\":2}", 422},
+        {"\"deprecatedCount\":1", 422},
+        {"\"metadata\":{\"name\":\"p.\"}", 422},
+        {"\"note\":\"" A1024 "\"", 201},
+        {"\"note\":\"" A1024 "a\"", 422},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char body[4096];
+        snprintf(body, sizeof(body), EVENT("%s,"), rows[i].change);
+        struct http_reply r = http_call(server, "POST", EVENTS, body);
+        if (r.status != rows[i].status) {
+            fail_msg("%s: %d, not %d", rows[i].change, r.status, rows[i].status);
+        }
+        http_reply_fini(&r);
+        if (rows[i].status == 201) {
+            http_expect(server, "DELETE", EVENTS "/e", NULL, 200);
+        }
+    }
+    http_expect(server, "POST", EVENTS, EVENT(""), 201);
+    struct http_reply r = http_patch(server, EVENTS "/e", MERGE, "{\"note\":\"another\"}");
+    assert_int_equal(r.status, 422);
     http_reply_fini(&r);
 }
 
@@ -233,6 +289,7 @@ int main(void)
         TEST(delete__bound_with_grace__terminating_until_forced),
         TEST(delete__uid_precondition__guards),
         TEST(events__posted_and_patched__accepted),
+        TEST(events__against_the_rules__refused),
         cmocka_unit_test(uids__same_seed__same_uids),
     };
     return cmocka_run_group_tests_name("demo/apiserver_write", tests, NULL, NULL);
