@@ -99,7 +99,7 @@ def machine(own):
             """Nobody writes: the ledger must arrive at what the objects say."""
             want = loads(api.list("nodes"), api.list("pods"))
             eventually(lambda: loads_in_state(fgpu.state()) == want, f"the ledger to say {want}")
-            assert len(fgpu.state()["pending"]) == len(self.pending)
+            eventually(lambda: len(fgpu.state()["pending"]) == len(self.pending), "every pending pod")
 
         @invariant()
         def sound(self):
