@@ -67,6 +67,44 @@ func TestTheAdvertisedFormLetsKubeSchedulerPruneAndPreempt(t *testing.T) {
 	c.sound()
 }
 
+func TestPreemptionEvictsWhoeverHoldsTheGPUThatIsNeeded(t *testing.T) {
+	c := newCluster(t, gpuNode("preempted", 2, gib80, totals(2)...))
+	c.install(advertised)
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Value: 1000}
+	c.must(plane.Client.SchedulingV1().PriorityClasses().Create(c.ctx, class, createOptions))
+	defer func() {
+		c.must(nil, plane.Client.SchedulingV1().PriorityClasses().Delete(c.ctx, class.Name, metav1.DeleteOptions{}))
+	}()
+	// Two pods on each GPU; 700 of 2000 milli are free. kube-scheduler's sums say that one of them is enough.
+	low := []string{"a", "b", "c", "d"}
+	for i, milli := range []string{"400", "400", "250", "250"} {
+		pinned := annotated(pod(low[i], "fgpu.io/gpu-milli="+milli), fmt.Sprintf("fgpu.io/gpu-uuid=GPU-preempted-%d", i/2))
+		c.create(pinned)
+		c.bound(low[i])
+	}
+	high := pod("high", "fgpu.io/gpu-milli=1000")
+	high.Spec.PriorityClassName = class.Name
+	c.create(high)
+	var leaving []string
+	c.eventually("both pods of one GPU are asked to go", func() (bool, string) {
+		leaving = leaving[:0]
+		for _, name := range low {
+			if p := c.recorder.Pod(name); p == nil || p.DeletionTimestamp != nil {
+				leaving = append(leaving, name)
+			}
+		}
+		return len(leaving) >= 2, fmt.Sprint(leaving)
+	})
+	if got := strings.Join(leaving, ""); got != "ab" && got != "cd" {
+		t.Errorf("%v are evicted, expected the two pods of one GPU", leaving)
+	}
+	for _, name := range leaving {
+		c.must(nil, c.remove(name))
+	}
+	c.bound("high")
+	c.sound()
+}
+
 func TestTheAdvertisedFormStillLooksAtSingleGPUs(t *testing.T) {
 	c := newCluster(t, gpuNode("totals", 2, gib80, totals(2)...))
 	c.install(advertised)
