@@ -4,21 +4,35 @@
  * A driver (kube/watcher.h) asks reflector_next what to do, does it, feeds the bytes of the reply
  * and says how it ended. The state machine:
  *
- *     LIST page by page --complete--> WATCH from the cursor --ends--> WATCH from the cursor ...
- *      ^                                  |
- *      +-- ERROR 410, unreadable data, an HTTP status that is neither 200, 401 nor 429
+ *     LIST --complete--> WATCH from the cursor --ends--> WATCH from the cursor ...
+ *      ^                     |        ^    |
+ *      |                     |        |    +--silent, broken, unreachable--> PROBE --+
+ *      |                     |        +-------------- cursor known ------------------+
+ *      +---------------------+-- ERROR 410, unreadable data, cursor unknown, an HTTP status that is
+ *                                neither 200, 401 nor 429
  *
- * - Every list is without resourceVersion, so it is the most recent state (design.md 8), in pages
- *   of REFLECTOR_PAGE. A page that fails for a passing reason is asked for again, within the same
- *   bracket; 410 in the middle starts over. After a list the watch starts at the resourceVersion of
- *   its first page.
+ * - A list is a WatchList where the API server offers it: a watch that begins with everything as
+ *   ADDED (and perhaps changes of it) and says with a bookmark that this was all; the same stream is
+ *   the watch then. A server that refuses it (HTTP 400, 405, 406, 422, 501) is asked for pages at
+ *   once, and ever after; so is one that does not understand it, after REFLECTOR_FILL_FAILURES_MAX
+ *   streams without that bookmark. A WatchList that breaks for another reason is followed by a list
+ *   in pages, which gets further on a bad line.
+ * - Every list is without resourceVersion, so it is the most recent state (design.md 8). Pages hold
+ *   REFLECTOR_PAGE items. A page that fails for a passing reason is asked for again, within the same
+ *   bracket; 410 in the middle starts over. After pages the watch starts at the resourceVersion of
+ *   the first one.
  * - The cursor is the resourceVersion of the last event applied, bookmarks included (contract.md
  *   R31).
- * - Watches carry timeoutSeconds of 300 to 600, at random, and bookmarks. A clean end, silence and
- *   a broken connection go on from the cursor; so do 429, 401 and a connection that could not be
- *   made. A watch that ends within 1 s without an event counts as failed and is followed by a list.
+ * - Watches carry timeoutSeconds of 300 to 600, at random, and bookmarks. A clean end goes on from
+ *   the cursor; so do 429 and 401. A watch that ends within 1 s without an event counts as failed
+ *   and is followed by a list; where watches end so soon after events, they begin 1 s apart.
+ * - After 90 s of silence, a broken connection or one that could not be made, a probe comes first:
+ *   the list of one item "not older than the cursor". It tells a living server from a dead one, and a
+ *   server that was restored from a backup: there our cursor lies in the future, and a watch from it
+ *   would be silent while changes pass by. The answer to that is 504, and a list follows (decision
+ *   0006).
  * - Failures wait: 0.8 s, doubling to 30 s, plus up to 100 % at random, forgotten after 2 minutes
- *   without failure; at least as long as a Retry-After says.
+ *   without failure; at least as long as a Retry-After, or the Status in an ERROR event, says.
  *
  * Pods that are Succeeded or Failed are not asked for: completion arrives as DELETED
  * (contract.md 5.4).
@@ -39,6 +53,7 @@
 #include <stdint.h>
 
 #define REFLECTOR_PAGE 500
+#define REFLECTOR_FILL_FAILURES_MAX 2
 #define REFLECTOR_OBJECT_BYTES_MAX (32U * 1024 * 1024) /* decoded, one object at a time */
 
 enum kube_resource { KUBE_PODS, KUBE_NODES, KUBE_RESOURCE__MAX };
@@ -56,7 +71,8 @@ struct kube_object {
 /* Called from within reflector_feed and reflector_done. NULL entries are skipped, except
  * `unusable`. */
 struct reflector_handler {
-    /* A list begins: what is not seen before list_end(complete) does not exist any more. */
+    /* A list begins: what is not seen before list_end(complete) does not exist any more. Within the
+     * bracket `deleted` may come too: of an object that went while a WatchList was being sent. */
     void (*list_begin)(void *ctx);
     /* The object is like this now. In a bracket: an item of the list (the same item may come
      * twice). */
@@ -77,21 +93,28 @@ struct reflector_handler {
     void *ctx;
 };
 
-enum reflector_action { REFLECTOR_LIST, REFLECTOR_WATCH, REFLECTOR_WAIT };
+enum reflector_action {
+    REFLECTOR_LIST, /* a page, or a probe */
+    REFLECTOR_WATCH,
+    REFLECTOR_WAIT
+};
 
 struct reflector_step {
     enum reflector_action action;
     int64_t wait_until_ns; /* REFLECTOR_WAIT */
     const char *path;      /* LIST, WATCH: path and query, until the next call */
-    uint32_t silence_ms;   /* LIST, WATCH: give up (KUBE_SILENT) after so long without a byte */
+    uint32_t silence_ms;   /* LIST, WATCH: give up (KUBE_SILENT) after so long without a byte; at
+                              first, see reflector_silence_ms */
 };
 
 /* Counters for metrics, and what a status page wants to know. */
 struct reflector_stats {
     uint64_t list_n;        /* complete lists */
+    uint64_t watch_list_n;  /* of these, by WatchList */
     uint64_t list_failed_n; /* pages that failed, and lists that had to start over */
-    uint64_t watch_n;       /* watches begun */
+    uint64_t watch_n;       /* watches begun, by WatchList or after a list */
     uint64_t watch_failed_n;
+    uint64_t probe_n;
     uint64_t expired_n; /* 410, in whatever form */
     uint64_t event_n;   /* ADDED, MODIFIED, DELETED applied */
     uint64_t bookmark_n;
@@ -117,7 +140,12 @@ void reflector_next(struct reflector *r, int64_t now_ns, struct reflector_step *
 WARN_UNUSED int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes,
                                struct err *reterr);
 
-/* How the exchange ended. KUBE_CANCELLED leaves everything as it is. */
+/* How long the present exchange may be silent from now on: a WatchList that has become a watch may be
+ * silent for longer. */
+uint32_t reflector_silence_ms(const struct reflector *r);
+
+/* How the exchange ended. KUBE_CANCELLED leaves everything as it is, but for a WatchList, which has to
+ * begin anew. */
 void reflector_done(struct reflector *r, int64_t now_ns, const struct kube_outcome *outcome);
 
 /* Asks for a fresh list as soon as the present exchange is done; the driver may end a watch for it.

@@ -111,6 +111,9 @@ typedef int kube_bytes_fn(void *ctx, struct str bytes, struct err *reterr);
 void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
                      kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret);
 
+/* From within `bytes`: from now on the present run may be silent for so long. */
+void kube_stream_silence(struct kube_stream *s, uint32_t silence_ms);
+
 /* From any thread: ends the present run, or the next one if none is running, as KUBE_CANCELLED. */
 void kube_stream_interrupt(struct kube_stream *s);
 

@@ -104,11 +104,41 @@ static bool on_decode(void *ctx, enum watch_event_type type, struct json_reader 
     return type == WATCH_ERROR ? kube_decode_status(reader, &r->status) : decode_object(r);
 }
 
+/* KEP-3157: "k8s.io/initial-events-end": "true" */
+static bool ends_initial_events(const struct reflector *r)
+{
+    struct kv_list annotations =
+        r->resource == KUBE_PODS ? r->pod.annotations : r->node.annotations;
+    const struct str *value = kv_find(annotations, STR("k8s.io/initial-events-end"));
+    return value != NULL && str_eq(*value, STR("true"));
+}
+
+/* A bookmark while the list is still being sent. Servers that know WatchList send the one that ends
+ * it and none before. */
+static int end_fill(struct reflector *r, struct str version, struct err *reterr)
+{
+    if (!ends_initial_events(r)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "the API server does not know sendInitialEvents");
+    }
+    memcpy(r->list_version, version.p, version.n);
+    r->list_version[version.n] = '\0';
+    r->busy = BUSY_WATCHING;
+    r->fill_failed_n = 0;
+    r->stats.watch_list_n++;
+    r->stats.watch_n++;
+    r->stats.bookmark_n++;
+    reflector_list_complete(r, r->stats.last_heard_ns);
+    return 0;
+}
+
 static int on_bookmark(struct reflector *r, struct err *reterr)
 {
     struct str version = version_of(r);
     if (version.n == 0 || version.n >= RV_MAX) {
         return err_set(reterr, ERR_PARSE, "a bookmark without resourceVersion");
+    }
+    if (r->busy == BUSY_FILLING) {
+        return end_fill(r, version, reterr);
     }
     set_cursor(r);
     r->stats.bookmark_n++;
@@ -138,10 +168,14 @@ static int on_change(struct reflector *r, bool deleted, struct str raw, struct e
     struct kube_object o = object_of(r, raw);
     void (*deliver)(void *, const struct kube_object *) =
         deleted ? r->handler.deleted : r->handler.object;
-    r->stats.event_n++;
     if (deliver != NULL) {
         deliver(r->handler.ctx, &o);
     }
+    if (r->busy == BUSY_FILLING) {
+        r->stats.item_n++; /* in any order, so none of them is a place to go on from (R31) */
+        return 0;
+    }
+    r->stats.event_n++;
     set_cursor(r);
     return 0;
 }
@@ -173,7 +207,7 @@ static int on_unusable(void *ctx, enum watch_event_type type, struct str raw, co
         return err_set(reterr, ERR_PARSE, "%s: %s", watch_event_type_name(type), why->msg);
     }
     int rc = deliver_unusable(r, raw, type == WATCH_DELETED, why, reterr);
-    if (rc == 0) {
+    if (rc == 0 && r->busy == BUSY_WATCHING) {
         set_cursor(r);
     }
     return rc;
@@ -196,6 +230,9 @@ int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes, struct
         return err_set(reterr, r->refused.code, "%s", r->refused.msg);
     }
     r->stats.last_heard_ns = now_ns;
+    if (r->busy == BUSY_PROBING) {
+        return 0; /* its status says it all */
+    }
     int rc = r->busy == BUSY_LISTING ? list_decoder_feed(r->list, bytes, &r->refused)
                                      : watch_decoder_feed(&r->watch, bytes, &r->refused);
     if (rc != 0) {

@@ -1,5 +1,6 @@
-/* kube/reflector_internal.h - the state shared by the two halves of the reflector: reflector.c
- * decides what comes next, reflector_feed.c turns bytes into callbacks. */
+/* kube/reflector_internal.h - the state shared by the three parts of the reflector: reflector.c says
+ * what comes next, reflector_feed.c turns bytes into callbacks, reflector_done.c draws the
+ * conclusions from how an exchange ended. */
 #ifndef KUBE_REFLECTOR_INTERNAL_H
 #define KUBE_REFLECTOR_INTERNAL_H
 
@@ -14,9 +15,16 @@
 #include "kube/objects.h"
 #include "kube/watch_decoder.h"
 
+#define REFLECTOR_CONTINUE_MAX ((size_t)32 * 1024)
 #define RV_MAX sizeof(((struct reflector_stats *)0)->resource_version)
 
-enum reflector_busy { BUSY_NOT, BUSY_LISTING, BUSY_WATCHING };
+enum reflector_busy {
+    BUSY_NOT,
+    BUSY_LISTING,  /* a page */
+    BUSY_FILLING,  /* a WatchList before the bookmark that ends the list */
+    BUSY_WATCHING, /* a watch, or a WatchList behind that bookmark */
+    BUSY_PROBING,
+};
 
 struct reflector {
     enum kube_resource resource;
@@ -29,6 +37,11 @@ struct reflector {
     bool need_list;
     bool relist_asked;
     bool relisted_at_once; /* the last 410 was answered without waiting: the next one waits */
+    bool need_probe;       /* before the next watch: does the server know our cursor? */
+    bool ended_briefly;    /* the last watch lasted less than a second */
+    bool watch_list_off;   /* the server does not offer it */
+    bool pages_next;       /* a WatchList broke: the next list comes in pages */
+    uint32_t fill_failed_n; /* WatchLists in a row that broke before the end of the list */
     int64_t not_before_ns;
     int64_t begun_ns; /* the present exchange */
     struct backoff backoff;
@@ -50,6 +63,9 @@ struct reflector {
     struct err refused; /* why reflector_feed failed; ERR_OK: it did not */
     struct json_reader reader;
 };
+
+/* The list is complete as of r->list_version. */
+void reflector_list_complete(struct reflector *r, int64_t now_ns);
 
 /* Callbacks of the decoders. */
 int reflector_list_item(void *ctx, struct str item, struct err *reterr);

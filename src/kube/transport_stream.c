@@ -21,6 +21,7 @@ struct kube_stream {
     void *ctx;
     bool refused;             /* `bytes` returned negative */
     int64_t heard_ns;         /* last byte of the body */
+    uint32_t silence_ms;
     struct strbuf error_body; /* of a reply that is not 200; its beginning */
 };
 
@@ -53,6 +54,11 @@ void kube_stream_interrupt(struct kube_stream *s)
 {
     __atomic_store_n(&s->interrupted, true, __ATOMIC_RELEASE);
     curl_multi_wakeup(s->multi);
+}
+
+void kube_stream_silence(struct kube_stream *s, uint32_t silence_ms)
+{
+    s->silence_ms = silence_ms;
 }
 
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
@@ -88,18 +94,19 @@ static bool is_over(struct kube_stream *s, CURLcode *ret)
     return message != NULL;
 }
 
-static void transfer(struct kube_stream *s, uint32_t silence_ms, struct kube_outcome *ret)
+static void transfer(struct kube_stream *s, struct kube_outcome *ret)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
     bool silent = false, interrupted = false;
     while (!is_over(s, &code)) {
         int64_t quiet_ms = (clock_mono_ns(s->context->clock) - s->heard_ns) / NS_PER_MS;
         interrupted = __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE);
-        silent = quiet_ms >= silence_ms;
+        silent = quiet_ms >= s->silence_ms;
         if (silent || interrupted) {
             break;
         }
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, (int)(silence_ms - quiet_ms), NULL) != CURLM_OK);
+        int wait_ms = (int)(s->silence_ms - quiet_ms);
+        BUG_ON(curl_multi_poll(s->multi, NULL, 0, wait_ms, NULL) != CURLM_OK);
     }
     exchange_outcome(&s->exchange, code, ret);
     if (s->refused) {
@@ -109,7 +116,7 @@ static void transfer(struct kube_stream *s, uint32_t silence_ms, struct kube_out
         ret->kind = KUBE_CANCELLED;
     } else if (silent) {
         ret->kind = KUBE_SILENT;
-        snprintf(ret->detail, sizeof(ret->detail), "no byte for %u ms", silence_ms);
+        snprintf(ret->detail, sizeof(ret->detail), "no byte for %u ms", s->silence_ms);
     } else if (ret->kind == KUBE_ANSWERED && ret->http_status != 200) {
         outcome_describe(ret, strbuf_view(&s->error_body));
     }
@@ -124,6 +131,7 @@ void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *re
     s->bytes = bytes;
     s->ctx = ctx;
     s->refused = false;
+    s->silence_ms = request->silence_ms;
     strbuf_reset(&s->error_body);
     if (exchange_begin(x, s->context, &get, &err) != 0) {
         exchange_abandon(x);
@@ -135,7 +143,7 @@ void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *re
         EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
         EASY_SET(x->easy, CURLOPT_WRITEDATA, s);
         BUG_ON(curl_multi_add_handle(s->multi, x->easy) != CURLM_OK);
-        transfer(s, request->silence_ms, ret);
+        transfer(s, ret);
         BUG_ON(curl_multi_remove_handle(s->multi, x->easy) != CURLM_OK);
         exchange_end(x, s->context, request->verb, request->resource, ret);
     }

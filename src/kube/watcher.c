@@ -37,6 +37,9 @@ static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
     struct kube_watcher *w = ctx;
     int64_t now_ns = clock_mono_ns(w->clock);
     int rc = reflector_feed(w->reflector, now_ns, bytes, reterr);
+    if (rc == 0) {
+        kube_stream_silence(w->stream, reflector_silence_ms(w->reflector));
+    }
     publish(w); /* per chunk, not per event: a kilobyte under a lock nobody else holds for long */
     return rc;
 }

@@ -18,8 +18,10 @@
  * look. */
 enum step_kind {
     END,
-    LIST,       /* next says: list, and the path has `text` */
+    LIST,       /* next says: list, and the path has `text` and no resourceVersion */
+    FILL,       /* next says: watch, it is a WatchList, and the path has `text` */
     WATCH,      /* next says: watch, and the path has `text` */
+    PROBE,      /* next says: list, one item not older than resourceVersion `text` */
     WAIT,       /* next says: wait between a and b ms; then time passes */
     FEED,       /* bytes, accepted */
     FEED_FAILS, /* bytes, refused with code a */
@@ -27,7 +29,8 @@ enum step_kind {
     BREAKS,     /* the exchange ends as outcome kind a */
     PASS,       /* a ms pass */
     TOLD,
-    RELIST, /* somebody asks for a fresh list */
+    RELIST,  /* somebody asks for a fresh list */
+    SILENCE, /* the exchange may be silent for a ms */
 };
 
 struct step {
@@ -102,7 +105,7 @@ static const struct reflector_handler handler = {
     .synced = on_synced,
 };
 
-static void begin(struct fixture *f, enum kube_resource resource, bool with_unusable)
+static void offer_watch_list(struct fixture *f, enum kube_resource resource, bool with_unusable)
 {
     struct reflector_handler h = handler;
     h.ctx = f;
@@ -121,17 +124,37 @@ static void finish(struct fixture *f)
     strbuf_fini(&f->told);
 }
 
+static bool has(const char *path, const char *part)
+{
+    return strstr(path, part) != NULL;
+}
+
+static bool is_exchange(enum step_kind kind, const struct reflector_step *next)
+{
+    bool watches = next->action == REFLECTOR_WATCH && has(next->path, "?watch=true&") &&
+                   has(next->path, "&allowWatchBookmarks=true");
+    bool fills = has(next->path, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+    bool versioned = has(next->path, "&resourceVersion=");
+    if (kind == FILL) {
+        return watches && fills && !versioned;
+    }
+    if (kind == WATCH) {
+        return watches && !fills && versioned;
+    }
+    if (kind == PROBE) {
+        return next->action == REFLECTOR_LIST && versioned && has(next->path, "?limit=1&") &&
+               has(next->path, "&resourceVersionMatch=NotOlderThan&");
+    }
+    return next->action == REFLECTOR_LIST && !versioned;
+}
+
 static void expect_exchange(struct fixture *f, const char *name, size_t at, const struct step *s)
 {
     struct reflector_step next;
-    enum reflector_action wanted = s->kind == LIST ? REFLECTOR_LIST : REFLECTOR_WATCH;
     reflector_next(f->reflector, f->now_ns, &next);
-    if (next.action != wanted || strstr(next.path, s->text) == NULL) {
+    if (next.action == REFLECTOR_WAIT || !is_exchange(s->kind, &next) || !has(next.path, s->text)) {
         fail_msg("%s, step %zu: action %d, path %s, expected %s", name, at, next.action,
                  next.path != NULL ? next.path : "", s->text);
-    }
-    if (wanted == REFLECTOR_LIST && strstr(next.path, "resourceVersion") != NULL) {
-        fail_msg("%s, step %zu: a list with resourceVersion: %s", name, at, next.path);
     }
 }
 
@@ -166,13 +189,25 @@ static void expect_feed(struct fixture *f, const char *name, size_t at, const st
     }
 }
 
+/* Most scripts are about lists in pages: as with a server that does not offer WatchList. */
+static void begin(struct fixture *f, enum kube_resource resource, bool with_unusable)
+{
+    struct reflector_step next;
+    offer_watch_list(f, resource, with_unusable);
+    reflector_next(f->reflector, f->now_ns, &next);
+    assert_true(is_exchange(FILL, &next));
+    done(f, KUBE_ANSWERED, 422, 0);
+}
+
 static void play(struct fixture *f, const char *name, const struct step *steps)
 {
     for (size_t at = 0; steps[at].kind != END; at++) {
         const struct step *s = &steps[at];
         switch (s->kind) {
         case LIST:
+        case FILL:
         case WATCH:
+        case PROBE:
             expect_exchange(f, name, at, s);
             break;
         case WAIT:
@@ -187,6 +222,9 @@ static void play(struct fixture *f, const char *name, const struct step *steps)
             break;
         case BREAKS:
             done(f, (enum kube_outcome_kind)s->a, 0, 0);
+            break;
+        case SILENCE:
+            assert_int_equal(reflector_silence_ms(f->reflector), s->a);
             break;
         case PASS:
             f->now_ns += s->a * NS_PER_MS;
@@ -216,6 +254,11 @@ static void play(struct fixture *f, const char *name, const struct step *steps)
 #define BOOKMARK(version)                                                                          \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"       \
     "\"" version "\"},\"spec\":{\"containers\":null},\"status\":{}}}\n"
+/* the bookmark that ends the list within a WatchList */
+#define LIST_END(version)                                                                          \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":"       \
+    "\"" version "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}},\"spec\":{"           \
+    "\"containers\":null},\"status\":{}}}\n"
 #define ERROR_EVENT(code, reason)                                                                  \
     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" code ",\"reason\":\"" reason   \
     "\"}}\n"
@@ -270,6 +313,10 @@ static const struct {
       {TOLD, "", 0, 0},
       {BREAKS, NULL, KUBE_LOST, 0},
       FIRST_WAIT,
+      {PROBE, "resourceVersion=10", 0, 0},
+      {FEED, PAGE("14", "", OBJECT("seen", "3")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "", 0, 0},
       {WATCH, "resourceVersion=10", 0, 0},
       {FEED, EVENT("ADDED", "x", "11"), 0, 0},
       {TOLD, "object x@11", 0, 0}}},
@@ -376,37 +423,81 @@ static const struct {
       {DONE, NULL, 429, 60000},
       {WAIT, NULL, 60000, 60000},
       {WATCH, "resourceVersion=10", 0, 0}}},
-    {"connection refused on watch: the watch again, waits double up to the cap",
+    {"connection refused on watch: waits double up to the cap, a probe before the watch",
      {SYNCED,
       {BREAKS, NULL, KUBE_NOT_SENT, 0},
       FIRST_WAIT,
-      {WATCH, "resourceVersion=10", 0, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
       {BREAKS, NULL, KUBE_NOT_SENT, 0},
       SECOND_WAIT,
-      {WATCH, "resourceVersion=10", 0, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
       {BREAKS, NULL, KUBE_NOT_SENT, 0},
       {WAIT, NULL, 3200, 6400},
-      {WATCH, "resourceVersion=10", 0, 0},
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
       {WAIT, NULL, 6400, 12800},
-      {WATCH, "resourceVersion=10", 0, 0},
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {DONE, NULL, 429, 0},
       {WAIT, NULL, 12800, 25600},
-      {WATCH, "resourceVersion=10", 0, 0},
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {DONE, NULL, 401, 0},
       {WAIT, NULL, 25600, 60000},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {DONE, NULL, 200, 0},
       {WATCH, "resourceVersion=10", 0, 0}}},
     {"the wait is short again after two minutes without failure",
      {SYNCED,
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {DONE, NULL, 429, 0},
       FIRST_WAIT,
       {WATCH, "resourceVersion=10", 0, 0},
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {DONE, NULL, 429, 0},
       SECOND_WAIT,
       {WATCH, "resourceVersion=10", 0, 0},
       {PASS, NULL, 120001, 0},
-      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      {DONE, NULL, 429, 0},
       FIRST_WAIT}},
+    {"a cursor from the future: the probe's 504 means list",
+     {SYNCED,
+      {SILENCE, NULL, 90000, 0},
+      {PASS, NULL, 90000, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {SILENCE, NULL, 30000, 0},
+      {DONE, NULL, 504, 1000},
+      {WAIT, NULL, 1000, 1600},
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("5", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; complete 5", 0, 0},
+      {WATCH, "resourceVersion=5", 0, 0}}},
+    {"a probe that says 410: list at once",
+     {SYNCED,
+      {PASS, NULL, 90000, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {DONE, NULL, 410, 0},
+      {LIST, "?limit=500", 0, 0}}},
+    {"a probe that is cancelled comes again",
+     {SYNCED,
+      {PASS, NULL, 90000, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      {PROBE, "resourceVersion=10", 0, 0},
+      {BREAKS, NULL, KUBE_CANCELLED, 0},
+      {PROBE, "resourceVersion=10", 0, 0}}},
+    {"watches that end again and again within a second begin a second apart",
+     {SYNCED,
+      {FEED, BOOKMARK("11"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=11", 0, 0},
+      {PASS, NULL, 300, 0},
+      {FEED, BOOKMARK("12"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WAIT, NULL, 700, 700},
+      {WATCH, "resourceVersion=12", 0, 0},
+      {FEED, BOOKMARK("13"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WAIT, NULL, 1000, 1000},
+      {WATCH, "resourceVersion=13", 0, 0}}},
     {"401 on a watch: the watch again",
      {SYNCED, {DONE, NULL, 401, 0}, FIRST_WAIT, {WATCH, "resourceVersion=10", 0, 0}}},
     {"other statuses on a watch: list",
@@ -425,9 +516,13 @@ static const struct {
       {FEED, BOOKMARK("11"), 0, 0},
       {PASS, NULL, 120000, 0},
       {BREAKS, NULL, KUBE_SILENT, 0},
+      {PROBE, "resourceVersion=11", 0, 0},
+      {DONE, NULL, 200, 0},
       {WATCH, "resourceVersion=11", 0, 0},
       {FEED, BOOKMARK("12"), 0, 0},
       {BREAKS, NULL, KUBE_LOST, 0},
+      {PROBE, "resourceVersion=12", 0, 0},
+      {DONE, NULL, 200, 0},
       {WATCH, "resourceVersion=12", 0, 0}}},
     {"a stream that ends inside an event is unreadable: list",
      {SYNCED,
@@ -454,6 +549,17 @@ static const struct {
       {BREAKS, NULL, KUBE_ABORTED, 0},
       FIRST_WAIT,
       {WATCH, "resourceVersion=10", 0, 0}}},
+    {"ERROR with retryAfterSeconds: waits as long",
+     {SYNCED,
+      {FEED_FAILS,
+       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":429,\"reason\":"
+       "\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":90}}}\n",
+       ERR_UNAVAILABLE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {WAIT, NULL, 90000, 90000},
+      {WATCH, "resourceVersion=10", 0, 0},
+      {DONE, NULL, 429, 0}, /* forgotten by then */
+      SECOND_WAIT}},
     {"an object nobody can decode is told, and moves the cursor",
      {SYNCED,
       {FEED,
@@ -461,7 +567,8 @@ static const struct {
        "\"labels\":7}}}\n" EVENT("ADDED", "y", "13"),
        0, 0},
       {TOLD, "unusable x@12; object y@13", 0, 0},
-      {BREAKS, NULL, KUBE_SILENT, 0},
+      {PASS, NULL, 300000, 0},
+      {DONE, NULL, 200, 0},
       {WATCH, "resourceVersion=13", 0, 0}}},
     {"an undecodable item is told within the bracket",
      {{LIST, "?limit=500", 0, 0},
@@ -497,6 +604,163 @@ static void reflector__scripts__give_the_expected_actions(void **state)
         struct fixture f;
         begin(&f, KUBE_PODS, true);
         play(&f, scripts[i].name, scripts[i].steps);
+        finish(&f);
+    }
+}
+
+#define FILLED                                                                                     \
+    {FILL, "/api/v1/pods?", 0, 0},                                                                 \
+        {FEED, EVENT("ADDED", "a", "7") EVENT("ADDED", "b", "3") LIST_END("10"), 0, 0},            \
+    {                                                                                              \
+        TOLD, "begin; object a@7; object b@3; complete 10; synced", 0, 0                           \
+    }
+
+/* Of a server that may offer WatchList. */
+static const struct {
+    const char *name;
+    struct step steps[28];
+} fill_scripts[] = {
+    {"WatchList: complete with its bookmark, then the same stream is the watch",
+     {{FILL, "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed", 0, 0},
+      {SILENCE, NULL, 30000, 0},
+      {FEED, EVENT("ADDED", "a", "7") EVENT("ADDED", "b", "3"), 0, 0},
+      {TOLD, "begin; object a@7; object b@3", 0, 0},
+      {FEED, LIST_END("10"), 0, 0},
+      {TOLD, "complete 10; synced", 0, 0},
+      {SILENCE, NULL, 90000, 0},
+      {FEED, EVENT("MODIFIED", "a", "12") EVENT("DELETED", "b", "13") BOOKMARK("15"), 0, 0},
+      {TOLD, "object a@12; deleted b@13; bookmark 15", 0, 0},
+      {PASS, NULL, 300000, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=15", 0, 0}}},
+    {"changes before the bookmark belong to the list",
+     {{FILL, "", 0, 0},
+      {FEED,
+       EVENT("ADDED", "a", "7") EVENT("MODIFIED", "a", "11") EVENT("DELETED", "a", "12")
+           LIST_END("12"),
+       0, 0},
+      {TOLD, "begin; object a@7; object a@11; deleted a@12; complete 12; synced", 0, 0}}},
+    {"the cursor of a list that is not complete is none",
+     {{FILL, "", 0, 0},
+      {FEED, EVENT("ADDED", "a", "7"), 0, 0},
+      {BREAKS, NULL, KUBE_LOST, 0},
+      {TOLD, "begin; object a@7; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("20", "", OBJECT("a", "7")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@7; complete 20; synced", 0, 0},
+      {WATCH, "resourceVersion=20", 0, 0},
+      {DONE, NULL, 410, 0},
+      {FILL, "", 0, 0}}}, /* once is bad luck: tried again with the next list */
+    {"refused with 422: pages at once, and ever after",
+     {{FILL, "", 0, 0},
+      {DONE, NULL, 422, 0},
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("20", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; complete 20; synced", 0, 0},
+      {WATCH, "resourceVersion=20", 0, 0},
+      {DONE, NULL, 410, 0},
+      {LIST, "?limit=500", 0, 0}}},
+    {"refused with 400", {{FILL, "", 0, 0}, {DONE, NULL, 400, 0}, {LIST, "?limit=500", 0, 0}}},
+    {"refused with 405", {{FILL, "", 0, 0}, {DONE, NULL, 405, 0}, {LIST, "?limit=500", 0, 0}}},
+    {"not understood: a bookmark that ends nothing, twice, then pages ever after",
+     {{FILL, "", 0, 0},
+      {FEED_FAILS, EVENT("ADDED", "a", "7") BOOKMARK("10"), ERR_UNAVAILABLE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; object a@7; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("20", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=20", 0, 0},
+      {DONE, NULL, 410, 0},
+      {FILL, "", 0, 0},
+      {BREAKS, NULL, KUBE_SILENT, 0},
+      SECOND_WAIT,
+      {LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("30", "", ""), 0, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=30", 0, 0},
+      {FEED, BOOKMARK("31"), 0, 0},
+      {PASS, NULL, 300000, 0},
+      {DONE, NULL, 410, 0},
+      {LIST, "?limit=500", 0, 0}}},
+    {"a clean end before the bookmark is no complete list",
+     {{FILL, "", 0, 0},
+      {FEED, EVENT("ADDED", "a", "7"), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@7; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"a server in trouble says nothing of WatchList",
+     {{FILL, "", 0, 0},
+      {BREAKS, NULL, KUBE_NOT_SENT, 0},
+      FIRST_WAIT,
+      {FILL, "", 0, 0},
+      {DONE, NULL, 429, 20000},
+      {WAIT, NULL, 20000, 20000},
+      {FILL, "", 0, 0},
+      {DONE, NULL, 503, 0},
+      {WAIT, NULL, 3200, 6400},
+      {FILL, "", 0, 0},
+      {DONE, NULL, 401, 0},
+      {WAIT, NULL, 6400, 12800},
+      {FILL, "", 0, 0},
+      {BREAKS, NULL, KUBE_LOST, 0},
+      {WAIT, NULL, 12800, 25600},
+      {FILL, "", 0, 0},
+      {FEED, LIST_END("10"), 0, 0}}},
+    {"no right to watch: pages, which say whether there is a right to list",
+     {{FILL, "", 0, 0}, {DONE, NULL, 403, 0}, FIRST_WAIT, {LIST, "?limit=500", 0, 0}}},
+    {"ERROR event before the bookmark",
+     {{FILL, "", 0, 0},
+      {FEED_FAILS, EVENT("ADDED", "a", "7") ERROR_EVENT("500", "InternalError"), ERR_UNAVAILABLE, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {TOLD, "begin; object a@7; forget ", 0, 0},
+      FIRST_WAIT,
+      {LIST, "?limit=500", 0, 0}}},
+    {"ERROR 410 before the bookmark: pages at once",
+     {{FILL, "", 0, 0},
+      {FEED_FAILS, ERROR_EVENT("410", "Expired"), ERR_EXPIRED, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {LIST, "?limit=500", 0, 0}}},
+    {"410 later: a WatchList again, without resourceVersion",
+     {FILLED,
+      {FEED_FAILS, ERROR_EVENT("410", "Expired"), ERR_EXPIRED, 0},
+      {BREAKS, NULL, KUBE_ABORTED, 0},
+      {FILL, "", 0, 0},
+      {FEED, LIST_END("40") EVENT("ADDED", "c", "41"), 0, 0},
+      {TOLD, "begin; complete 40; object c@41", 0, 0}}},
+    {"a wished-for list in mid-list begins anew",
+     {{FILL, "", 0, 0},
+      {FEED, EVENT("ADDED", "a", "7"), 0, 0},
+      {RELIST, NULL, 0, 0},
+      {BREAKS, NULL, KUBE_CANCELLED, 0},
+      {TOLD, "begin; object a@7; forget ", 0, 0},
+      {FILL, "", 0, 0},
+      {FEED, LIST_END("10"), 0, 0},
+      {TOLD, "begin; complete 10; synced", 0, 0},
+      {PASS, NULL, 300000, 0},
+      {DONE, NULL, 200, 0},
+      {WATCH, "resourceVersion=10", 0, 0}}},
+    {"a wished-for list later is a WatchList",
+     {FILLED,
+      {RELIST, NULL, 0, 0},
+      {BREAKS, NULL, KUBE_CANCELLED, 0},
+      {FILL, "", 0, 0},
+      {FEED, LIST_END("40"), 0, 0},
+      {TOLD, "begin; complete 40", 0, 0}}},
+};
+
+static void reflector__watch_list__gives_the_expected_actions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fill_scripts); i++) {
+        struct fixture f;
+        offer_watch_list(&f, KUBE_PODS, true);
+        play(&f, fill_scripts[i].name, fill_scripts[i].steps);
         finish(&f);
     }
 }
@@ -551,7 +815,7 @@ static void reflector__watch_timeouts__are_spread_over_300_to_600(void **state)
         struct reflector_step next;
         reflector_next(f.reflector, f.now_ns, &next);
         assert_int_equal(next.action, REFLECTOR_WATCH);
-        assert_int_equal(next.silence_ms, 120000);
+        assert_int_equal(next.silence_ms, 90000);
         long seconds = strtol(strstr(next.path, "timeoutSeconds=") + 15, NULL, 10);
         assert_in_range(seconds, 300, 600);
         low = low || seconds < 350;
@@ -587,6 +851,8 @@ static void reflector__stats__count_what_happened(void **state)
     assert_int_equal(s->bookmark_n, 1);
     assert_int_equal(s->expired_n, 1);
     assert_int_equal(s->last_heard_ns, f.now_ns);
+    assert_int_equal(s->watch_list_n, 0);
+    assert_int_equal(s->probe_n, 0);
     assert_string_equal(s->resource_version, "12");
     assert_non_null(strstr(s->last_error, "410 Expired"));
     finish(&f);
@@ -618,15 +884,38 @@ static void reflector__stream_cut_anywhere__tells_the_same(void **state)
     }
 }
 
+static void reflector__watch_list_cut_anywhere__tells_the_same(void **state)
+{
+    static const char watch[] = EVENT("ADDED", "a", "3") EVENT("ADDED", "b", "4") LIST_END("10")
+        EVENT("ADDED", "c", "11") BOOKMARK("12") EVENT("DELETED", "a", "13");
+    (void)state;
+    for (size_t cut = 0; cut < sizeof(watch); cut++) {
+        struct fixture f;
+        struct reflector_step next;
+        offer_watch_list(&f, KUBE_PODS, true);
+        reflector_next(f.reflector, f.now_ns, &next);
+        assert_int_equal(reflector_feed(f.reflector, 0, (struct str){watch, cut}, NULL), 0);
+        assert_int_equal(reflector_feed(f.reflector, 0, str_drop(STR(watch), cut), NULL), 0);
+        assert_string_equal(f.told.p, "begin; object a@3; object b@4; complete 10; synced; "
+                                      "object c@11; bookmark 12; deleted a@13");
+        assert_int_equal(reflector_stats(f.reflector)->watch_list_n, 1);
+        assert_int_equal(reflector_stats(f.reflector)->item_n, 2);
+        assert_int_equal(reflector_stats(f.reflector)->event_n, 2);
+        finish(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reflector__scripts__give_the_expected_actions),
+        cmocka_unit_test(reflector__watch_list__gives_the_expected_actions),
         cmocka_unit_test(reflector__undecodable_object_and_no_handler_for_it__is_a_failure),
         cmocka_unit_test(reflector__nodes__have_no_selector),
         cmocka_unit_test(reflector__watch_timeouts__are_spread_over_300_to_600),
         cmocka_unit_test(reflector__stats__count_what_happened),
         cmocka_unit_test(reflector__stream_cut_anywhere__tells_the_same),
+        cmocka_unit_test(reflector__watch_list_cut_anywhere__tells_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

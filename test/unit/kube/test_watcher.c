@@ -68,6 +68,10 @@ static bool handle(void *ctx, const struct http_in *in)
 {
     (void)ctx;
     bool watch = strstr(in->target, "watch=true") != NULL;
+    if (strstr(in->target, "sendInitialEvents=true") != NULL) {
+        http_reply(in, 422, "", "");
+        return true;
+    }
     pthread_mutex_lock(&f.lock);
     unsigned nth = watch ? f.watch_n++ : f.list_n++;
     bool refuse = f.refuse;
