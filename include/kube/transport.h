@@ -1,7 +1,7 @@
 /* kube/transport.h - HTTP to one API server: many short calls at once, and streams.
  *
- * The only module that sees libcurl. HTTP/1.1, no redirects, no proxies from the environment, no
- * content coding, TLS 1.2 or newer. Plain http is for a simulated API server on loopback;
+ * The only module that sees libcurl. HTTP/1.1, no redirects, no proxies from the environment, gzip
+ * only where asked for, TLS 1.2 or newer. Plain http is for a simulated API server on loopback;
  * credentials are never sent over it to another host.
  *
  * It decides nothing about retries: every exchange ends in one struct kube_outcome
@@ -21,6 +21,7 @@
 #include "kube/outcome.h"
 #include "model/credentials.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -100,6 +101,8 @@ struct kube_stream_request {
     const char *path;
     uint32_t silence_ms; /* KUBE_SILENT after so long without a byte, the reply's first included */
     const char *verb, *resource; /* for the observer */
+    bool gzip; /* the reply may come compressed: for lists. In a watch, an event might wait in the
+                  server's compressor for the next one */
 };
 
 /* Bytes of the body of a reply with status 200, as they come. Negative ends the run as

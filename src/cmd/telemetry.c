@@ -9,6 +9,12 @@ static bool is_short(const char *verb)
     return strcmp(verb, "watch") != 0;
 }
 
+/* All but the first. */
+static int64_t again(uint64_t n)
+{
+    return n > 0 ? (int64_t)n - 1 : 0;
+}
+
 static void collect_watchers(void *ctx, struct metrics *m)
 {
     const struct telemetry *t = ctx;
@@ -21,8 +27,8 @@ static void collect_watchers(void *ctx, struct metrics *m)
             continue;
         }
         kube_watcher_stats(t->watchers[i], &stats);
-        metric_set(METRIC(m, FGPU_RELISTS_TOTAL, name), (int64_t)stats.list_n);
-        metric_set(METRIC(m, FGPU_WATCH_RESTARTS_TOTAL, name), (int64_t)stats.watch_failed_n);
+        metric_set(METRIC(m, FGPU_RELISTS_TOTAL, name), again(stats.list_n));
+        metric_set(METRIC(m, FGPU_WATCH_RESTARTS_TOTAL, name), again(stats.watch_n));
         metric_set(METRIC(m, FGPU_WATCH_EVENTS_TOTAL, name, "change"), (int64_t)stats.event_n);
         metric_set(METRIC(m, FGPU_WATCH_EVENTS_TOTAL, name, "bookmark"), (int64_t)stats.bookmark_n);
     }

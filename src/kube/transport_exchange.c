@@ -157,6 +157,9 @@ int exchange_begin(struct exchange *x, const struct easy_context *c,
         add_header(x, *h);
     }
     set_body(x, request);
+    if (request->gzip) {
+        EASY_SET(x->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+    }
     int rc = set_url(x, c, request->path, reterr);
     if (rc == 0) {
         rc = add_token(x, c, reterr);

@@ -65,6 +65,7 @@ struct exchange_request {
     struct str body;
     const char *content_type;
     const char *const *headers;
+    bool gzip; /* offered; libcurl decodes while the bytes come */
 };
 
 /* Sets `x->easy` up from nothing. The body is borrowed until the exchange ends. Time limits and the

@@ -91,6 +91,7 @@ static void *run(void *ctx)
         }
         const struct kube_stream_request request = {
             .path = step.path,
+            .gzip = step.action == REFLECTOR_LIST,
             .silence_ms = step.silence_ms,
             .verb = step.action == REFLECTOR_LIST ? "list" : "watch",
             .resource = kube_resource_name(w->resource),

@@ -19,6 +19,7 @@ struct receiver {
     char text[64];
     size_t n;
     bool refuse;
+    bool gzip;
     struct kube_stream *interrupt;
 };
 
@@ -40,7 +41,7 @@ static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
 static struct kube_outcome stream(struct kube_stream *s, const char *path, uint32_t silence_ms,
                                   struct receiver *r)
 {
-    const struct kube_stream_request request = {path, silence_ms, "watch", "pods"};
+    const struct kube_stream_request request = {path, silence_ms, "watch", "pods", r->gzip};
     struct kube_outcome outcome;
     kube_stream_run(s, &request, on_bytes, r, &outcome);
     return outcome;
@@ -121,6 +122,42 @@ static void stream__lost_and_refused__are_told_apart(void **state)
     kube_stream_free(s);
 }
 
+static void stream__gzip__decoded_where_asked_for(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.gzip = true};
+    (void)state;
+    assert_int_equal(stream(s, "/gzip", 30000, &r).kind, KUBE_ANSWERED);
+    assert_string_equal(r.text, "one two");
+    r = (struct receiver){.gzip = true};
+    assert_int_equal(stream(s, "/gzip-half", 30000, &r).kind, KUBE_LOST);
+    r = (struct receiver){.gzip = false};
+    assert_int_equal(stream(s, "/gzip", 30000, &r).kind, KUBE_ANSWERED);
+    assert_string_equal(r.text, "plain");
+    kube_stream_free(s);
+}
+
+/* From within the run: other than it was given at first. */
+static int be_patient(void *ctx, struct str bytes, struct err *reterr)
+{
+    (void)bytes;
+    (void)reterr;
+    kube_stream_silence(ctx, 250);
+    return 0;
+}
+
+static void stream__silence_changed_on_the_way__counts(void **state)
+{
+    struct kube_stream *s = new_stream();
+    const struct kube_stream_request request = {"/trickle", 600000, "watch", "pods", false};
+    struct kube_outcome o;
+    (void)state;
+    kube_stream_run(s, &request, be_patient, s, &o);
+    assert_int_equal(o.kind, KUBE_SILENT);
+    assert_non_null(strstr(o.detail, "250 ms"));
+    kube_stream_free(s);
+}
+
 static void *interrupt_when_seen(void *ctx)
 {
     wait_until_seen(1);
@@ -154,7 +191,9 @@ int main(void)
         TEST(stream__other_status__does_not_reach_the_receiver),
         TEST(stream__refusing_receiver__aborts),
         TEST(stream__silence__ends_it),
+        TEST(stream__silence_changed_on_the_way__counts),
         TEST(stream__lost_and_refused__are_told_apart),
+        TEST(stream__gzip__decoded_where_asked_for),
         TEST(stream__interrupted__is_cancelled_and_usable),
     };
     signal(SIGPIPE, SIG_IGN);

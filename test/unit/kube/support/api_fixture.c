@@ -109,6 +109,23 @@ static void reply_chunks(const struct http_in *in)
     http_send(in, text, sizeof(text) - 1);
 }
 
+/* "one two", gzipped; `n` bytes of it, the last alone, to a client that offers it. */
+static void reply_gzip(const struct http_in *in, size_t n)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 27\r\n\r\n";
+    static const char text[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\x03\xcb\xcf\x4b\x55\x28\x29\xcf"
+                               "\x07\x00\x2f\x89\x07\xcd\x07\x00\x00\x00";
+    char offered[64];
+    if (!http_header(in, "Accept-Encoding", offered, sizeof(offered)) ||
+        strcmp(offered, "gzip") != 0) {
+        http_reply(in, 200, "", "plain");
+        return;
+    }
+    http_send(in, head, sizeof(head) - 1);
+    http_send(in, text, n - 1);
+    http_send(in, text + n - 1, 1);
+}
+
 /* The path says what the server does. */
 static bool handle(void *ctx, const struct http_in *in)
 {
@@ -143,6 +160,11 @@ static bool handle(void *ctx, const struct http_in *in)
         http_reply(in, 200, "", "through");
     } else if (strcmp(path, "/chunks") == 0) {
         reply_chunks(in);
+    } else if (strcmp(path, "/gzip") == 0) {
+        reply_gzip(in, 27);
+    } else if (strcmp(path, "/gzip-half") == 0) {
+        reply_gzip(in, 14);
+        return false;
     } else if (strcmp(path, "/trickle") == 0) {
         static const char start[] =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n";
