@@ -884,6 +884,26 @@ static void reflector__stream_cut_anywhere__tells_the_same(void **state)
     }
 }
 
+/* They come in any order: a watch from one of them would miss changes (contract.md R31). */
+static void reflector__objects_of_a_watch_list__are_no_cursor(void **state)
+{
+    static const struct step first[] = {
+        {FILL, "", 0, 0}, {FEED, EVENT("ADDED", "a", "7"), 0, 0}, {END, NULL, 0, 0}};
+    static const struct step again[] = {{FEED, LIST_END("10"), 0, 0},
+                                        {DONE, NULL, 410, 0},
+                                        {FILL, "", 0, 0},
+                                        {FEED, EVENT("ADDED", "a", "7"), 0, 0},
+                                        {END, NULL, 0, 0}};
+    struct fixture f;
+    (void)state;
+    offer_watch_list(&f, KUBE_PODS, true);
+    play(&f, "first", first);
+    assert_string_equal(reflector_stats(f.reflector)->resource_version, "");
+    play(&f, "again", again);
+    assert_string_equal(reflector_stats(f.reflector)->resource_version, "10");
+    finish(&f);
+}
+
 static void reflector__watch_list_cut_anywhere__tells_the_same(void **state)
 {
     static const char watch[] = EVENT("ADDED", "a", "3") EVENT("ADDED", "b", "4") LIST_END("10")
@@ -915,6 +935,7 @@ int main(void)
         cmocka_unit_test(reflector__watch_timeouts__are_spread_over_300_to_600),
         cmocka_unit_test(reflector__stats__count_what_happened),
         cmocka_unit_test(reflector__stream_cut_anywhere__tells_the_same),
+        cmocka_unit_test(reflector__objects_of_a_watch_list__are_no_cursor),
         cmocka_unit_test(reflector__watch_list_cut_anywhere__tells_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -158,6 +161,42 @@ static void stream__silence_changed_on_the_way__counts(void **state)
     kube_stream_free(s);
 }
 
+/* Our end of the connection to the server, which lives in this process too. */
+static int client_socket(void)
+{
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in peer;
+        socklen_t n = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)(void *)&peer, &n) == 0 &&
+            peer.sin_family == AF_INET && ntohs(peer.sin_port) == http_server_port(f.server)) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+static int option_of(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t n = sizeof(value);
+    assert_int_equal(getsockopt(fd, level, name, &value, &n), 0);
+    return value;
+}
+
+/* A peer that vanished without a word is found out by the kernel, also while we only listen. */
+static void stream__half_open__is_probed_by_the_kernel(void **state)
+{
+    struct kube_stream *s = new_stream();
+    struct receiver r = {.n = 0};
+    (void)state;
+    assert_int_equal(stream(s, "/chunks", 30000, &r).kind, KUBE_ANSWERED);
+    int fd = client_socket(); /* kept for the next run */
+    assert_int_equal(option_of(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    assert_true(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE) <= 30);
+    assert_true(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) == 60000);
+    kube_stream_free(s);
+}
+
 static void *interrupt_when_seen(void *ctx)
 {
     wait_until_seen(1);
@@ -193,6 +232,7 @@ int main(void)
         TEST(stream__silence__ends_it),
         TEST(stream__silence_changed_on_the_way__counts),
         TEST(stream__lost_and_refused__are_told_apart),
+        TEST(stream__half_open__is_probed_by_the_kernel),
         TEST(stream__gzip__decoded_where_asked_for),
         TEST(stream__interrupted__is_cancelled_and_usable),
     };
