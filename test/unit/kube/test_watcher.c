@@ -30,7 +30,7 @@ struct fixture {
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
     struct strbuf told;
-    unsigned watch_n, list_n;
+    unsigned watch_n, list_n, probe_n;
     bool refuse;
 };
 
@@ -73,7 +73,8 @@ static bool handle(void *ctx, const struct http_in *in)
         return true;
     }
     pthread_mutex_lock(&f.lock);
-    unsigned nth = watch ? f.watch_n++ : f.list_n++;
+    bool probe = !watch && strstr(in->target, "&resourceVersion=") != NULL;
+    unsigned nth = watch ? f.watch_n++ : probe ? f.probe_n++ : f.list_n++;
     bool refuse = f.refuse;
     pthread_cond_broadcast(&f.changed);
     pthread_mutex_unlock(&f.lock);
@@ -180,6 +181,7 @@ static void watcher__lists_watches_and_goes_on_after_a_break(void **state)
     kube_watcher_stop(f.watcher);
     assert_string_equal(f.told.p, "begin;a;b;complete 50;synced;w0;w1;");
     assert_int_equal(f.list_n, 2);
+    assert_int_equal(f.probe_n, 1);
     assert_int_equal(f.watch_n, 2);
 }
 
