@@ -2,8 +2,7 @@
  *
  * Other tools own the format, so unknown keys are ignored; the structure is checked strictly, and
  * what would change who we are or whom we trust is never ignored: auth providers and impersonation
- * are refused as not supported. disable-compression is ignored, because nothing compressed is asked
- * for. Source of the keys: client-go clientcmd/api/v1 Config.
+ * are refused as not supported. Source of the keys: client-go clientcmd/api/v1 Config.
  *
  *   - *-data (base64) wins over the file of the same name; relative paths count from the
  *     kubeconfig's folder;

@@ -160,6 +160,7 @@ static void take_cluster(struct kubeconfig *k, const struct yaml_doc_node *clust
                         &ret->ca_pem, &ret->ca_file);
     kubeconfig_set(&ret->tls_server_name, kubeconfig_text(k, cluster, "tls-server-name", NULL));
     ret->insecure_skip_tls_verify = kubeconfig_flag(k, cluster, "insecure-skip-tls-verify");
+    ret->disable_compression = kubeconfig_flag(k, cluster, "disable-compression");
     if (ret->insecure_skip_tls_verify && ret->ca_pem != NULL) {
         diagnostics_add(
             k->d, insecure->pos,

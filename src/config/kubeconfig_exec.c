@@ -193,6 +193,9 @@ static void write_cluster(struct kubeconfig *k, struct json_writer *w,
     if (c->insecure_skip_tls_verify) {
         json_write_kv_bool(w, "insecure-skip-tls-verify", true);
     }
+    if (c->disable_compression) {
+        json_write_kv_bool(w, "disable-compression", true);
+    }
     if (c->ca_pem != NULL) {
         struct strbuf text;
         strbuf_init(&text, INFO_BYTES_MAX);

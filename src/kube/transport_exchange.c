@@ -124,6 +124,9 @@ static void set_body(struct exchange *x, const struct exchange_request *request)
     if (!is_get && strcmp(request->method, "POST") != 0) {
         EASY_SET(e, CURLOPT_CUSTOMREQUEST, request->method);
     }
+    if (request->gzip) {
+        EASY_SET(e, CURLOPT_ACCEPT_ENCODING, "gzip");
+    }
 }
 
 static int set_url(struct exchange *x, const struct easy_context *c, const char *path,
@@ -157,9 +160,6 @@ int exchange_begin(struct exchange *x, const struct easy_context *c,
         add_header(x, *h);
     }
     set_body(x, request);
-    if (request->gzip) {
-        EASY_SET(x->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
-    }
     int rc = set_url(x, c, request->path, reterr);
     if (rc == 0) {
         rc = add_token(x, c, reterr);

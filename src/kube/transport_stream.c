@@ -126,7 +126,11 @@ void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *re
                      kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
 {
     struct exchange *x = &s->exchange;
-    const struct exchange_request get = {.method = "GET", .path = request->path, .gzip = request->gzip};
+    const struct exchange_request get = {
+        .method = "GET",
+        .path = request->path,
+        .gzip = request->gzip && !s->context->creds->disable_compression,
+    };
     struct err err;
     s->bytes = bytes;
     s->ctx = ctx;

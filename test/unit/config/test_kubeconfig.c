@@ -29,6 +29,7 @@ static void load__files__relative_to_the_kubeconfig(void **state)
     assert_string_equal(c.ca_pem, CA_PEM);
     assert_string_equal(c.tls_server_name, "kubernetes.default");
     assert_false(c.insecure_skip_tls_verify);
+    assert_false(c.disable_compression);
     assert_string_equal(c.client_cert_pem, CERT_PEM);
     assert_string_equal(c.client_key_pem, KEY_PEM);
     assert_non_null(strstr(c.ca_file, FOLDER "/"));
@@ -61,6 +62,7 @@ static void load__named_context__wins_over_current(void **state)
     struct credentials c = loaded(FOLDER "/files.yaml", "anonymous");
     assert_string_equal(c.server, "http://127.0.0.1:8080");
     assert_true(c.insecure_skip_tls_verify);
+    assert_true(c.disable_compression);
     assert_null(c.ca_pem);
     assert_null(c.client_cert_pem);
     assert_null(c.username);
@@ -169,6 +171,8 @@ static void parse__bad_cluster__place_and_remedy(void **state)
         {"proxy of an unknown kind", "server: https://k, proxy-url: 'ftp://u:hush@p'",
          "k:7:31: proxy-url must be a URL such as http://10.0.0.1:3128; https:// and socks5:// are "
          "known as well"},
+        {"the other flag is a word", "server: https://k, disable-compression: yes",
+         "k:7:41: disable-compression must be true or false"},
         {"flag is a word", "server: https://k, insecure-skip-tls-verify: yes",
          "k:7:46: insecure-skip-tls-verify must be true or false"},
         {"insecure and a CA",

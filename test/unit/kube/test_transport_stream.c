@@ -137,6 +137,10 @@ static void stream__gzip__decoded_where_asked_for(void **state)
     r = (struct receiver){.gzip = false};
     assert_int_equal(stream(s, "/gzip", 30000, &r).kind, KUBE_ANSWERED);
     assert_string_equal(r.text, "plain");
+    f.creds.disable_compression = true;
+    r = (struct receiver){.gzip = true};
+    assert_int_equal(stream(s, "/gzip", 30000, &r).kind, KUBE_ANSWERED);
+    assert_string_equal(r.text, "plain");
     kube_stream_free(s);
 }
 
