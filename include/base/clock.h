@@ -6,6 +6,9 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include "base/str.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,5 +43,8 @@ void clock_manual_advance_ms(struct clock_manual *m, int64_t ms);
 #define CLOCK_RFC3339_MAX 32
 /* "2026-11-20T08:00:00.123Z", UTC, years 1970 to 9999. Returns buf. */
 char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX]);
+/* Reads "2026-11-20T08:00:00Z", with any number of fractional digits (cut to milliseconds) and any
+ * offset, as in API objects; years 1970 to 9999. False: anything else. */
+bool clock_rfc3339_parse(struct str text, int64_t *ret_wall_ms);
 
 #endif

@@ -29,7 +29,9 @@ enum kube_outcome_kind {
 struct kube_outcome {
     enum kube_outcome_kind kind;
     bool maybe_sent; /* the server may have seen the request */
-    int http_status; /* 0: no status line was read */
+    /* 0: no status line was read. 401 with KUBE_NOT_SENT: not sent because the server rejects our
+     * credentials (kube/identity.h) */
+    int http_status;
     int64_t
         retry_after_ms; /* from a Retry-After header in seconds; KUBE_NO_RETRY_AFTER without one */
     char detail[KUBE_OUTCOME_DETAIL_MAX]; /* for people: the transport's own words; may be empty */

@@ -1,8 +1,9 @@
 /* kube/transport.h - HTTP to one API server: many short calls at once, and streams.
  *
- * The only module that sees libcurl. HTTP/1.1, no redirects, no proxies from the environment, gzip
- * only where asked for, TLS 1.2 or newer. Plain http is for a simulated API server on loopback;
- * credentials are never sent over it to another host.
+ * The only module that sees libcurl. HTTP/1.1, no redirects, no proxies but the one of the
+ * credentials, gzip only where asked for, TLS 1.2 or newer. Plain http is for a simulated API server on
+ * loopback; credentials are never sent over it to another host. A reply of 401 is followed by one
+ * more try when there are other credentials to show by then.
  *
  * It decides nothing about retries: every exchange ends in one struct kube_outcome
  * (kube/outcome.h). Note that a request on an idle connection that the server closed meanwhile may
@@ -18,6 +19,8 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/log.h"
+#include "kube/identity.h"
 #include "kube/outcome.h"
 #include "model/credentials.h"
 
@@ -42,6 +45,7 @@ struct kube_client_options {
     const struct clock *clock; /* NULL: the system's */
     kube_observe_fn *observe;
     void *observe_ctx;
+    const struct log *log; /* NULL: silent; what happens to the credentials */
 };
 
 /* Borrows `creds` (and clock). Starts the thread that makes short calls.
@@ -56,6 +60,9 @@ WARN_UNUSED int kube_client_new(const struct credentials *creds,
 void kube_client_stop(struct kube_client *c);
 /* Stops if need be. All streams must be freed before. NULL is fine. */
 void kube_client_free(struct kube_client *c);
+
+/* How the credentials do (kube/identity.h). From any thread. */
+void kube_client_identity(struct kube_client *c, struct identity_stats *ret);
 
 /* ---- short calls ---- */
 

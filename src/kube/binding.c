@@ -194,6 +194,9 @@ struct bind_answer bind_classify(const struct kube_outcome *outcome)
     if (outcome->kind == KUBE_ANSWERED) {
         return of_reply(outcome);
     }
+    if (outcome->kind == KUBE_NOT_SENT && outcome->http_status == 401) {
+        return of_status(401);
+    }
     if (!outcome->maybe_sent) {
         return (struct bind_answer){BIND_NOT_SENT, false, 0, "the API server cannot be reached"};
     }

@@ -19,6 +19,7 @@ static void init_curl(void)
 static int context_init(struct easy_context *c, const struct credentials *creds,
                         const struct kube_client_options *options, struct err *reterr)
 {
+    const struct identity_options identity = {.clock = options->clock, .log = options->log};
     c->creds = creds;
     c->clock = options->clock != NULL ? options->clock : clock_system();
     c->observe = options->observe;
@@ -26,27 +27,14 @@ static int context_init(struct easy_context *c, const struct credentials *creds,
     c->user_agent =
         strdup(options->user_agent != NULL ? options->user_agent : "fgpu/" FGPU_VERSION);
     BUG_ON(c->user_agent == NULL);
-    c->token = token_source_new(creds);
     int rc = endpoint_init(&c->endpoint, creds, reterr);
-    if (rc == 0) {
-        rc = pem_file_init(&c->ca, creds->ca_pem, reterr);
-    }
-    if (rc == 0) {
-        rc = pem_file_init(&c->cert, creds->client_cert_pem, reterr);
-    }
-    if (rc == 0) {
-        rc = pem_file_init(&c->key, creds->client_key_pem, reterr);
-    }
-    return rc;
+    return rc == 0 ? identity_new(creds, &identity, &c->identity, reterr) : rc;
 }
 
 static void context_fini(struct easy_context *c)
 {
-    pem_file_fini(&c->ca);
-    pem_file_fini(&c->cert);
-    pem_file_fini(&c->key);
+    identity_free(c->identity);
     endpoint_fini(&c->endpoint);
-    token_source_free(c->token);
     free(c->user_agent);
 }
 
@@ -59,7 +47,6 @@ int kube_client_new(const struct credentials *creds, const struct kube_client_op
         return err_set(reterr, ERR_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
     }
     struct kube_client *c = xcalloc(1, sizeof(*c));
-    c->context.ca.fd = c->context.cert.fd = c->context.key.fd = -1;
     int rc = context_init(&c->context, creds, options, reterr);
     if (rc == 0) {
         uint32_t max =
@@ -86,6 +73,11 @@ void kube_client_free(struct kube_client *c)
         context_fini(&c->context);
         free(c);
     }
+}
+
+void kube_client_identity(struct kube_client *c, struct identity_stats *ret)
+{
+    identity_stats(c->context.identity, ret);
 }
 
 /* Bytes that would end the line they are put into. */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000 };
+enum { CONNECT_MS = 5000, IDLE_POLL_MS = 60 * 1000, IDENTITY_POLL_MS = 20 };
 
 struct call {
     struct call *next;
@@ -27,6 +27,7 @@ struct call {
     const char *verb, *resource;
     size_t response_max;
     int64_t submitted_ns, deadline_ns;
+    bool sent_again; /* after a 401, with other credentials */
     kube_done_fn *done;
     void *ctx;
 };
@@ -56,6 +57,7 @@ struct call_queue {
     struct slot *slots;
     uint32_t slot_n;
     uint32_t used_n;
+    bool no_identity; /* calls wait for the exec plugin */
 };
 
 static void list_init(struct call_list *l)
@@ -158,6 +160,14 @@ static void call_finish(struct call_queue *q, struct call *call, const struct ku
     call_free(call);
 }
 
+/* There was no exchange, so the observer hears nothing. */
+static void call_refused(struct call_queue *q, struct call *call, const struct err *why)
+{
+    struct kube_outcome outcome;
+    exchange_refused(why, &outcome);
+    call_finish(q, call, &outcome, STR_NULL);
+}
+
 static void call_fail(struct call_queue *q, struct call *call, enum kube_outcome_kind kind,
                       const char *detail)
 {
@@ -190,7 +200,8 @@ static struct slot *free_slot(struct call_queue *q)
     BUG("no free slot");
 }
 
-static void slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
+/* False: the call has to wait for credentials. */
+static bool slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
 {
     struct slot *slot = free_slot(q);
     struct exchange *x = &slot->exchange;
@@ -206,10 +217,13 @@ static void slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
         x->easy = curl_easy_init();
         BUG_ON(x->easy == NULL);
     }
-    if (exchange_begin(x, q->context, &request, &err) != 0) {
+    int rc = exchange_begin(x, q->context, &request, &err);
+    if (rc != 0) {
         exchange_abandon(x);
-        call_fail(q, call, KUBE_NOT_SENT, err.msg);
-        return;
+        if (rc != -ERR_UNAVAILABLE) {
+            call_refused(q, call, &err);
+        }
+        return rc != -ERR_UNAVAILABLE;
     }
     long left_ms = (long)((call->deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
     strbuf_init(&slot->response, call->response_max);
@@ -221,6 +235,7 @@ static void slot_begin(struct call_queue *q, struct call *call, int64_t now_ns)
     EASY_SET(x->easy, CURLOPT_WRITEDATA, slot);
     EASY_SET(x->easy, CURLOPT_PRIVATE, slot);
     BUG_ON(curl_multi_add_handle(q->multi, x->easy) != CURLM_OK);
+    return true;
 }
 
 static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_outcome *outcome)
@@ -228,10 +243,15 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     struct call *call = slot->call;
     struct strbuf response = slot->response;
     BUG_ON(curl_multi_remove_handle(q->multi, slot->exchange.easy) != CURLM_OK);
-    exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
+    bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
-    call_finish(q, call, outcome, strbuf_view(&response));
+    if (again && !call->sent_again) { /* a 401 has changed nothing, whatever the method */
+        call->sent_again = true;
+        list_append(&q->waiting, call);
+    } else {
+        call_finish(q, call, outcome, strbuf_view(&response));
+    }
     strbuf_fini(&response);
 }
 
@@ -278,12 +298,14 @@ static int64_t serve_waiting(struct call_queue *q, int64_t now_ns)
         all.end = &all.first;
     }
     list_init(&q->waiting);
+    q->no_identity = false;
     while ((call = list_take(&all)) != NULL) {
         if (call->deadline_ns <= now_ns) {
             call_fail(q, call, KUBE_NOT_SENT, "no free connection before the deadline");
-        } else if (q->used_n < q->slot_n) {
-            slot_begin(q, call, now_ns);
+        } else if (q->used_n < q->slot_n && !q->no_identity && slot_begin(q, call, now_ns)) {
+            continue;
         } else {
+            q->no_identity = q->no_identity || q->used_n < q->slot_n;
             next_ns = call->deadline_ns < next_ns ? call->deadline_ns : next_ns;
             list_append(&q->waiting, call);
         }
@@ -317,8 +339,11 @@ static void *run(void *ctx)
         int active, wait_ms = IDLE_POLL_MS;
         BUG_ON(curl_multi_perform(q->multi, &active) != CURLM_OK);
         take_results(q);
-        if (q->waiting.first != NULL && q->used_n < q->slot_n) {
+        if (q->waiting.first != NULL && q->used_n < q->slot_n && !q->no_identity) {
             continue; /* a result made room */
+        }
+        if (q->no_identity && next_ns - now_ns > IDENTITY_POLL_MS * NS_PER_MS) {
+            next_ns = now_ns + IDENTITY_POLL_MS * NS_PER_MS;
         }
         if (next_ns - now_ns < IDLE_POLL_MS * NS_PER_MS) {
             wait_ms = (int)((next_ns - now_ns) / NS_PER_MS) + 1;

@@ -1,44 +1,14 @@
-/* kube/transport_endpoint.c - where the server is and which certificates to show it. */
-#define _GNU_SOURCE /* memfd_create */
-
+/* kube/transport_endpoint.c - where the server is. */
 #include "transport_internal.h"
 
 #include "base/bug.h"
 #include "kube/names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum { URL_BYTES_MAX = 4096 };
-
-int pem_file_init(struct pem_file *f, const char *pem, struct err *reterr)
-{
-    *f = (struct pem_file){.fd = -1};
-    if (pem == NULL) {
-        return 0;
-    }
-    size_t n = strlen(pem);
-    f->fd = memfd_create("fgpu-pem", MFD_CLOEXEC);
-    if (f->fd < 0 || write(f->fd, pem, n) != (ssize_t)n) {
-        int error = errno;
-        pem_file_fini(f);
-        return err_set(reterr, ERR_INTERNAL, "cannot hold certificates in memory: error %d", error);
-    }
-    snprintf(f->path, sizeof(f->path), "/proc/self/fd/%d", f->fd);
-    return 0;
-}
-
-void pem_file_fini(struct pem_file *f)
-{
-    if (f->fd >= 0) {
-        close(f->fd);
-        f->fd = -1;
-    }
-}
 
 /* The parts of credentials.server; libcurl's allocations. */
 struct server_parts {
@@ -93,7 +63,30 @@ static bool is_loopback(const char *host)
 static bool has_secrets(const struct credentials *c)
 {
     return c->token != NULL || c->token_file != NULL || c->client_cert_pem != NULL ||
-           c->username != NULL;
+           c->username != NULL || c->exec != NULL;
+}
+
+/* Over plain http a proxy sees everything that is sent. The address may hold a password: it is not
+ * repeated. */
+static int check_proxy(const struct credentials *creds, bool is_tls, struct err *reterr)
+{
+    CURLU *u = creds->proxy_url != NULL ? curl_url() : NULL;
+    char *host = NULL;
+    if (u == NULL) {
+        return 0;
+    }
+    bool ok = curl_url_set(u, CURLUPART_URL, creds->proxy_url, CURLU_NON_SUPPORT_SCHEME) ==
+                  CURLUE_OK &&
+              curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    bool leaks = ok && !is_tls && has_secrets(creds) && !is_loopback(host);
+    curl_free(host);
+    curl_url_cleanup(u);
+    if (!ok) {
+        return err_set(reterr, ERR_INVALID, "proxy-url is not the address of a proxy");
+    }
+    return leaks ? err_set(reterr, ERR_INVALID,
+                           "credentials are not sent over plain http through a proxy: use https")
+                 : 0;
 }
 
 static int check_parts(const struct server_parts *p, const struct credentials *creds,
@@ -115,7 +108,7 @@ static int check_parts(const struct server_parts *p, const struct credentials *c
     if ((creds->client_cert_pem == NULL) != (creds->client_key_pem == NULL)) {
         return err_set(reterr, ERR_INVALID, "a client certificate and its key are needed together");
     }
-    return 0;
+    return check_proxy(creds, is_tls, reterr);
 }
 
 /* libcurl takes the name for TLS from the URL. So with a name of its own the URL has that name, the

@@ -51,36 +51,19 @@ static void add_header(struct exchange *x, const char *line)
     x->headers = more;
 }
 
-static int add_token(struct exchange *x, const struct easy_context *c, struct err *reterr)
-{
-    static const char start[] = "Authorization: Bearer ";
-    struct strbuf line;
-    strbuf_init(&line, sizeof(start) + TOKEN_BYTES_MAX);
-    strbuf_add_cstr(&line, start);
-    int rc = token_source_get(c->token, x->begun_ns, &line, &x->token_generation, reterr);
-    if (rc == 0 && x->token_generation != 0) {
-        add_header(x, line.p);
-    }
-    if (line.cap > 0) {
-        explicit_bzero(line.p, line.cap);
-    }
-    strbuf_fini(&line);
-    return rc;
-}
-
-static void set_identity(CURL *e, const struct easy_context *c)
+static void set_identity(CURL *e, const struct easy_context *c, const struct proof *p)
 {
     const struct credentials *creds = c->creds;
     EASY_SET(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     EASY_SET(e, CURLOPT_SSL_VERIFYPEER, creds->insecure_skip_tls_verify ? 0L : 1L);
     EASY_SET(e, CURLOPT_SSL_VERIFYHOST, creds->insecure_skip_tls_verify ? 0L : 2L);
-    if (c->ca.fd >= 0) {
-        EASY_SET(e, CURLOPT_CAINFO, c->ca.path);
+    if (p->ca_path != NULL) {
+        EASY_SET(e, CURLOPT_CAINFO, p->ca_path);
         EASY_SET(e, CURLOPT_CAPATH, (char *)NULL);
     }
-    if (c->cert.fd >= 0) {
-        EASY_SET(e, CURLOPT_SSLCERT, c->cert.path);
-        EASY_SET(e, CURLOPT_SSLKEY, c->key.path);
+    if (p->cert_path != NULL) {
+        EASY_SET(e, CURLOPT_SSLCERT, p->cert_path);
+        EASY_SET(e, CURLOPT_SSLKEY, p->key_path);
     }
     if (creds->username != NULL) {
         EASY_SET(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
@@ -89,14 +72,21 @@ static void set_identity(CURL *e, const struct easy_context *c)
     }
 }
 
+/* The environment's proxies are never asked. */
+static void set_proxy(CURL *e, const struct credentials *creds)
+{
+    EASY_SET(e, CURLOPT_PROXY, creds->proxy_url != NULL ? creds->proxy_url : "");
+    EASY_SET(e, CURLOPT_NOPROXY, creds->proxy_url != NULL ? "" : "*");
+    EASY_SET(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+}
+
 static void set_manners(CURL *e, const struct easy_context *c)
 {
     EASY_SET(e, CURLOPT_NOSIGNAL, 1L);
     EASY_SET(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     EASY_SET(e, CURLOPT_PROTOCOLS_STR, "http,https");
     EASY_SET(e, CURLOPT_FOLLOWLOCATION, 0L);
-    EASY_SET(e, CURLOPT_PROXY, "");
-    EASY_SET(e, CURLOPT_NOPROXY, "*");
+    set_proxy(e, c->creds);
     EASY_SET(e, CURLOPT_PATH_AS_IS, 1L);
     EASY_SET(e, CURLOPT_USERAGENT, c->user_agent);
     EASY_SET(e, CURLOPT_SOCKOPTFUNCTION, on_socket);
@@ -146,12 +136,17 @@ int exchange_begin(struct exchange *x, const struct easy_context *c,
 {
     x->headers = NULL;
     x->error[0] = '\0';
-    x->token_generation = 0;
+    x->proof = NULL;
+    x->told = false;
     x->begun_ns = clock_mono_ns(c->clock);
     curl_easy_reset(x->easy); /* connections stay */
     set_manners(x->easy, c);
-    set_identity(x->easy, c);
     EASY_SET(x->easy, CURLOPT_ERRORBUFFER, x->error);
+    int rc = identity_get(c->identity, &x->proof, reterr);
+    if (rc != 0) {
+        return rc;
+    }
+    set_identity(x->easy, c, x->proof);
     add_header(x, "Accept: application/json");
     if (c->endpoint.host_header != NULL) {
         add_header(x, c->endpoint.host_header);
@@ -159,11 +154,11 @@ int exchange_begin(struct exchange *x, const struct easy_context *c,
     for (const char *const *h = request->headers; h != NULL && *h != NULL; h++) {
         add_header(x, *h);
     }
-    set_body(x, request);
-    int rc = set_url(x, c, request->path, reterr);
-    if (rc == 0) {
-        rc = add_token(x, c, reterr);
+    if (x->proof->authorization != NULL) {
+        add_header(x, x->proof->authorization);
     }
+    set_body(x, request);
+    rc = set_url(x, c, request->path, reterr);
     EASY_SET(x->easy, CURLOPT_HTTPHEADER, x->headers);
     return rc;
 }
@@ -217,26 +212,63 @@ void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outco
     }
 }
 
-void exchange_abandon(struct exchange *x)
+void exchange_progress(struct exchange *x, const struct easy_context *c)
 {
-    EASY_SET(x->easy, CURLOPT_HTTPHEADER, (struct curl_slist *)NULL);
-    EASY_SET(x->easy, CURLOPT_ERRORBUFFER, (char *)NULL);
+    long status = 0;
+    if (!x->told) {
+        EASY_GET(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    }
+    if (status >= 200) {
+        x->told = true;
+        identity_answered(c->identity, x->proof, x->begun_ns, (int)status);
+    }
+}
+
+void exchange_refused(const struct err *why, struct kube_outcome *ret)
+{
+    *ret = (struct kube_outcome){
+        .kind = KUBE_NOT_SENT,
+        .http_status = why->code == ERR_DENIED ? 401 : 0,
+        .retry_after_ms = KUBE_NO_RETRY_AFTER,
+    };
+    snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1, why->msg);
+}
+
+/* libcurl has copied header lines with our token: its copies are freed by itself, ours are wiped. */
+static void free_headers(struct exchange *x)
+{
+    for (const struct curl_slist *h = x->headers; h != NULL; h = h->next) {
+        explicit_bzero(h->data, strlen(h->data));
+    }
     curl_slist_free_all(x->headers);
     x->headers = NULL;
 }
 
-int64_t exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
-                     const char *resource, const struct kube_outcome *o)
+void exchange_abandon(struct exchange *x)
 {
-    int64_t duration_ns = clock_mono_ns(c->clock) - x->begun_ns;
+    EASY_SET(x->easy, CURLOPT_HTTPHEADER, (struct curl_slist *)NULL);
+    EASY_SET(x->easy, CURLOPT_ERRORBUFFER, (char *)NULL);
+    free_headers(x);
+    proof_unref(x->proof);
+    x->proof = NULL;
+}
+
+bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
+                  const char *resource, const struct kube_outcome *o)
+{
+    bool again = false;
+    if (o->kind != KUBE_CANCELLED && !x->told) {
+        identity_answered(c->identity, x->proof, x->begun_ns, o->http_status);
+    }
     if (o->kind == KUBE_ANSWERED && o->http_status == 401) {
-        token_source_reject(c->token, x->token_generation);
+        again = identity_has_more(c->identity, x->proof);
     }
     if (c->observe != NULL) {
-        c->observe(c->observe_ctx, verb, resource, o->http_status, duration_ns);
+        c->observe(c->observe_ctx, verb, resource, o->http_status,
+                   clock_mono_ns(c->clock) - x->begun_ns);
     }
     exchange_abandon(x);
-    return duration_ns;
+    return again;
 }
 
 void outcome_describe(struct kube_outcome *o, struct str body)

@@ -3,7 +3,7 @@
 #ifndef KUBE_TRANSPORT_INTERNAL_H
 #define KUBE_TRANSPORT_INTERNAL_H
 
-#include "kube/token.h"
+#include "kube/identity.h"
 #include "kube/transport.h"
 
 #include "base/bug.h"
@@ -17,16 +17,6 @@
     BUG_ON(curl_easy_setopt((easy), (option), (value)) != CURLE_OK)
 
 #define EASY_GET(easy, info, ret) BUG_ON(curl_easy_getinfo((easy), (info), (ret)) != CURLE_OK)
-
-/* PEM text as a file name: libcurl's GnuTLS flavour takes no certificates from memory. The file has
- * no place in any file system. */
-struct pem_file {
-    int fd; /* -1: none */
-    char path[40];
-};
-
-int pem_file_init(struct pem_file *f, const char *pem, struct err *reterr); /* pem NULL: none */
-void pem_file_fini(struct pem_file *f);
 
 /* Where the server is, as libcurl wants it. */
 struct endpoint {
@@ -44,8 +34,7 @@ struct easy_context {
     const struct clock *clock;
     char *user_agent;
     struct endpoint endpoint;
-    struct pem_file ca, cert, key;
-    struct token_source *token;
+    struct identity *identity;
     kube_observe_fn *observe;
     void *observe_ctx;
 };
@@ -55,7 +44,8 @@ struct exchange {
     CURL *easy;
     struct curl_slist *headers;
     char error[CURL_ERROR_SIZE];
-    uint64_t token_generation;
+    const struct proof *proof; /* one reference while it runs; or NULL */
+    bool told;                 /* the identity knows the status */
     int64_t begun_ns;
 };
 
@@ -69,17 +59,25 @@ struct exchange_request {
 };
 
 /* Sets `x->easy` up from nothing. The body is borrowed until the exchange ends. Time limits and the
- * write function are the caller's. exchange_end must follow, after a failure exchange_abandon. */
+ * write function are the caller's. exchange_end must follow, after a failure exchange_abandon.
+ * Failures of identity_get are passed on: ERR_UNAVAILABLE means to try again in a moment. */
 int exchange_begin(struct exchange *x, const struct easy_context *c,
                    const struct exchange_request *request, struct err *reterr);
 
 /* What libcurl's verdict means. Reads the handle only. */
 void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outcome *ret);
 
-/* After exchange_outcome: tells the token source of a 401 and the observer of everything, frees.
- * Returns the duration. */
-int64_t exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
-                     const char *resource, const struct kube_outcome *o);
+/* For replies that take long: tells the identity of the status as soon as there is one. */
+void exchange_progress(struct exchange *x, const struct easy_context *c);
+
+/* What it means that the exchange could not begin: KUBE_NOT_SENT, and status 401 when it is because
+ * the server rejects our credentials. */
+void exchange_refused(const struct err *why, struct kube_outcome *ret);
+
+/* After exchange_outcome: tells the identity and the observer, frees. Whether the same request is
+ * to be sent once more at once, because it was answered 401 and there is something else to show. */
+bool exchange_end(struct exchange *x, const struct easy_context *c, const char *verb,
+                  const char *resource, const struct kube_outcome *o);
 
 void exchange_abandon(struct exchange *x);
 

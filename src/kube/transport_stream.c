@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-enum { CONNECT_MS = 10 * 1000, ERROR_BODY_MAX = 16 * 1024 };
+enum { CONNECT_MS = 10 * 1000, ERROR_BODY_MAX = 16 * 1024, IDENTITY_POLL_MS = 50 };
 
 struct kube_stream {
     const struct easy_context *context;
@@ -87,6 +87,7 @@ static bool is_over(struct kube_stream *s, CURLcode *ret)
 {
     int active, left;
     BUG_ON(curl_multi_perform(s->multi, &active) != CURLM_OK);
+    exchange_progress(&s->exchange, s->context);
     const CURLMsg *message = curl_multi_info_read(s->multi, &left);
     if (message != NULL) {
         *ret = message->data.result;
@@ -122,34 +123,60 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
     }
 }
 
-void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
-                     kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
+/* Begins the exchange, after a wait for the exec plugin if need be; false: *ret says why not. */
+static bool begin(struct kube_stream *s, const struct kube_stream_request *request,
+                  struct kube_outcome *ret)
 {
-    struct exchange *x = &s->exchange;
     const struct exchange_request get = {
         .method = "GET",
         .path = request->path,
         .gzip = request->gzip && !s->context->creds->disable_compression,
     };
+    int64_t until_ns = clock_mono_ns(s->context->clock) + request->silence_ms * NS_PER_MS;
     struct err err;
+    int rc;
+    while ((rc = exchange_begin(&s->exchange, s->context, &get, &err)) != 0) {
+        bool interrupted = __atomic_load_n(&s->interrupted, __ATOMIC_ACQUIRE);
+        exchange_abandon(&s->exchange);
+        if (rc != -ERR_UNAVAILABLE || interrupted ||
+            clock_mono_ns(s->context->clock) >= until_ns) {
+            exchange_refused(&err, ret);
+            ret->kind = interrupted ? KUBE_CANCELLED : KUBE_NOT_SENT;
+            return false;
+        }
+        BUG_ON(curl_multi_poll(s->multi, NULL, 0, IDENTITY_POLL_MS, NULL) != CURLM_OK);
+    }
+    return true;
+}
+
+/* Whether to run once more. */
+static bool run_once(struct kube_stream *s, const struct kube_stream_request *request,
+                     struct kube_outcome *ret)
+{
+    struct exchange *x = &s->exchange;
+    s->refused = false;
+    strbuf_reset(&s->error_body);
+    if (!begin(s, request, ret)) {
+        return false;
+    }
+    s->heard_ns = x->begun_ns;
+    EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
+    EASY_SET(x->easy, CURLOPT_WRITEDATA, s);
+    BUG_ON(curl_multi_add_handle(s->multi, x->easy) != CURLM_OK);
+    transfer(s, ret);
+    BUG_ON(curl_multi_remove_handle(s->multi, x->easy) != CURLM_OK);
+    return exchange_end(x, s->context, request->verb, request->resource, ret);
+}
+
+void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *request,
+                     kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
+{
     s->bytes = bytes;
     s->ctx = ctx;
-    s->refused = false;
     s->silence_ms = request->silence_ms;
-    strbuf_reset(&s->error_body);
-    if (exchange_begin(x, s->context, &get, &err) != 0) {
-        exchange_abandon(x);
-        *ret = (struct kube_outcome){.kind = KUBE_NOT_SENT, .retry_after_ms = KUBE_NO_RETRY_AFTER};
-        snprintf(ret->detail, sizeof(ret->detail), "%.*s", (int)sizeof(ret->detail) - 1, err.msg);
-    } else {
-        s->heard_ns = x->begun_ns;
-        EASY_SET(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-        EASY_SET(x->easy, CURLOPT_WRITEFUNCTION, on_bytes);
-        EASY_SET(x->easy, CURLOPT_WRITEDATA, s);
-        BUG_ON(curl_multi_add_handle(s->multi, x->easy) != CURLM_OK);
-        transfer(s, ret);
-        BUG_ON(curl_multi_remove_handle(s->multi, x->easy) != CURLM_OK);
-        exchange_end(x, s->context, request->verb, request->resource, ret);
+    if (run_once(s, request, ret)) {
+        (void)run_once(s, request, ret);
     }
     __atomic_store_n(&s->interrupted, false, __ATOMIC_RELEASE);
 }

@@ -74,6 +74,56 @@ static void clock_manual__advanced__both_clocks_move(void **state)
     assert_int_equal(clock_wall_ms(&m.clock), 1007);
 }
 
+static void clock_rfc3339_parse__table__as_stated(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } rows[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-11-20T08:00:00Z", 1795161600000},
+        {"2026-11-20T08:00:00.123Z", 1795161600123},
+        {"2026-11-20T08:00:00.1Z", 1795161600100},
+        {"2026-11-20T08:00:00.123456789z", 1795161600123},
+        {"2026-11-20T09:30:00+01:30", 1795161600000},
+        {"2026-11-20t07:00:00-01:00", 1795161600000},
+        {"2000-02-29T00:00:00Z", 951782400000},
+        {"9999-12-31T23:59:59.999Z", 253402300799999},
+    };
+    static const char *const bad[] = {
+        "", "2026-11-20", "2026-11-20T08:00:00", "2026-11-20 08:00:00Z", "2026-13-20T08:00:00Z",
+        "2026-11-31T08:00:00Z", "2025-02-29T08:00:00Z", "2100-02-29T08:00:00Z",
+        "2026-11-20T24:00:00Z", "2026-11-20T08:60:00Z", "2026-11-20T08:00:00.Z",
+        "2026-11-20T08:00:00Zx", "2026-11-20T08:00:00+1:00", "0001-01-01T00:00:00Z",
+        "12026-11-20T08:00:00Z", "2026-11-20T08:00:00Z ",
+    };
+    int64_t got = -1;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_true(clock_rfc3339_parse(str_of(rows[i].text), &got));
+        assert_int_equal(got, rows[i].ms);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        got = 7;
+        if (clock_rfc3339_parse(str_of(bad[i]), &got) || got != 7) {
+            fail_msg("accepted: %s", bad[i]);
+        }
+    }
+}
+
+static void clock_rfc3339_parse__every_day__the_time_that_was_written(void **state)
+{
+    (void)state;
+    for (int64_t ms = 0; ms < 13700000000000; ms += 86400000 - 1) { /* more than 400 years */
+        char text[CLOCK_RFC3339_MAX];
+        int64_t got = -1;
+        clock_rfc3339(ms, text);
+        if (!clock_rfc3339_parse(str_of(text), &got) || got != ms) {
+            fail_msg("%s", text);
+        }
+    }
+}
+
 static void clock_system__read_twice__does_not_go_back(void **state)
 {
     (void)state;
@@ -88,6 +138,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clock_rfc3339__table__as_stated),
         cmocka_unit_test(clock_rfc3339__every_day_and_random_times__as_gmtime),
+        cmocka_unit_test(clock_rfc3339_parse__table__as_stated),
+        cmocka_unit_test(clock_rfc3339_parse__every_day__the_time_that_was_written),
         cmocka_unit_test(clock_manual__advanced__both_clocks_move),
         cmocka_unit_test(clock_system__read_twice__does_not_go_back),
     };

@@ -12,6 +12,9 @@
 #include "base/compiler.h"
 #include "model/binding.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define A_POD .name = "a", .uid = "u-a"
 
 static int setup(void **state)
@@ -328,17 +331,38 @@ struct refusal {
 
 static void bind__refused_for_good__error_and_released(void **state)
 {
-    static const struct refusal refusals[] = {{400, ""}, {401, "credentials"}, {403, ""}, {404, ""}, {422, ""}};
+    static const struct refusal refusals[] = {{400, ""}, {403, ""}, {404, ""}, {422, ""}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
         rig_start(&(struct rig_options){0});
         create();
-        RIG_FAULT("POST", RIG_BINDING, refusals[i].status == 401 ? 2 : 1, .action = FAULT_FAIL,
-                  .status = refusals[i].status);
+        RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = refusals[i].status);
         expect_released(BIND_OUTCOME_REFUSED, refusals[i].part);
         rig_end();
     }
+}
+
+/* kube/identity.h: after two 401 in a row nothing is sent for a while, then one request tries. */
+static void bind__401_twice__error_then_a_pause_without_requests(void **state)
+{
+    struct rig_answer answer;
+    unsigned refused_n = 0;
+
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 2, .action = FAULT_FAIL, .status = 401);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "credentials");
+    rig_expect_state("u-a", LEDGER_PENDING);
+    assert_int_equal(rig_posts(), 2);
+    while ((answer = rig_await(bind())).error != NULL) {
+        assert_non_null(strstr(answer.error, "credentials"));
+        assert_int_equal(rig_posts(), 2);
+        refused_n++;
+        usleep(20000);
+    }
+    assert_true(refused_n > 0);
+    expect_bound_once();
 }
 
 static void bind__asked_to_wait_past_the_deadline__error_and_released(void **state)
@@ -409,6 +433,7 @@ int main(void)
         cmocka_unit_test(bind__one_bad_reply__is_bound_once_all_the_same),
         STORY(bind__reply_lost_and_no_answer_to_the_get__asks_again),
         cmocka_unit_test(bind__refused_for_good__error_and_released),
+        STORY(bind__401_twice__error_then_a_pause_without_requests),
         SHORT_STORY(bind__asked_to_wait_past_the_deadline__error_and_released),
         SHORT_STORY(bind__no_answer_but_done_later__not_known_then_bound),
         SHORT_STORY(bind__no_answer_and_never_done__stays_charged_until_proof),
