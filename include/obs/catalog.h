@@ -18,6 +18,8 @@ enum fgpu_metric {
 
     FGPU_API_REQUESTS_TOTAL,           /* verb, resource, code */
     FGPU_API_REQUEST_DURATION_SECONDS, /* verb, resource; nanoseconds in */
+    FGPU_CREDENTIALS_EVENTS_TOTAL, /* event: renewed rejected unreadable plugin_run plugin_failed */
+    FGPU_CREDENTIALS_USABLE,
     FGPU_WATCH_EVENTS_TOTAL,           /* resource, type */
     FGPU_RELISTS_TOTAL,                /* resource */
     FGPU_WATCH_RESTARTS_TOTAL,         /* resource */

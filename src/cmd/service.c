@@ -69,6 +69,15 @@ static const char *probe_ready(void *ctx)
     return store_not_ready(s->store);
 }
 
+static const char *probe_credentials(void *ctx)
+{
+    const struct service *s = ctx;
+    struct identity_stats stats;
+
+    kube_client_identity(s->client, &stats);
+    return stats.trouble;
+}
+
 static const char *probe_shutdown(void *ctx)
 {
     struct service *s = ctx;
@@ -81,6 +90,7 @@ static void set_up_health(struct service *s)
     const struct health_check checks[] = {
         {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
         {"cache-synced", probe_ready, s, HEALTH_READYZ},
+        {"credentials", probe_credentials, s, HEALTH_READYZ},
         {"shutdown", probe_shutdown, s, HEALTH_READYZ},
     };
 
@@ -174,13 +184,24 @@ static int start_events(struct service *s, struct err *reterr)
 static int start_binder(struct service *s, struct err *reterr)
 {
     const struct kube_client_options client = {
-        .clock = s->options.clock, .observe = telemetry_api, .observe_ctx = &s->telemetry};
+        .clock = s->options.clock,
+        .observe = telemetry_api,
+        .observe_ctx = &s->telemetry,
+        .log = s->options.log};
     const struct binder_options binder = {
         .deadline_ms = s->options.config->client.bind_deadline_ms,
         .max_in_flight = (uint32_t)s->options.config->client.binds_in_flight_max};
     int r = kube_client_new(s->options.credentials, &client, &s->client, reterr);
 
+    if (s->options.credentials->insecure_skip_tls_verify) {
+        LOG_WARNING(s->options.log,
+                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so whoever answers at the "
+                    "address of the API server is believed and gets our credentials. Give it the "
+                    "certificate-authority instead",
+                    LOG_CSTR("server", s->options.credentials->server));
+    }
     if (r == 0) {
+        telemetry_client(&s->telemetry, s->client);
         r = start_events(s, reterr);
     }
     if (r == 0) {

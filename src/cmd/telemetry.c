@@ -63,6 +63,24 @@ static bool event_is_lost(enum event_fate fate)
     return fate != EVENT_POSTED && fate != EVENT_REPEATED && fate != EVENT_COUNTED;
 }
 
+static void collect_identity(void *client, struct metrics *m)
+{
+    struct identity_stats s;
+
+    kube_client_identity(client, &s);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_EVENTS_TOTAL, "renewed"), (int64_t)s.renewed_n);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_EVENTS_TOTAL, "rejected"), (int64_t)s.rejected_n);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_EVENTS_TOTAL, "unreadable"), (int64_t)s.unreadable_n);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_EVENTS_TOTAL, "plugin_run"), (int64_t)s.plugin_run_n);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_EVENTS_TOTAL, "plugin_failed"), (int64_t)s.plugin_failed_n);
+    metric_set(METRIC(m, FGPU_CREDENTIALS_USABLE), s.trouble == NULL ? 1 : 0);
+}
+
+void telemetry_client(struct telemetry *t, struct kube_client *client)
+{
+    metrics_add_collector(t->metrics, collect_identity, client);
+}
+
 void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
 {
     t->metrics = catalog_metrics_new();

@@ -42,6 +42,17 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Time to a complete answer of the Kubernetes API server; watches are not counted.",
          .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, API_BUCKETS,
          .labels = {{"verb", NULL}, {"resource", NULL}}, .series_max = 12},
+    [FGPU_CREDENTIALS_EVENTS_TOTAL] =
+        {.name = "fgpu_credentials_events_total",
+         .help = "What happened to the credentials for the API server: replaced by newer ones, "
+                 "rejected with 401, not readable, exec plugin run, exec plugin failed.",
+         .type = METRIC_COUNTER,
+         .labels = {{"event", CLOSED("renewed", "rejected", "unreadable", "plugin_run",
+                                     "plugin_failed")}}},
+    [FGPU_CREDENTIALS_USABLE] =
+        {.name = "fgpu_credentials_usable",
+         .help = "1 unless the API server rejects the credentials or there are none.",
+         .type = METRIC_GAUGE},
     [FGPU_WATCH_EVENTS_TOTAL] =
         {.name = "fgpu_watch_events_total",
          .help = "Watch events received.",

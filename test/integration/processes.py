@@ -186,14 +186,15 @@ class ApiServer(Process):
 
 
 class Fgpu(Process):
-    """fgpu serve. Not ready yet when the constructor returns, but listening."""
+    """fgpu serve. Not ready yet when the constructor returns, but listening. `cluster` and `user` are further keys of
+    its kubeconfig."""
 
-    def __init__(self, api_url, directory, config=None):
+    def __init__(self, api_url, directory, config=None, cluster=None, user=None):
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": api_url}}],
-            "users": [{"name": "u", "user": {}}],
+            "clusters": [{"name": "c", "cluster": {"server": api_url, **(cluster or {})}}],
+            "users": [{"name": "u", "user": user or {}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         command = [str(BINARY), "serve", "--kubeconfig", str(kubeconfig)]
         for listener in ("verbs", "ops", "health"):
