@@ -61,4 +61,10 @@ int64_t httpd_request_start_ns(const struct httpd_request *req);
  * dropped then. */
 void httpd_resume(struct httpd_request *req, struct httpd_response *resp);
 
+/* Instead of httpd_resume: calls the handler of the route again, on a thread of the listener, so that
+ * what may be called within the handler only may be called there. `note` lies in the request's arena
+ * and is what httpd_request_note gives then. The handler may suspend again. */
+void httpd_again(struct httpd_request *req, void *note);
+void *httpd_request_note(const struct httpd_request *req); /* NULL in the first call */
+
 #endif

@@ -147,16 +147,22 @@ static void stopping_response(const struct httpd_route *route, size_t max,
     }
 }
 
-/* Moves an answer into the request and lets libmicrohttpd come for it. Under server.lock. */
-static void deliver_locked(struct httpd_request *req, struct httpd_response *resp)
+/* Lets libmicrohttpd come for the request, if it is set aside. Under server.lock. */
+static void wake_locked(struct httpd_request *req)
 {
-    req->response = *resp;
-    req->have_response = true;
     if (req->phase == REQUEST_SUSPENDED) {
         req->phase = REQUEST_HANDLING;
         unlink_suspended(req);
         MHD_resume_connection(req->mhd);
     }
+}
+
+/* Moves an answer into the request. Under server.lock. */
+static void deliver_locked(struct httpd_request *req, struct httpd_response *resp)
+{
+    req->response = *resp;
+    req->have_response = true;
+    wake_locked(req);
 }
 
 void httpd_resume(struct httpd_request *req, struct httpd_response *resp)
@@ -174,6 +180,19 @@ void httpd_resume(struct httpd_request *req, struct httpd_response *resp)
         httpd_response_fini(resp);
     }
     httpd_response_init(resp, max); /* moved or released: the caller's copy owns nothing */
+    request_unref(req);
+}
+
+void httpd_again(struct httpd_request *req, void *note)
+{
+    struct httpd_server *s = req->server;
+    pthread_mutex_lock(&s->lock);
+    if (!req->answer_claimed && req->phase != REQUEST_OVER) {
+        req->again = true;
+        req->note = note;
+        wake_locked(req);
+    }
+    pthread_mutex_unlock(&s->lock);
     request_unref(req);
 }
 
@@ -198,6 +217,8 @@ void httpd_request_finish_suspended(struct httpd_server *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+static enum MHD_Result run_handler(struct httpd_request *req);
+
 /* The handler has returned HTTPD_SUSPENDED. */
 static enum MHD_Result set_aside(struct httpd_request *req)
 {
@@ -205,6 +226,12 @@ static enum MHD_Result set_aside(struct httpd_request *req)
     bool stop = false;
     pthread_mutex_lock(&s->lock);
     const bool answered = req->have_response;
+    const bool again = !answered && req->again;
+    if (again) {
+        req->again = false;
+        pthread_mutex_unlock(&s->lock);
+        return run_handler(req);
+    }
     if (!answered && s->closed) {
         req->answer_claimed = true;
         stop = true;
@@ -265,10 +292,15 @@ static enum MHD_Result request_resumed(struct httpd_request *req)
 {
     pthread_mutex_lock(&req->server->lock);
     const bool ready = req->have_response;
+    const bool again = !ready && req->again;
+    req->again = false;
     if (ready) {
         req->phase = REQUEST_ANSWERED;
     }
     pthread_mutex_unlock(&req->server->lock);
+    if (again) {
+        return run_handler(req);
+    }
     return ready ? httpd_response_queue(req) : MHD_YES;
 }
 

@@ -71,6 +71,11 @@ struct arena *httpd_request_arena(struct httpd_request *req)
     return &req->arena;
 }
 
+void *httpd_request_note(const struct httpd_request *req)
+{
+    return req->note;
+}
+
 int64_t httpd_request_start_ns(const struct httpd_request *req)
 {
     return req->start_ns;

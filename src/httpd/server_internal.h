@@ -81,6 +81,8 @@ struct httpd_request {
     enum request_phase phase; /* server.lock, once handlers run */
     bool answer_claimed;      /* server.lock: one answer only */
     bool have_response;       /* server.lock */
+    bool again;               /* server.lock: httpd_again was called */
+    void *note;
     struct httpd_response response;
     int status_sent;
 };

@@ -267,6 +267,101 @@ static void suspend__resumed_while_the_server_drains__gets_its_answer_and_close(
     shelf_fini(&shelf);
 }
 
+/* ---- again ---- */
+
+/* Shelves the first call; in the second answers with the note and a header of the request. */
+static enum httpd_action handler_twice(void *ctx, struct httpd_request *req,
+                                       struct httpd_response *resp)
+{
+    const char *note = httpd_request_note(req);
+    if (note == NULL) {
+        return handler_shelve(ctx, req, resp);
+    }
+    strbuf_add_cstr(&resp->body, note);
+    strbuf_add_str(&resp->body, httpd_request_header(req, "X-Word"));
+    return HTTPD_REPLY;
+}
+
+/* Says "again" before it has returned, three times. */
+static enum httpd_action handler_again_at_once(void *ctx, struct httpd_request *req,
+                                               struct httpd_response *resp)
+{
+    static char notes[3][2] = {"1", "2", "3"};
+    const char *note = httpd_request_note(req);
+    size_t n = note == NULL ? 0 : (size_t)(note[0] - '0');
+    (void)ctx;
+    if (n < 3) {
+        httpd_again(req, notes[n]);
+        return HTTPD_SUSPENDED;
+    }
+    strbuf_add_cstr(&resp->body, note);
+    return HTTPD_REPLY;
+}
+
+static void again__from_another_thread__the_handler_runs_again_with_the_note(void **state)
+{
+    (void)state;
+    struct shelf shelf;
+    shelf_init(&shelf);
+    const struct httpd_route route = {.path = "/", .handle = handler_twice, .ctx = &shelf};
+    struct fixture f;
+    fixture_start(&f, NULL, &route, 1);
+    struct client c;
+    client_open(&c, f.port);
+    for (int i = 0; i < 3; i++) {
+        static char note[] = "note ";
+        struct reply r;
+        shelf.n = 0;
+        client_text(&c, "GET / HTTP/1.1\r\nHost: a\r\nX-Word: word\r\n\r\n");
+        shelf_wait(&shelf, 1);
+        httpd_again(shelf.reqs[0], note);
+        assert_true(client_reply(&c, &r));
+        assert_string_equal(r.body, "note word");
+        reply_fini(&r);
+    }
+    client_close(&c);
+    fixture_stop(&f);
+    shelf_fini(&shelf);
+}
+
+static void again__before_the_handler_returned__as_often_as_said(void **state)
+{
+    (void)state;
+    const struct httpd_route route = {.path = "/", .handle = handler_again_at_once};
+    struct fixture f;
+    fixture_start(&f, NULL, &route, 1);
+    struct reply r;
+    get_once(f.port, "/", &r);
+    assert_string_equal(r.body, "3");
+    reply_fini(&r);
+    fixture_stop(&f);
+}
+
+static void again__server_stopped_meanwhile__is_dropped(void **state)
+{
+    static char note[] = "note";
+    (void)state;
+    struct shelf shelf;
+    shelf_init(&shelf);
+    const struct httpd_route route = {
+        .path = "/", .handle = handler_twice, .ctx = &shelf, .stopping = handler_stopping};
+    struct fixture f;
+    fixture_start(&f, NULL, &route, 1);
+    struct client c;
+    struct reply r;
+    client_open(&c, f.port);
+    client_text(&c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    shelf_wait(&shelf, 1);
+    httpd_server_stop(f.server, 0);
+    assert_true(client_reply(&c, &r));
+    assert_string_equal(r.body, "{\"Error\":\"stopping\"}");
+    reply_fini(&r);
+    client_close(&c);
+    fixture_stop(&f);
+    httpd_again(shelf.reqs[0], note);
+    shelf_fini(&shelf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +370,9 @@ int main(void)
         cmocka_unit_test(suspend__client_hung_up__resume_is_harmless),
         cmocka_unit_test(suspend__server_stops__answered_by_the_route_and_late_resume_is_harmless),
         cmocka_unit_test(suspend__resumed_while_the_server_drains__gets_its_answer_and_close),
+        cmocka_unit_test(again__from_another_thread__the_handler_runs_again_with_the_note),
+        cmocka_unit_test(again__before_the_handler_returned__as_often_as_said),
+        cmocka_unit_test(again__server_stopped_meanwhile__is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
