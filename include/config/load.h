@@ -31,6 +31,9 @@ enum election_mode {
     ELECTION_NONE, /* a single replica; the reader says of other modes that they are not built */
 };
 
+/* Who has to show a token on the ops listener; loopback addresses stay open in the first mode. */
+enum ops_authorization { OPS_AUTHORIZATION_REMOTE, OPS_AUTHORIZATION_ALWAYS };
+
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* Plain HTTP only, so verbs and ops are loopback addresses; health answers anonymous probes
@@ -39,6 +42,7 @@ struct config_serving {
     struct address verbs;  /* filter, prioritize, bind, preempt */
     struct address ops;    /* metrics, state, configz, version */
     struct address health; /* livez, readyz, healthz */
+    enum ops_authorization ops_authorization;
 };
 
 struct config_client {

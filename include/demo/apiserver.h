@@ -16,6 +16,8 @@
  *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept); those written through
  *          the second are checked as the real server does
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
+ *   POST   tokenreviews and subjectaccessreviews, answered as POST /_reviews says; at first no token
+ *          is good and nobody may anything
  *   /version, /readyz, /livez
  *
  * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is
@@ -103,6 +105,16 @@ struct apiserver_stats {
     uint32_t watches;        /* open now */
 };
 void apiserver_stats(struct apiserver *a, struct apiserver_stats *ret);
+
+/* ---- reviews ----
+ *
+ * POST /_reviews replaces who is known and what they may:
+ *
+ *     {"tokens": {"TOKEN": {"username": "alice", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}},
+ *      "allow": [{"user": "alice", "verb": "get", "path": "/metrics"}]}
+ *
+ * GET /_reviews tells how often each was asked, and the spec of the last SubjectAccessReview:
+ * {"tokenReviews": 2, "accessReviews": 1, "last": {...}}. */
 
 /* ---- faults ---- */
 

@@ -36,6 +36,7 @@ enum fgpu_metric {
     FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
     FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */
 
+    FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
     FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
     FGPU_LOG_DROPPED_TOTAL,
     FGPU_BUILD_INFO, /* version, revision, compiler; set by catalog_metrics_new */

@@ -1,8 +1,8 @@
 /* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version and an
  * index.
  *
- * Read-only and without authentication, so the listener stays on loopback (config/load.h). Nothing
- * here holds a secret: the configuration has none, pods show names only.
+ * Read-only. Off loopback routes/ops_auth.h stands before them. Nothing here holds a secret: the
+ * configuration has none, pods show names only.
  */
 #ifndef ROUTES_OPS_H
 #define ROUTES_OPS_H

@@ -11,6 +11,7 @@
 #include "obs/health.h"
 #include "routes/health.h"
 #include "routes/ops.h"
+#include "routes/ops_auth.h"
 #include "routes/verbs.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,8 @@ struct service {
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
     struct verbs verbs;
     struct ops ops;
+    struct access *access; /* NULL: the ops listener is open to all that reach it */
+    struct ops_auth ops_auth;
     struct health health;
     struct health_handlers health_handlers;
     struct httpd_route verb_routes[VERB_ROUTES];
@@ -149,6 +152,11 @@ static void set_up_routes(struct service *s)
     verbs_routes(&s->verbs, s->verb_routes);
     ops_routes(&s->ops, s->ops_routes);
     health_routes(&s->health_handlers, &s->health, s->health_routes);
+    if (s->access != NULL) {
+        s->ops_auth = (struct ops_auth){
+            .access = s->access, .observe = telemetry_access, .observe_ctx = &s->telemetry};
+        ops_auth_guard(&s->ops_auth, s->ops_routes, OPS_ROUTES);
+    }
 }
 
 /* ---- start ---- */
@@ -208,6 +216,19 @@ static int start_binder(struct service *s, struct err *reterr)
         r = binder_new(&s->placement, &s->ingest, s->client, s->options.clock, &binder, &s->binder, reterr);
     }
     return r;
+}
+
+static bool needs_tokens(const struct config_serving *c)
+{
+    return c->ops_authorization == OPS_AUTHORIZATION_ALWAYS || !address_is_loopback(&c->ops);
+}
+
+static int start_access(struct service *s, struct err *reterr)
+{
+    if (!needs_tokens(&s->options.config->serving)) {
+        return 0;
+    }
+    return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);
 }
 
 static int start_waker(struct service *s, struct err *reterr)
@@ -303,6 +324,9 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         r = start_waker(s, reterr);
     }
     if (r == 0) {
+        r = start_access(s, reterr);
+    }
+    if (r == 0) {
         set_up_routes(s);
         r = start_watchers(s, reterr);
     }
@@ -364,6 +388,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     if (s->client != NULL) {
         kube_client_stop(s->client);
     }
+    access_free(s->access);
     waker_free(s->waker);
     binder_free(s->binder);
     events_free(s->events);

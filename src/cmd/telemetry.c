@@ -99,6 +99,9 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
             (void)METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name((enum event_fate)i));
         }
     }
+    for (size_t i = 0; i < ACCESS_VERDICT__MAX; i++) {
+        (void)METRIC(t->metrics, FGPU_OPS_AUTHORIZATIONS_TOTAL, access_verdict_name((enum access_verdict)i));
+    }
     metrics_add_collector(t->metrics, collect_watchers, t);
 }
 
@@ -150,6 +153,13 @@ void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate)
     if (event_is_lost(fate)) {
         metric_inc(METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name(fate)));
     }
+}
+
+void telemetry_access(void *ctx, enum access_verdict v)
+{
+    struct telemetry *t = ctx;
+
+    metric_inc(METRIC(t->metrics, FGPU_OPS_AUTHORIZATIONS_TOTAL, access_verdict_name(v)));
 }
 
 void telemetry_http(void *ctx, const struct httpd_observation *o)

@@ -3,6 +3,7 @@
 #define CMD_TELEMETRY_H
 
 #include "core/verdict.h"
+#include "extender/access.h"
 #include "extender/events.h"
 #include "httpd/server.h"
 #include "kube/watcher.h"
@@ -28,6 +29,7 @@ void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count);
 void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
                    int64_t duration_ns);
 void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate);
+void telemetry_access(void *ctx, enum access_verdict v);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
 #endif

@@ -29,6 +29,8 @@ static const char *const api_version_words[] = {CONFIG_API_VERSION, NULL};
 static const char *const kind_words[] = {CONFIG_KIND, NULL};
 static const char *const election_words[] = {[ELECTION_NONE] = "none", NULL};
 static const char *const election_later[] = {"follow-scheduler", "lease", NULL};
+static const char *const ops_authorization_words[] = {
+    [OPS_AUTHORIZATION_REMOTE] = "remote", [OPS_AUTHORIZATION_ALWAYS] = "always", NULL};
 static const char *const memory_only_words[] = {
     [MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free", NULL};
 static const char *const log_format_words[] = {
@@ -37,7 +39,8 @@ static const char *const log_format_words[] = {
 /* The reader stores an enum as an unsigned int. */
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
-                   sizeof(enum log_format) == sizeof(unsigned int),
+                   sizeof(enum log_format) == sizeof(unsigned int) &&
+                   sizeof(enum ops_authorization) == sizeof(unsigned int),
                "enums are not unsigned int");
 
 static const struct schema_field compute_rows[] = {
@@ -123,6 +126,9 @@ static const struct schema_field serving_rows[] = {
         HELP("filter, prioritize and bind; kube-scheduler calls here")),
     KEY("opsAddress", SCHEMA_LOOPBACK, AT(serving.ops),
         HELP("metrics, state, configz and version")),
+    KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
+        .words = ops_authorization_words,
+        HELP("when callers of ops need a token: remote for any address but loopback, or always")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
 };

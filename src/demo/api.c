@@ -160,6 +160,9 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
     if (serve_fixed(q, r)) {
         return;
     }
+    if (reviews_serve(&api->reviews, q, r)) {
+        return;
+    }
     if (!parse_path(q->path, &t)) {
         api_fail(r, 404, NULL, "the server could not find the requested resource");
         return;

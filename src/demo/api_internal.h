@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "demo/apiserver.h"
 #include "demo/objects_internal.h"
+#include "demo/reviews_internal.h"
 #include "model/kv.h"
 
 #include <stdatomic.h>
@@ -25,6 +26,7 @@ struct api { /* everything the handlers share */
     struct rng rng; /* of uids, under the store's lock */
     int64_t bookmark_interval_ns;
     atomic_int watch_list; /* enum apiserver_watch_list */
+    struct reviews reviews;
     atomic_uint_fast64_t binds;
     atomic_uint_fast64_t bind_conflicts;
 };

@@ -112,6 +112,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->api.store = objects_new(o.history_max ? o.history_max : 8192, on_change, a);
     rng_init(&a->api.rng, o.seed);
     faults_init(&a->faults);
+    reviews_init(&a->api.reviews);
     streams_init(&a->streams, a->api.clock);
     BUG_ON(pthread_mutex_init(&a->late_lock, NULL) != 0);
     BUG_ON(pthread_condattr_init(&attr) != 0);
@@ -148,6 +149,7 @@ void apiserver_free(struct apiserver *a)
     httpd_server_free(a->http);
     streams_fini(&a->streams);
     faults_fini(&a->faults);
+    reviews_fini(&a->api.reviews);
     objects_free(a->api.store);
     pthread_cond_destroy(&a->late_cond);
     pthread_mutex_destroy(&a->late_lock);

@@ -109,6 +109,10 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Events that nobody will see, and series counts that were not told, by cause.",
          .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 8},
 
+    [FGPU_OPS_AUTHORIZATIONS_TOTAL] =
+        {.name = "fgpu_ops_authorizations_total",
+         .help = "Requests to the ops listener whose caller had to be allowed, by result.",
+         .type = METRIC_COUNTER, .labels = {{"result", NULL}}, .series_max = 8},
     [FGPU_HTTP_REQUESTS_TOTAL] =
         {.name = "fgpu_http_requests_total",
          .help = "HTTP requests, by listener and status; code 0 had no answer.",

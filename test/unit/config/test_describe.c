@@ -47,6 +47,7 @@ static void describe__defaults__exact(void **state)
         "100,"
         "\"hold\":\"3s\"},"
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
+        "\"opsAuthorization\":\"remote\","
         "\"healthAddress\":\"127.0.0.1:9441\"},\"election\":\"none\","
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
@@ -74,7 +75,8 @@ static void describe__read_back__same_configuration(void **state)
                         "limits: {bodyBytes: 65537, bytesInFlight: 1Gi}\n"},
         {"no resources", "resources: {compute: [], memory: [], count: [], whole: []}\n"},
         {"addresses",
-         "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7'}\n"},
+         "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "
+         "opsAuthorization: always}\n"},
     };
     struct strbuf once, twice;
 

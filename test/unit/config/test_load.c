@@ -17,6 +17,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_string_equal(address_text(&c->serving.verbs, text), "127.0.0.1:9443");
     assert_string_equal(address_text(&c->serving.ops, text), "127.0.0.1:9442");
     assert_string_equal(address_text(&c->serving.health, text), "127.0.0.1:9441");
+    assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_REMOTE);
     assert_int_equal(c->election, ELECTION_NONE);
     assert_int_equal(c->client.bind_deadline_ms, 5000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
@@ -53,7 +54,7 @@ static void parse__every_key__stored(void **state)
                     "packing: {nodeStrategy: spread, deviceStrategy: binpack, candidates: 0, "
                     "hold: 2s30ms}\n"
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
-                    "healthAddress: 0.0.0.0:3}\n"
+                    "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: none\n"
                     "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "logging: {format: json, verbosity: 4}\n"
@@ -99,6 +100,7 @@ static void parse__every_key__stored(void **state)
     assert_string_equal(address_text(&c->serving.verbs, text), "[::1]:1");
     assert_string_equal(address_text(&c->serving.ops, text), "127.0.0.1:2");
     assert_string_equal(address_text(&c->serving.health, text), "0.0.0.0:3");
+    assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_ALWAYS);
     assert_int_equal(c->client.bind_deadline_ms, 4500);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);

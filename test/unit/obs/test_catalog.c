@@ -123,6 +123,7 @@ static void catalog__every_metric_in_use__exposition_is_well_formed(void **state
     metric_inc(METRIC(m, FGPU_WATCH_RESTARTS_TOTAL, "pods"));
     metric_inc(METRIC(m, FGPU_EVENTS_TOTAL, "GPUDeviceLost", "posted"));
     metric_inc(METRIC(m, FGPU_EVENTS_DROPPED_TOTAL, "queue_full"));
+    metric_inc(METRIC(m, FGPU_OPS_AUTHORIZATIONS_TOTAL, "forbidden"));
     metric_inc(METRIC(m, FGPU_HTTP_REQUESTS_TOTAL, "verbs", "200"));
     metric_set(METRIC(m, FGPU_LOG_DROPPED_TOTAL), 5);
     struct strbuf out = rendered(m);

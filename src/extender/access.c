@@ -1,0 +1,319 @@
+#include "extender/access.h"
+
+#include "base/bug.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "extender/access_cache_internal.h"
+#include "kube/review.h"
+#include "kube/transport.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S INT64_C(1000000000)
+enum {
+    REVIEW_DEADLINE_MS = 5000, /* each of the two */
+    SUBJECT_BYTES_MAX = 64 * 1024,
+    REVIEW_BYTES_MAX = 256 * 1024,
+    COMPLAINT_PAUSE_S = 60,
+};
+
+struct access {
+    struct kube_client *client;
+    const struct clock *clock;
+    const struct log *log;
+    struct digest_keys keys;
+
+    pthread_mutex_t lock; /* of the rest */
+    struct auth_cache cache;
+    unsigned review_n;
+    int64_t complained_ns; /* 0: never */
+};
+
+/* A question under way. */
+struct review {
+    struct access *access;
+    struct digest token, action;
+    char *verb, *path;
+    access_done_fn *done;
+    void *ctx;
+};
+
+static const char *const names[ACCESS_VERDICT__MAX] = {
+    [ACCESS_ALLOWED] = "allowed",     [ACCESS_UNAUTHENTICATED] = "unauthenticated",
+    [ACCESS_FORBIDDEN] = "forbidden", [ACCESS_OVERLOADED] = "overloaded",
+    [ACCESS_FAILED] = "failed",
+};
+
+const char *access_verdict_name(enum access_verdict v)
+{
+    return names[v];
+}
+
+static void lock(struct access *a)
+{
+    BUG_ON(pthread_mutex_lock(&a->lock) != 0);
+}
+
+static void unlock(struct access *a)
+{
+    BUG_ON(pthread_mutex_unlock(&a->lock) != 0);
+}
+
+static int64_t until_ns(const struct access *a)
+{
+    return clock_mono_ns(a->clock) + ACCESS_TTL_S * NS_PER_S;
+}
+
+static char *owned(struct str s)
+{
+    char *p = xmalloc(s.n + 1);
+
+    if (s.n > 0) {
+        memcpy(p, s.p, s.n);
+    }
+    p[s.n] = '\0';
+    return p;
+}
+
+/* Once in a while, because callers decide how often it happens. */
+static void complain(struct access *a, const char *review, int http_status, const char *detail)
+{
+    int64_t now_ns = clock_mono_ns(a->clock);
+    bool silent;
+
+    lock(a);
+    silent = a->complained_ns != 0 && now_ns - a->complained_ns < COMPLAINT_PAUSE_S * NS_PER_S;
+    if (!silent) {
+        a->complained_ns = now_ns;
+    }
+    unlock(a);
+    if (!silent) {
+        LOG_WARNING(a->log,
+                    http_status == 403
+                        ? "fgpu may not ask the API server who its callers are: its ClusterRole "
+                          "must let it create this"
+                        : "The API server gives no answer about a caller, who is refused therefore",
+                    LOG_CSTR("review", review), LOG_I64("status", http_status),
+                    LOG_CSTR("err", detail));
+    }
+}
+
+/* ---- a question ---- */
+
+static void review_free(struct review *r)
+{
+    lock(r->access);
+    r->access->review_n--;
+    unlock(r->access);
+    free(r->verb);
+    free(r->path);
+    free(r);
+}
+
+static void finish(struct review *r, enum access_verdict v)
+{
+    access_done_fn *done = r->done;
+    void *ctx = r->ctx;
+
+    review_free(r);
+    done(ctx, v);
+}
+
+static bool is_answer(const struct kube_response *response)
+{
+    return response->outcome.kind == KUBE_ANSWERED &&
+           (response->outcome.http_status == 201 || response->outcome.http_status == 200);
+}
+
+static bool submit(struct review *r, const char *path, const char *resource,
+                   const struct strbuf *body, kube_done_fn *done)
+{
+    const struct kube_request request = {
+        .method = "POST",
+        .path = path,
+        .body = strbuf_view(body),
+        .deadline_ms = REVIEW_DEADLINE_MS,
+        .verb = "create",
+        .resource = resource,
+    };
+    struct err err = {.code = ERR_LIMIT, .msg = "the question is too long"};
+
+    if (!body->overflowed && kube_client_submit(r->access->client, &request, done, r, &err) == 0) {
+        return true;
+    }
+    complain(r->access, resource, 0, err.msg);
+    return false;
+}
+
+static void access_reviewed(void *ctx, const struct kube_response *response)
+{
+    struct review *r = ctx;
+    struct access *a = r->access;
+    struct err err = {.code = ERR_OK};
+    bool allowed = false;
+
+    if (!is_answer(response) || access_review_read(response->body, &allowed, &err) != 0) {
+        complain(a, "subjectaccessreviews", response->outcome.http_status,
+                 err.code != ERR_OK ? err.msg : response->outcome.detail);
+        finish(r, ACCESS_FAILED);
+        return;
+    }
+    lock(a);
+    auth_cache_action(&a->cache, r->token, r->action, allowed, until_ns(a));
+    unlock(a);
+    finish(r, allowed ? ACCESS_ALLOWED : ACCESS_FORBIDDEN);
+}
+
+static bool ask_access(struct review *r, struct str subject)
+{
+    struct strbuf body;
+
+    strbuf_init(&body, REVIEW_BYTES_MAX);
+    access_review_write(subject, str_of(r->path), str_of(r->verb), &body);
+    bool asked = submit(r, ACCESS_REVIEW_PATH, "subjectaccessreviews", &body, access_reviewed);
+    strbuf_fini(&body);
+    return asked;
+}
+
+static void token_reviewed(void *ctx, const struct kube_response *response)
+{
+    struct review *r = ctx;
+    struct access *a = r->access;
+    struct err err = {.code = ERR_OK};
+    bool good = false;
+    struct strbuf subject;
+
+    strbuf_init(&subject, SUBJECT_BYTES_MAX);
+    if (!is_answer(response) || token_review_read(response->body, &good, &subject, &err) != 0) {
+        complain(a, "tokenreviews", response->outcome.http_status,
+                 err.code != ERR_OK ? err.msg : response->outcome.detail);
+        finish(r, ACCESS_FAILED);
+    } else if (!good) {
+        lock(a);
+        auth_cache_bad(&a->cache, r->token, until_ns(a));
+        unlock(a);
+        finish(r, ACCESS_UNAUTHENTICATED);
+    } else {
+        lock(a);
+        auth_cache_good(&a->cache, r->token, strbuf_view(&subject), until_ns(a));
+        unlock(a);
+        if (!ask_access(r, strbuf_view(&subject))) {
+            finish(r, ACCESS_FAILED);
+        }
+    }
+    strbuf_fini(&subject);
+}
+
+static bool ask_token(struct review *r, struct str token)
+{
+    struct strbuf body;
+
+    strbuf_init(&body, REVIEW_BYTES_MAX);
+    token_review_write(token, &body);
+    bool asked = submit(r, TOKEN_REVIEW_PATH, "tokenreviews", &body, token_reviewed);
+    if (body.cap > 0) {
+        explicit_bzero(body.p, body.cap);
+    }
+    strbuf_fini(&body);
+    return asked;
+}
+
+/* ---- what others call ---- */
+
+static struct digest action_digest(const struct access *a, struct str verb, struct str path)
+{
+    struct strbuf text;
+    struct digest ret;
+
+    strbuf_init(&text, verb.n + 1 + path.n);
+    strbuf_add_str(&text, verb);
+    strbuf_add_char(&text, ' ');
+    strbuf_add_str(&text, path);
+    ret = digest_of(&a->keys, strbuf_view(&text));
+    strbuf_fini(&text);
+    return ret;
+}
+
+/* False: to be asked; the place among the questions is taken, and *ret_subject (the caller's) is
+ * set if only the second one is open. */
+static bool is_known(struct access *a, struct digest token, struct digest action,
+                     enum access_verdict *ret, char **ret_subject)
+{
+    static const enum access_verdict verdicts[] = {[AUTH_ALLOWED] = ACCESS_ALLOWED,
+                                                   [AUTH_FORBIDDEN] = ACCESS_FORBIDDEN,
+                                                   [AUTH_BAD] = ACCESS_UNAUTHENTICATED};
+    struct str subject = STR_NULL;
+    bool known = true;
+
+    lock(a);
+    enum auth_known what =
+        auth_cache_find(&a->cache, token, action, clock_mono_ns(a->clock), &subject);
+    if (what != AUTH_UNKNOWN && what != AUTH_USER_KNOWN) {
+        *ret = verdicts[what];
+    } else if (a->review_n == ACCESS_REVIEWS_MAX) {
+        *ret = ACCESS_OVERLOADED;
+    } else {
+        known = false;
+        a->review_n++;
+        *ret_subject = what == AUTH_USER_KNOWN ? owned(subject) : NULL;
+    }
+    unlock(a);
+    return known;
+}
+
+bool access_check(struct access *a, struct str token, struct str verb, struct str path,
+                  access_done_fn *done, void *ctx, enum access_verdict *ret)
+{
+    BUG_ON(token.n == 0 || token.n > ACCESS_TOKEN_BYTES_MAX || verb.n >= ACCESS_VERB_BYTES_MAX);
+    struct digest token_digest = digest_of(&a->keys, token);
+    struct digest action = action_digest(a, verb, path);
+    char *subject;
+
+    if (is_known(a, token_digest, action, ret, &subject)) {
+        return true;
+    }
+    struct review *r = xcalloc(1, sizeof(*r));
+    *r = (struct review){.access = a,
+                         .token = token_digest,
+                         .action = action,
+                         .verb = owned(verb),
+                         .path = owned(path),
+                         .done = done,
+                         .ctx = ctx};
+    bool asked = subject != NULL ? ask_access(r, str_of(subject)) : ask_token(r, token);
+    free(subject);
+    if (!asked) {
+        review_free(r);
+        *ret = ACCESS_FAILED;
+    }
+    return !asked;
+}
+
+int access_new(struct kube_client *client, const struct clock *clock, const struct log *log,
+               struct access **ret, struct err *reterr)
+{
+    struct access *a = xcalloc(1, sizeof(*a));
+    int rc = rng_os_bytes(&a->keys, sizeof(a->keys), reterr);
+
+    if (rc != 0) {
+        free(a);
+        return rc;
+    }
+    a->client = client;
+    a->clock = clock;
+    a->log = log;
+    BUG_ON(pthread_mutex_init(&a->lock, NULL) != 0);
+    *ret = a;
+    return 0;
+}
+
+void access_free(struct access *a)
+{
+    if (a != NULL) {
+        auth_cache_fini(&a->cache);
+        pthread_mutex_destroy(&a->lock);
+        free(a);
+    }
+}
