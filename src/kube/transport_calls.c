@@ -140,6 +140,7 @@ static void call_free(struct call *call)
     free(call->method);
     free(call->path);
     free(call->content_type);
+    explicit_bzero(call->body, call->body_n); /* a TokenReview holds a token */
     free(call->body);
     free(call);
 }

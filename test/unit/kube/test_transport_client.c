@@ -37,6 +37,41 @@ static void auth__replaced_token_file__is_used_after_a_401(void **state)
     expect_auth("Bearer good-2", 200);
 }
 
+static void auth__token_replaced_since_it_was_read__the_same_call_succeeds(void **state)
+{
+    struct kube_request any = get("/x"), create = post("/token");
+    struct call_result result;
+    (void)state;
+    temp_dir_write(&f.dir, "token", "bad-1");
+    f.creds.token_file = f.token_file;
+    connect_client();
+    expect(&any, KUBE_ANSWERED, true, 200); /* nobody looks at tokens there */
+    temp_dir_write(&f.dir, "token", "good-2");
+    call_now(f.client, &create, &result);
+    assert_int_equal(result.outcome.http_status, 200);
+    assert_string_equal(result.body, "Bearer good-2");
+    assert_int_equal(f.seen_n, 3);
+    assert_non_null(strstr(f.last, "{\"a\":1}")); /* the body was sent again */
+}
+
+static void auth__rejected_again_and_again__not_sent_and_says_why(void **state)
+{
+    struct kube_request r = get("/token");
+    struct call_result result;
+    (void)state;
+    temp_dir_write(&f.dir, "token", "bad-1");
+    f.creds.token_file = f.token_file;
+    connect_client();
+    expect_auth("Bearer bad-1", 401);
+    expect_auth("Bearer bad-1", 401);
+    call_now(f.client, &r, &result);
+    assert_int_equal(result.outcome.kind, KUBE_NOT_SENT);
+    assert_int_equal(result.outcome.http_status, 401);
+    assert_false(result.outcome.maybe_sent);
+    assert_non_null(strstr(result.outcome.detail, "rejects our credentials"));
+    assert_int_equal(f.seen_n, 2);
+}
+
 static void auth__no_token_file__is_not_sent(void **state)
 {
     struct kube_request r = get("/token");
@@ -129,6 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, api_setup, api_teardown)
         TEST(auth__replaced_token_file__is_used_after_a_401),
+        TEST(auth__token_replaced_since_it_was_read__the_same_call_succeeds),
+        TEST(auth__rejected_again_and_again__not_sent_and_says_why),
         TEST(auth__no_token_file__is_not_sent),
         TEST(auth__literal_token_and_basic__are_sent),
         TEST(client__bad_credentials__are_refused),
