@@ -141,6 +141,7 @@ def still_served(cluster):
     generation = fgpu.generation()
     yield node
     assert fgpu.generation() == generation, "the ledger changed"
-    assert fgpu.content() == before, "/state changed"
+    after = fgpu.content()
+    assert after == before, {k: (before[k], after[k]) for k in before if before[k] != after[k]}
     assert fgpu.fits(pod_object("next", limits=milli(700)), [node]) == [node]
     assert fgpu.schedule(api.pod(milli(700)), [node]) == node

@@ -390,6 +390,7 @@ class Cluster:
             self.api.delete_pod(p)
         for n in self.api.list("nodes"):
             self.api.delete_node(n["metadata"]["name"])
+        self.settle()  # a pod that came and went may not even have been seen to come
 
         def empty():
             s = self.fgpu.state()

@@ -301,7 +301,7 @@ def test_R20_a_binding_on_its_way_counts_until_it_is_decided(own):
     assert own.fgpu.fits(pod_object("other", limits=milli(1)), [node]) == []
     own.api.faults(clear=True)
     eventually(lambda: own.fgpu.states_of(pod) == {"bound"}, "the proof")
-    assert own.fgpu.bind(pod, node) == ""
+    eventually(lambda: own.fgpu.bind(pod, node) == "", "the earlier bind to be resolved")
 
 
 def test_R20_a_definite_refusal_ends_it(cluster, api, fgpu):
