@@ -33,7 +33,8 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 		Args: []string{"--config", config, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
 			"--cert-dir", filepath.Join(cp.Dir, "certs"),
 			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"},
-		Ready: func(ctx context.Context) error { _, err := Get(ctx, loopback("https", port)+"/readyz", ""); return err },
+		// 1.30 has no /readyz.
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, loopback("https", port)+"/healthz", ""); return err },
 	}
 	if err := s.Process.Start(ctx); err != nil {
 		return nil, err
