@@ -34,7 +34,10 @@ func (cp *ControlPlane) StartScheduler(ctx context.Context, name, config string)
 			"--cert-dir", filepath.Join(cp.Dir, "certs"),
 			"--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics", "--v", "2"},
 		// 1.30 has no /readyz.
-		Ready: func(ctx context.Context) error { _, err := Get(ctx, loopback("https", port)+"/healthz", ""); return err },
+		Ready: func(ctx context.Context) error {
+			_, err := Get(ctx, loopback("https", port)+"/healthz", "")
+			return err
+		},
 	}
 	if err := s.Process.Start(ctx); err != nil {
 		return nil, err
