@@ -163,6 +163,8 @@ void ledger_pod_clear_refs(struct pod_entry *p);
 void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
 
 /* records (ledger_records.c) */
+/* Raises what is known to have been charged on a device. */
+void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c);
 /* Does the annotation still say what we know: same decision, same devices? */
 bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
 /* Devices (p->refs) and floors from the record, and the demand to go by: `d`, or, where that is gone or spoilt,

@@ -8,6 +8,8 @@
 static const char CONFLICT_RECORD[] = "the assignment annotation was changed after binding; ignored";
 static const char CONFLICT_REQUEST[] =
     "the request annotations were changed after binding; the larger charge stays";
+static const char CONFLICT_READING[] =
+    "the configuration reads its request differently since it was bound; the larger charge stays";
 static const char CONFLICT_NO_RECORD[] =
     "bound without an assignment by fgpu; counted on every device of its node";
 static const char CONFLICT_DEFECT[] =
@@ -230,6 +232,47 @@ static int64_t charged(const struct pod_entry *p)
     return sum;
 }
 
+/* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
+static bool same_shape(const struct demand *a, const struct demand *b)
+{
+    bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->wish_n == b->wish_n &&
+                a->unsteered_n == b->unsteered_n && a->source == b->source;
+
+    for (size_t w = 0; same && w < a->wish_n; w++) {
+        same = a->wishes[w].init == b->wishes[w].init && a->wishes[w].count == b->wishes[w].count &&
+               str_eq(a->wishes[w].container, b->wishes[w].container);
+    }
+    return same;
+}
+
+/* A request in resources cannot be edited: when its amounts read differently, the configuration has changed
+ * (resource names, units). The pod runs with what it was given then, so the charge of that day becomes its
+ * floor. */
+static bool is_read_differently(const struct pod_entry *p, const struct demand *d)
+{
+    bool same = same_shape(p->demand, d);
+
+    if (p->demand->source != DEMAND_FROM_RESOURCES || p->demand->defect != DEMAND_OK ||
+        d->defect != DEMAND_OK) {
+        return false;
+    }
+    for (size_t w = 0; same && w < d->wish_n; w++) {
+        same = p->demand->wishes[w].kind == d->wishes[w].kind &&
+               p->demand->wishes[w].milli == d->wishes[w].milli &&
+               p->demand->wishes[w].mem_mib == d->wishes[w].mem_mib;
+    }
+    return !same;
+}
+
+static void keep_charges(const struct ledger *l, struct pod_entry *p)
+{
+    const struct node_entry *n = &l->nodes[p->node];
+
+    for (size_t i = 0; i < p->charge_n; i++) {
+        ledger_floor_raise(p, n->devices[p->charges[i].ordinal].ref, &p->charges[i].charge);
+    }
+}
+
 /* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet:
  * takes them from the record if it matches. What it was charged on this node before stays its floor. */
 static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, uint32_t node,
@@ -239,12 +282,17 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     struct wish wishes[DEMAND_WISHES_MAX];
     struct demand recorded = {0};
     uint32_t before = p->node;
-    bool withdrawn = before == node && demand_is_empty(f->demand) &&
-                     p->demand->source == DEMAND_FROM_ANNOTATIONS;
+    bool withdrawn =
+        before == node && demand_is_empty(f->demand) &&
+        (p->demand->source == DEMAND_FROM_ANNOTATIONS || p->demand->defect == DEMAND_OK);
+    bool reread = before == node && is_read_differently(p, f->demand);
     const struct demand *d = withdrawn ? p->demand : f->demand;
     uint64_t room_before = l->room_generation;
     int64_t charged_before = charged(p);
 
+    if (reread) {
+        keep_charges(l, p);
+    }
     ledger_pod_detach(l, pod);
     if (before == node) {
         clear_refs(p);
@@ -274,19 +322,6 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     forget_nodes(l, before, node); /* only now: they may be known through this pod alone */
 }
 
-/* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
-static bool same_shape(const struct demand *a, const struct demand *b)
-{
-    bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->wish_n == b->wish_n &&
-                a->unsteered_n == b->unsteered_n && a->source == b->source;
-
-    for (size_t w = 0; same && w < a->wish_n; w++) {
-        same = a->wishes[w].init == b->wishes[w].init && a->wishes[w].count == b->wishes[w].count &&
-               str_eq(a->wishes[w].container, b->wishes[w].container);
-    }
-    return same;
-}
-
 /* The pod is where we know it to be. What may still change: amounts and constraints, and contradictions. */
 static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f)
 {
@@ -300,7 +335,10 @@ static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
     if (demand_equal(p->demand, f->demand)) {
         return;
     }
-    if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !same_shape(p->demand, f->demand)) {
+    if (is_read_differently(p, f->demand)) {
+        p->conflict = CONFLICT_READING;
+        keep_charges(l, p);
+    } else if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !same_shape(p->demand, f->demand)) {
         p->conflict = CONFLICT_REQUEST;
     }
     if (same_shape(p->demand, f->demand)) {

@@ -45,8 +45,7 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
     return refs;
 }
 
-/* Raises what is known to have been charged on a device. */
-static void floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
+void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
 {
     for (size_t i = 0; i < p->floor_n; i++) {
         if (device_ref_equal(p->floors[i].ref, ref)) {
@@ -110,7 +109,7 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
             }
         }
         for (size_t i = 0; i < f.n; i++) {
-            floor_raise(p, f.refs[i], &f.sums[i]);
+            ledger_floor_raise(p, f.refs[i], &f.sums[i]);
         }
     }
 }

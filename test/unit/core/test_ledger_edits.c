@@ -180,6 +180,93 @@ static void withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kep
     assert_null(ledger_check(fx.l));
 }
 
+/* ---- requests that the configuration reads differently ---- */
+
+static void bind_share(const char *uid, const struct demand *d)
+{
+    fixture_pod(&fx, uid, d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, uid, "n1"), 0);
+    fixture_name_op(&fx, LEDGER_CONFIRM, uid);
+}
+
+static void reread__bound_pod__larger_charge_stays_until_it_is_gone(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    static const struct {
+        int32_t milli;
+        int32_t free;
+    } rows[] = {{30, 700}, {800, 200}, {300, 200}, {0, 200}, {1, 200}};
+
+    (void)state;
+    bind_share("a", &d);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct demand now = rows[i].milli > 0 ? fixture_share(&w, rows[i].milli) : nothing;
+
+        fixture_pod(&fx, "a", &now, "n1", NULL);
+        assert_int_equal(fixture_milli_free(&fx, "n1", 0), rows[i].free);
+        assert_non_null(fx.snapshot.pods[0].conflict_text);
+        assert_null(ledger_check(fx.l));
+    }
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+}
+
+static void reread__two_pods_grow_past_the_device__shown_and_excused(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 100);
+
+    (void)state;
+    bind_share("a", &d);
+    bind_share("b", &d);
+    d = fixture_share(&w, 900);
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    fixture_pod(&fx, "b", &d, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), -800);
+    assert_null(ledger_check(fx.l));
+}
+
+static void reread__foreign_pod__larger_charge_stays_on_every_device(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    d = fixture_share(&w, 30);
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    fixture_pod(&fx, "a", &nothing, "n1", NULL); /* its resource name was taken out */
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+}
+
+static void reread__whole_gpus_become_shares__the_first_charge_stays(void **state)
+{
+    struct wish w;
+    struct demand whole = {.dialect = "native", .unsteered_n = 1};
+    struct demand share = fixture_share(&w, 300);
+
+    (void)state;
+    fixture_node_unsteered(&fx, "n2", 2, 1000, 2);
+    fixture_pod(&fx, "a", &whole, "n2", NULL);
+    fixture_pod(&fx, "a", &share, "n2", NULL);
+    assert_int_equal(fixture_state(&fx, "n2")->unsteered_used, 1);
+    assert_null(ledger_check(fx.l));
+}
+
+static void reread__unreadable_for_a_while__no_floor_is_left(void **state)
+{
+    struct demand unreadable = {.dialect = "", .defect = DEMAND_TOO_LARGE};
+
+    (void)state;
+    fixture_pod(&fx, "a", &unreadable, "n1", NULL);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
+    fixture_pod(&fx, "a", &nothing, "n1", NULL);
+    assert_false(is_known("a"));
+}
+
 /* ---- records that are edited ---- */
 
 static void confirmed__first_seen_with_an_edited_record__keeps_its_device(void **state)
@@ -433,6 +520,11 @@ int main(void)
         T(rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase),
         T(withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing),
         T(withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kept),
+        T(reread__bound_pod__larger_charge_stays_until_it_is_gone),
+        T(reread__two_pods_grow_past_the_device__shown_and_excused),
+        T(reread__foreign_pod__larger_charge_stays_on_every_device),
+        T(reread__whole_gpus_become_shares__the_first_charge_stays),
+        T(reread__unreadable_for_a_while__no_floor_is_left),
         T(confirmed__first_seen_with_an_edited_record__keeps_its_device),
         T(reserved__bound_by_our_decision_with_edited_devices__keeps_its_device),
         T(reserved__bound_there_by_another_decision__goes_by_that_record),
