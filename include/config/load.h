@@ -6,8 +6,8 @@
  * all reported at once with file, line and column (config/diagnostics.h). A list in the file
  * replaces the default list.
  *
- * A configuration never changes after loading. Reloading builds another one; `generation` tells
- * them apart.
+ * A configuration never changes once it is shared. Reloading builds another one (config/slot.h);
+ * `generation` tells them apart, references keep the old one alive for who still works by it.
  */
 #ifndef CONFIG_LOAD_H
 #define CONFIG_LOAD_H
@@ -20,6 +20,7 @@
 #include "base/address.h"
 #include "model/policy.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define CONFIG_API_VERSION "fgpu.io/v1alpha1"
@@ -62,8 +63,20 @@ struct config_limits {
     int32_t connections;     /* per listener */
 };
 
+/* Where a value comes from. A key without an entry has its default. No environment variable sets a
+ * key. */
+struct config_origin {
+    struct str key;            /* "packing.candidates" */
+    uint32_t line, column;     /* in the file; 0: not from there */
+    const char *flag;          /* static, "--verbs-address"; NULL: not from the command line */
+};
+
 struct config {
     struct arena arena; /* owns all text and arrays behind the policy */
+    atomic_uint ref_n;
+    struct str file; /* as the user named it; empty: none was read */
+    struct config_origin *origins;
+    size_t origin_n;
     struct policy policy;
     struct config_serving serving;
     enum election_mode election;
@@ -72,7 +85,7 @@ struct config {
     struct config_limits limits;
     /* Of the file's bytes, hexadecimal, or "built-in": tells versions apart, proves nothing. */
     char hash[CONFIG_HASH_LEN + 1];
-    uint64_t generation; /* 1; who reloads counts up */
+    uint64_t generation; /* 1; config/slot.h counts up */
 };
 
 /* Names that the file may mention but that layers above define. */
@@ -83,7 +96,15 @@ struct config_names {
 
 /* The built-in configuration: what a file with only apiVersion and kind gives. Never NULL. */
 struct config *config_defaults(void);
-void config_free(struct config *c); /* NULL is fine */
+/* One more owner; returns c. Thread-safe, as is config_free. */
+const struct config *config_ref(const struct config *c);
+/* One owner less; the last one frees. NULL is fine. */
+void config_free(const struct config *c);
+
+/* Says that a flag (static text) has set the value of `key`. Before the configuration is shared. */
+void config_set_by_flag(struct config *c, const char *key, const char *flag);
+/* Appends "default", "FILE:LINE:COLUMN" or "flag --NAME". */
+void config_origin_text(const struct config *c, struct str key, struct strbuf *out);
 
 /* Reads the file at `path`. On failure *ret is untouched, the rendered findings are appended to
  * `report` (may be NULL) and reterr holds the first one.
@@ -96,6 +117,13 @@ WARN_UNUSED int config_load(const char *path, const struct config_names *names, 
 /* The same for text in memory; `file` is the name shown in messages. */
 WARN_UNUSED int config_parse(struct str file, struct str text, const struct config_names *names,
                              struct config **ret, struct strbuf *report, struct err *reterr);
+
+/* The hash of a file with this text. */
+void config_hash_text(struct str text, char ret[CONFIG_HASH_LEN + 1]);
+
+/* Reads the file without looking at what is in it. `ret` is initialised with more than
+ * CONFIG_BYTES_MAX and ended by the caller. Errors as config_load. */
+WARN_UNUSED int config_read(const char *path, struct strbuf *ret, struct err *reterr);
 
 /* The work of `fgpu check-config FILE`: appends the report, or one line saying that the file is
  * valid. Returns the exit code of the command: 0 or 3. */

@@ -105,6 +105,19 @@ static void refuse_key(struct decode *c, const struct schema_field *section,
     strbuf_fini(&hint);
 }
 
+/* Remembers where the value of a row stands. */
+static void note_origin(struct decode *c, const struct schema_field *row,
+                        const struct yaml_doc_node *n)
+{
+    if (row->type == SCHEMA_SECTION || c->item_depth > 0 || yaml_doc_is_null(n) ||
+        c->origin_n == c->origin_max) { /* only duplicate keys make so many, and those are refused */
+        return;
+    }
+    struct str key = arena_str(c->arena, (struct str){c->path, c->path_n});
+    c->origins[c->origin_n++] =
+        (struct config_origin){.key = key, .line = n->key->pos.line, .column = n->key->pos.column};
+}
+
 static void decode_section(struct decode *c, const struct schema_field *f,
                            const struct yaml_doc_node *n, void *base)
 {
@@ -119,6 +132,7 @@ static void decode_section(struct decode *c, const struct schema_field *f,
             continue;
         }
         size_t old = path_push(c, "%s%s", c->path_n > 0 ? "." : "", sub->name);
+        note_origin(c, sub, child);
         config_decode_value(c, sub, child, base);
         path_pop(c, old);
     }
@@ -151,6 +165,7 @@ static void decode_items(struct decode *c, const struct schema_field *f,
     if (items == NULL) {
         return; /* the arena remembers */
     }
+    c->item_depth++;
     for (const struct yaml_doc_node *child = n->first; child != NULL; child = child->next, i++) {
         void *item = items + i * f->item_size;
         size_t old =
@@ -161,6 +176,7 @@ static void decode_items(struct decode *c, const struct schema_field *f,
         config_decode_value(c, f->sub, child, item);
         path_pop(c, old);
     }
+    c->item_depth--;
     memcpy((char *)base + f->offset, &items, sizeof(items));
     memcpy((char *)base + f->offset2, &n->child_n, sizeof(n->child_n));
 }

@@ -7,8 +7,6 @@
 
 #define VALUE_BYTES_MAX 1024
 
-static void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
-
 static void describe_section(const struct schema_field *f, const void *base, struct json_writer *w)
 {
     for (size_t i = 0; i < f->sub_n; i++) {
@@ -88,7 +86,7 @@ static void describe_scalar(const struct schema_field *f, const void *base, stru
     strbuf_fini(&text);
 }
 
-static void describe_value(const struct schema_field *f, const void *base, struct json_writer *w)
+void describe_value(const struct schema_field *f, const void *base, struct json_writer *w)
 {
     if (f->type == SCHEMA_SECTION) {
         json_write_object_begin(w);

@@ -36,15 +36,73 @@ struct config *config_defaults(void)
     };
     (void)snprintf(c->hash, sizeof(c->hash), "built-in");
     c->generation = 1;
+    atomic_init(&c->ref_n, 1);
+    c->origins = ARENA_ARRAY(&c->arena, schema_key_count(), struct config_origin);
+    BUG_ON(c->origins == NULL);
     return c;
 }
 
-void config_free(struct config *c)
+/* The count is the one thing of a shared configuration that changes. */
+static atomic_uint *count_of(const struct config *c)
 {
-    if (c != NULL) {
-        arena_fini(&c->arena);
-        free(c);
+    return (atomic_uint *)(uintptr_t)&c->ref_n;
+}
+
+const struct config *config_ref(const struct config *c)
+{
+    unsigned before = atomic_fetch_add_explicit(count_of(c), 1, memory_order_relaxed);
+
+    BUG_ON(before == 0);
+    return c;
+}
+
+void config_free(const struct config *c)
+{
+    if (c == NULL || atomic_fetch_sub_explicit(count_of(c), 1, memory_order_acq_rel) > 1) {
+        return;
     }
+    struct config *last = (struct config *)(uintptr_t)c;
+    arena_fini(&last->arena);
+    free(last);
+}
+
+static struct config_origin *find_origin(const struct config *c, struct str key)
+{
+    for (size_t i = 0; i < c->origin_n; i++) {
+        if (str_eq(c->origins[i].key, key)) {
+            return &c->origins[i];
+        }
+    }
+    return NULL;
+}
+
+void config_set_by_flag(struct config *c, const char *key, const char *flag)
+{
+    struct config_origin *o = find_origin(c, str_of(key));
+
+    if (o == NULL) {
+        BUG_ON(c->origin_n == schema_key_count());
+        o = &c->origins[c->origin_n++];
+    }
+    *o = (struct config_origin){.key = str_of(key), .flag = flag};
+}
+
+void config_origin_text(const struct config *c, struct str key, struct strbuf *out)
+{
+    const struct config_origin *o = find_origin(c, key);
+
+    if (o == NULL) {
+        strbuf_add_cstr(out, "default");
+    } else if (o->flag != NULL) {
+        strbuf_addf(out, "flag %s", o->flag);
+    } else {
+        strbuf_addf(out, "%.*s:%u:%u", STR_ARG(c->file), o->line, o->column);
+    }
+}
+
+void config_hash_text(struct str text, char ret[CONFIG_HASH_LEN + 1])
+{
+    (void)snprintf(ret, CONFIG_HASH_LEN + 1, "%016" PRIx64, hash_str((struct hash_key){0, 0}, text));
 }
 
 /* A file that is of another kind would otherwise be a long list of unknown keys. */
@@ -90,7 +148,11 @@ int config_parse(struct str file, struct str text, const struct config_names *na
 
     arena_init(&scratch, TREE_BYTES_MAX);
     diagnostics_init(&d, &scratch, file, text);
-    struct decode c = {.d = &d, .arena = &config->arena, .names = names};
+    struct decode c = {.d = &d,
+                       .arena = &config->arena,
+                       .names = names,
+                       .origins = config->origins,
+                       .origin_max = schema_key_count()};
     if (text.n > CONFIG_BYTES_MAX) {
         diagnostics_add(&d, (struct text_pos){0, 0}, "larger than %d KiB", CONFIG_BYTES_MAX / 1024);
     } else if (yaml_doc_read(text, &scratch, &d, &root) == 0) {
@@ -104,12 +166,18 @@ int config_parse(struct str file, struct str text, const struct config_names *na
         r = diagnostics_to_err(&d, ERR_INVALID, reterr);
         config_free(config);
     } else {
-        uint64_t hash = hash_str((struct hash_key){0, 0}, text);
-        (void)snprintf(config->hash, sizeof(config->hash), "%016" PRIx64, hash);
+        config_hash_text(text, config->hash);
+        config->origin_n = c.origin_n;
+        config->file = arena_str(&config->arena, file);
         *ret = config;
     }
     arena_fini(&scratch);
     return r;
+}
+
+int config_read(const char *path, struct strbuf *ret, struct err *reterr)
+{
+    return config_file_read(path, CONFIG_BYTES_MAX, ret, reterr);
 }
 
 int config_load(const char *path, const struct config_names *names, struct config **ret,
@@ -119,7 +187,7 @@ int config_load(const char *path, const struct config_names *names, struct confi
     struct err err;
 
     strbuf_init(&text, 2 * CONFIG_BYTES_MAX);
-    int r = config_file_read(path, CONFIG_BYTES_MAX, &text, &err);
+    int r = config_read(path, &text, &err);
     if (r < 0) {
         if (report != NULL) {
             strbuf_addf(report, "%s\n", err.msg);

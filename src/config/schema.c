@@ -1,7 +1,10 @@
 #include "config/schema_internal.h"
 
+#include "base/bug.h"
 #include "base/compiler.h"
 #include "model/device.h"
+
+#include <stdio.h>
 
 #define MIB_PER_TIB INT64_C(1048576)
 #define DEVICE_MIB_MAX (16 * MIB_PER_TIB)
@@ -16,6 +19,9 @@
     }
 #define RANGE(min_, max_) .min = (min_), .max = (max_)
 #define HELP(text_) .help = (text_)
+/* Without one of these a change needs a restart. */
+#define NOW .reload = CONFIG_RELOAD_NOW
+#define RELIST .reload = CONFIG_RELOAD_RELIST
 #define ROWS(table_) .sub = (table_), .sub_n = ARRAY_LEN(table_)
 #define SECTION(name_, table_, ...)                                                                \
     {                                                                                              \
@@ -56,16 +62,16 @@ static const struct schema_field resources_rows[] = {
     KEY("compute", SCHEMA_LIST, AT(policy.compute_resources),
         ITEMS(&compute_item, struct compute_resource, policy.compute_resource_n,
               SCHEMA_RESOURCES_MAX),
-        HELP("resources that count shares of a GPU's compute")),
+        RELIST, HELP("resources that count shares of a GPU's compute")),
     KEY("memory", SCHEMA_LIST, AT(policy.memory_resources),
         ITEMS(&resource_item, struct str, policy.memory_resource_n, SCHEMA_RESOURCES_MAX),
-        HELP("resources that count MiB of device memory")),
+        RELIST, HELP("resources that count MiB of device memory")),
     KEY("count", SCHEMA_LIST, AT(policy.count_resources),
         ITEMS(&resource_item, struct str, policy.count_resource_n, SCHEMA_RESOURCES_MAX),
-        HELP("resources that count GPUs handed out by fgpu")),
+        RELIST, HELP("resources that count GPUs handed out by fgpu")),
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
         ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
-        HELP("resources that count whole GPUs handed out by a device plugin of its own")),
+        RELIST, HELP("resources that count whole GPUs handed out by a device plugin of its own")),
 };
 
 static const struct schema_field size_rows[] = {
@@ -103,22 +109,23 @@ static const struct schema_field overcommit_rows[] = {
 
 static const struct schema_field devices_rows[] = {
     KEY("memoryReserve", SCHEMA_MIB, AT(policy.mem_reserve_mib), RANGE(0, MIB_PER_TIB),
-        HELP("memory of every GPU that is never given away")),
+        RELIST, HELP("memory of every GPU that is never given away")),
     KEY("maxSharers", SCHEMA_INT, AT(policy.max_sharers), RANGE(1, DEVICE_MILLI),
-        HELP("containers that may share one GPU that publishes no number of its own")),
+        RELIST, HELP("containers that may share one GPU that publishes no number of its own")),
     KEY("memoryOnly", SCHEMA_WORD, AT(policy.memory_only), .words = memory_only_words,
-        HELP("compute taken by a pod that asks for memory only")),
+        RELIST, HELP("compute taken by a pod that asks for memory only")),
     SECTION("overcommit", overcommit_rows),
 };
 
 static const struct schema_field packing_rows[] = {
-    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.node_strategy), HELP("preference among nodes")),
+    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.node_strategy), NOW,
+        HELP("preference among nodes")),
     KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.device_strategy),
-        HELP("preference among the GPUs of a node")),
+        NOW, HELP("preference among the GPUs of a node")),
     KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000),
-        HELP("nodes in a filter reply, 0 for all")),
+        NOW, HELP("nodes in a filter reply, 0 for all")),
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
-        HELP("time for which the node ranked first for one pod scores lower for the next")),
+        NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
 };
 
 static const struct schema_field serving_rows[] = {
@@ -135,9 +142,9 @@ static const struct schema_field serving_rows[] = {
 
 static const struct schema_field client_rows[] = {
     KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000),
-        HELP("one bind, retries included")),
+        NOW, HELP("one bind, retries included")),
     KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
-        HELP("bindings sent to the API server at one moment")),
+        NOW, HELP("bindings sent to the API server at one moment")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
         HELP("CSIStorageCapacity that is touched when room appears, so that refused pods are tried again")),
 };
@@ -146,14 +153,14 @@ static const struct schema_field logging_rows[] = {
     KEY("format", SCHEMA_WORD, AT(logging.format), .words = log_format_words,
         HELP("form of the log lines")),
     KEY("verbosity", SCHEMA_INT, AT(logging.verbosity), RANGE(0, 10),
-        HELP("0 events, 2 steady state, 4 decisions, 6 wire")),
+        NOW, HELP("0 events, 2 steady state, 4 decisions, 6 wire")),
 };
 
 static const struct schema_field limits_rows[] = {
     KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
-        HELP("largest request body")),
+        NOW, HELP("largest request body")),
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
-        HELP("request bodies held at one moment, together")),
+        NOW, HELP("request bodies held at one moment, together")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
         HELP("connections of one listener")),
 };
@@ -172,10 +179,11 @@ static const struct schema_field root_rows[] = {
     SECTION("resources", resources_rows, .check = schema_check_resources),
     KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
         ITEMS(&size_item, struct named_size, policy.size_n, ENTRIES_MAX), .key = &size_key,
-        HELP("wishes with a name, for the annotation fgpu.io/size")),
+        RELIST, HELP("wishes with a name, for the annotation fgpu.io/size")),
     KEY("nodeTemplates", SCHEMA_LIST, AT(policy.templates),
         ITEMS(&template_item, struct node_template, policy.template_n, ENTRIES_MAX),
-        .check = schema_check_templates, HELP("GPUs of nodes that publish none themselves")),
+        .check = schema_check_templates, RELIST,
+        HELP("GPUs of nodes that publish none themselves")),
     SECTION("devices", devices_rows),
     SECTION("packing", packing_rows),
     SECTION("serving", serving_rows, .check = schema_check_serving),
@@ -187,3 +195,42 @@ static const struct schema_field root_rows[] = {
 };
 
 const struct schema_field schema_root = {.type = SCHEMA_SECTION, ROWS(root_rows)};
+
+static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit,
+                     void *ctx)
+{
+    for (size_t i = 0; i < section->sub_n; i++) {
+        const struct schema_field *row = &section->sub[i];
+        char key[SCHEMA_PATH_MAX];
+        int n = snprintf(key, sizeof(key), "%s%s%s", path, path[0] != '\0' ? "." : "", row->name);
+
+        BUG_ON(n < 0 || (size_t)n >= sizeof(key));
+        if (row->type == SCHEMA_SECTION) {
+            each_key(row, key, visit, ctx);
+        } else {
+            visit(ctx, row, key);
+        }
+    }
+}
+
+void schema_each_key(schema_visit_fn *visit, void *ctx)
+{
+    each_key(&schema_root, "", visit, ctx);
+}
+
+static void count_key(void *ctx, const struct schema_field *row, const char *key)
+{
+    size_t *n = ctx;
+
+    (void)row;
+    (void)key;
+    (*n)++;
+}
+
+size_t schema_key_count(void)
+{
+    size_t n = 0;
+
+    schema_each_key(count_key, &n);
+    return n;
+}

@@ -1,14 +1,18 @@
 /* The schema: one table row per key of the configuration file, walked by the reader (decode.c), the
- * writer and the reference (describe.c). To add a key: a field in the struct, its default, a row in
- * schema.c, a paragraph in config/fgpu.yaml (a test compares).
+ * writer and the reference (describe.c), the comparison (diff.c) and the JSON Schema for editors
+ * (json_schema.c). To add a key: a field in the struct, its default, a row in schema.c, a paragraph
+ * in config/fgpu.yaml, and config/fgpu.schema.json written anew by `fgpu check-config --schema`
+ * (tests compare all of them).
  */
 #ifndef CONFIG_SCHEMA_INTERNAL_H
 #define CONFIG_SCHEMA_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/json_write.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "config/diagnostics.h"
+#include "config/diff.h"
 #include "config/load.h"
 #include "config/yaml_doc.h"
 
@@ -56,10 +60,12 @@ struct schema_field {
     size_t item_size; /* of T */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
-    const char *help; /* half a sentence */
+    enum config_reload reload; /* RESTART unless the row says more: the safe side for a new key */
+    const char *help;          /* half a sentence */
 };
 
 #define SCHEMA_RESOURCES_MAX 32 /* names in one list */
+#define SCHEMA_PATH_MAX 256      /* "resources.compute[1].name" */
 
 /* The whole file; base struct is struct config. */
 extern const struct schema_field schema_root;
@@ -68,9 +74,21 @@ struct decode {
     struct diagnostics *d;
     struct arena *arena; /* of the configuration under construction */
     const struct config_names *names;
-    char path[256]; /* "resources.compute[1].name" */
+    struct config_origin *origins; /* one for each value of the file */
+    size_t origin_n, origin_max;
+    uint32_t item_depth; /* elements of lists and maps around the value: their origin is the list's */
+    char path[SCHEMA_PATH_MAX];
     size_t path_n;
 };
+
+/* Calls `visit` for every row that has a value of its own in struct config, in file order; `key` is its
+ * path and valid for the call. */
+typedef void schema_visit_fn(void *ctx, const struct schema_field *row, const char *key);
+void schema_each_key(schema_visit_fn *visit, void *ctx);
+size_t schema_key_count(void);
+
+/* The value of one row as JSON, in the notation of the file (describe.c). */
+void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
 
 void config_decode_value(struct decode *c, const struct schema_field *f,
                          const struct yaml_doc_node *n, void *base);
