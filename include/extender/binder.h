@@ -19,8 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "extender/ingest.h"
-#include "extender/placement.h"
+#include "extender/rulebook.h"
 #include "extender/store.h"
 
 #include <stdbool.h>
@@ -58,10 +57,12 @@ struct binder_options {
 };
 
 /* Borrows everything for its life. */
-WARN_UNUSED int binder_new(const struct placement_context *placement, const struct ingest *ingest,
-                           struct kube_client *client, const struct clock *clock,
+WARN_UNUSED int binder_new(struct rulebook *book, struct kube_client *client,
+                           const struct clock *clock, const struct log *log,
                            const struct binder_options *options, struct binder **ret,
                            struct err *reterr);
+/* For binds that begin from now on. */
+void binder_set_options(struct binder *b, const struct binder_options *options);
 /* Starts nothing any more and joins the thread; replies still on their way change nothing. Once only. */
 void binder_stop(struct binder *b);
 /* After binder_stop and kube_client_stop, in this order: answers every waiting caller with an error.

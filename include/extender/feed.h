@@ -7,7 +7,7 @@
 #ifndef EXTENDER_FEED_H
 #define EXTENDER_FEED_H
 
-#include "extender/ingest.h"
+#include "extender/rulebook.h"
 #include "kube/reflector.h"
 
 /* Memory for interpreting one object; the largest object etcd stores is 1.5 MiB. */
@@ -15,15 +15,18 @@
 
 /* One per resource: a feed is used by one thread. */
 struct feed {
-    struct ingest ingest;
+    struct rulebook *book;
+    const struct rules *rules; /* what objects are read by; taken anew where a list begins */
     struct arena arena;
     /* The first complete list was applied; may be NULL. */
     void (*synced)(void *ctx, enum kube_resource resource);
+    /* Any complete list was applied, read by these rules; may be NULL. */
+    void (*listed)(void *ctx, enum kube_resource resource, const struct rules *by);
     void *ctx;
     enum kube_resource resource;
 };
 
-void feed_init(struct feed *f, const struct ingest *ingest, enum kube_resource resource);
+void feed_init(struct feed *f, struct rulebook *book, enum kube_resource resource);
 void feed_fini(struct feed *f);
 
 /* The callbacks for kube/watcher.h, with `f` as their context. */

@@ -109,6 +109,9 @@ WARN_UNUSED int httpd_server_new(const struct httpd_config *config, struct httpd
                                  struct err *reterr);
 /* Starts the threads. Once only. ERR_INTERNAL: no threads or descriptors. */
 WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
+/* Other limits for the requests that begin from now on; neither is 0. From any thread. */
+void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
+                                  size_t inflight_max_bytes);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
 
 /* Stops accepting, adds "Connection: close" to every answer and waits up to drain_ms for

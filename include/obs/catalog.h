@@ -36,6 +36,13 @@ enum fgpu_metric {
     FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
     FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */
 
+    FGPU_CONFIG_RELOADS_TOTAL, /* outcome */
+    FGPU_CONFIG_LAST_RELOAD_SUCCESSFUL,
+    FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS,
+    FGPU_CONFIG_WAITING,
+    FGPU_CONFIG_GENERATION,
+    FGPU_CONFIG_HASH,
+
     FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
     FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
     FGPU_LOG_DROPPED_TOTAL,

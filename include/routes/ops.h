@@ -8,7 +8,7 @@
 #define ROUTES_OPS_H
 
 #include "base/strbuf.h"
-#include "config/load.h"
+#include "config/slot.h"
 #include "extender/store.h"
 #include "httpd/server.h"
 #include "obs/metrics.h"
@@ -17,7 +17,7 @@
 struct ops {
     struct state_context state;
     struct metrics *metrics;
-    const struct config *config; /* shown by /configz */
+    struct config_slot *config; /* shown by /configz */
 };
 
 #define OPS_ROUTES 5

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "config/slot.h"
 #include "extender/binder.h"
 #include "extender/store.h"
 #include "httpd/server.h"
@@ -61,8 +62,7 @@ struct state_context {
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */
     bool (*is_leader)(void *ctx);                          /* NULL: always, the only replica */
     void *ctx;
-    const char *config_hash;
-    uint64_t config_generation;
+    struct config_slot *config; /* metadata.config */
     const char *version;
     atomic_uint reader_n; /* 0; kept by state_handle */
 };

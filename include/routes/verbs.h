@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extender/binder.h"
-#include "extender/placement.h"
+#include "extender/rulebook.h"
 #include "extender/waker.h"
 #include "httpd/server.h"
 
@@ -26,7 +26,7 @@ struct verb_observation {
 };
 
 struct verbs {
-    const struct placement_context *placement;
+    struct rulebook *book;
     struct binder *binder;
     struct waker *waker; /* NULL: nobody is woken */
     const struct clock *clock;

@@ -1,7 +1,9 @@
 /* fgpu serve: the scheduler extender of one cluster. */
 #include "cmd/commands.h"
+#include "cmd/reload.h"
 #include "cmd/service.h"
 
+#include "base/bug.h"
 #include "base/strbuf.h"
 #include "config/kubeconfig.h"
 #include "kube/incluster.h"
@@ -152,9 +154,16 @@ static int load_config(const struct options *o, struct config **ret)
     return r == 0 ? EXIT_OK : EXIT_CONFIG;
 }
 
-/* Flags win over the file. */
+/* Flags win over the file: with every configuration that is read, the first one and later ones. */
 static int override(const struct options *o, struct config *c)
 {
+    static const struct {
+        const char *key, *flag;
+    } listeners[SERVICE_LISTENER__MAX] = {
+        [SERVICE_VERBS] = {"serving.verbsAddress", "--verbs-address"},
+        [SERVICE_OPS] = {"serving.opsAddress", "--ops-address"},
+        [SERVICE_HEALTH] = {"serving.healthAddress", "--health-address"},
+    };
     struct address *targets[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
                                                       &c->serving.health};
     struct err err;
@@ -171,15 +180,18 @@ static int override(const struct options *o, struct config *c)
                                    "%s is not a loopback address: plain HTTP is served on loopback only",
                                    o->addresses[i]);
         }
+        config_set_by_flag(c, listeners[i].key, listeners[i].flag);
     }
     if (o->verbosity >= 0) {
         c->logging.verbosity = o->verbosity;
+        config_set_by_flag(c, "logging.verbosity", "-v");
     }
     if (o->format != NULL && strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0) {
         return cmd_usage_error("serve", "--logging-format takes text or json");
     }
     if (o->format != NULL) {
         c->logging.format = strcmp(o->format, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+        config_set_by_flag(c, "logging.format", "--logging-format");
     }
     return EXIT_OK;
 }
@@ -230,9 +242,30 @@ static const char *instance_name(char *host, size_t size)
     return host;
 }
 
+static void override_again(void *ctx, struct config *c)
+{
+    BUG_ON(override(ctx, c) != EXIT_OK); /* the same flags were accepted at the start */
+}
+
+static int start_reload(const struct options *o, const struct config *config, struct service *service,
+                        const struct log *log, struct reload **ret, struct err *reterr)
+{
+    const struct reload_options ro = {
+        .path = o->config,
+        .hash = config->hash,
+        .changeover = service_changeover(service),
+        .log = log,
+        .override = override_again,
+        .ctx = (void *)(uintptr_t)o,
+    };
+
+    *ret = NULL;
+    return o->config != NULL ? reload_start(&ro, ret, reterr) : 0;
+}
+
 /* Until a signal ends the process, or something worse does. */
-static int watch_over(struct service *service, const struct options *o, const struct clock *clock,
-                      const struct log *log, const sigset_t *signals)
+static int watch_over(struct service *service, struct reload *reload, const struct options *o,
+                      const struct clock *clock, const struct log *log, const sigset_t *signals)
 {
     const struct timespec interval = {.tv_sec = o->wait ? CHECK_INTERVAL_S : 1};
     int64_t give_up_ns = clock_mono_ns(clock) + UNREACHABLE_AFTER_S * INT64_C(1000000000);
@@ -246,8 +279,10 @@ static int watch_over(struct service *service, const struct options *o, const st
             LOG_INFO(log, "Stopping", LOG_CSTR("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
             return EXIT_OK;
         }
-        if (sig == SIGHUP) {
-            LOG_WARNING(log, "Reloading is not built yet: restart to read the configuration again");
+        if (sig == SIGHUP && reload != NULL) {
+            reload_request(reload);
+        } else if (sig == SIGHUP) {
+            LOG_WARNING(log, "There is no configuration file to read again: --config was not given");
         }
         broken = service_check(service);
         if (broken != NULL) {
@@ -269,6 +304,7 @@ static int serve(const struct options *o, const struct config *config,
     const struct clock *clock = clock_system();
     struct logsink *sink;
     struct service *service;
+    struct reload *reload;
     struct service_options so;
     char host[HOST_NAME_MAX + 1];
     sigset_t signals;
@@ -290,6 +326,7 @@ static int serve(const struct options *o, const struct config *config,
                                   .credentials = credentials,
                                   .clock = clock,
                                   .log = log,
+                                  .sink = sink,
                                   .instance = instance_name(host, sizeof(host)),
                                   .self = own_pod(),
                                   .holdoff_ms = HOLDOFF_MS};
@@ -298,7 +335,14 @@ static int serve(const struct options *o, const struct config *config,
         logsink_free(sink);
         return EXIT_RUNTIME;
     }
-    code = watch_over(service, o, clock, log, &signals);
+    if (start_reload(o, config, service, log, &reload, &err) != 0) {
+        LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
+        service_stop(service, 0);
+        logsink_free(sink);
+        return EXIT_RUNTIME;
+    }
+    code = watch_over(service, reload, o, clock, log, &signals);
+    reload_stop(reload);
     service_stop(service, code == EXIT_OK ? DRAIN_MS : 0);
     LOG_INFO(log, "Stopped");
     logsink_free(sink);

@@ -9,6 +9,7 @@
 #include "extender/notices.h"
 #include "extender/waker.h"
 #include "obs/health.h"
+#include "obs/logsink.h"
 #include "routes/health.h"
 #include "routes/ops.h"
 #include "routes/ops_auth.h"
@@ -24,8 +25,9 @@ struct service {
     struct service_options options;
     struct telemetry telemetry;
     struct store *store;
-    struct placement_context placement;
-    struct ingest ingest;
+    struct config_slot *slot;
+    struct rulebook *book;
+    struct changeover *changeover;
     struct kube_client *client;
     struct binder *binder;
     struct events *events;
@@ -123,10 +125,8 @@ static bool is_ready(void *ctx)
 
 static void set_up_routes(struct service *s)
 {
-    const struct config *c = s->options.config;
-
     s->verbs = (struct verbs){
-        .placement = &s->placement,
+        .book = s->book,
         .binder = s->binder,
         .waker = s->waker,
         .clock = s->options.clock,
@@ -135,7 +135,7 @@ static void set_up_routes(struct service *s)
         .observe_verdicts = telemetry_verdicts,
         .observe_ctx = &s->telemetry,
     };
-    s->ops.config = c;
+    s->ops.config = s->slot;
     s->ops.metrics = s->telemetry.metrics;
     s->ops.state = (struct state_context){
         .store = s->store,
@@ -144,8 +144,7 @@ static void set_up_routes(struct service *s)
         .cursors = cursors,
         .is_ready = is_ready,
         .ctx = s,
-        .config_hash = c->hash,
-        .config_generation = c->generation,
+        .config = s->slot,
         .version = FGPU_VERSION,
     };
     metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
@@ -157,6 +156,60 @@ static void set_up_routes(struct service *s)
             .access = s->access, .observe = telemetry_access, .observe_ctx = &s->telemetry};
         ops_auth_guard(&s->ops_auth, s->ops_routes, OPS_ROUTES);
     }
+}
+
+/* ---- another configuration ---- */
+
+static struct binder_options binder_options(const struct config *c)
+{
+    return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
+                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max};
+}
+
+static void apply(void *ctx, const struct config *c)
+{
+    struct service *s = ctx;
+    const struct binder_options binder = binder_options(c);
+
+    binder_set_options(s->binder, &binder);
+    httpd_server_set_body_limits(s->http, (size_t)c->limits.body_bytes,
+                                 (size_t)c->limits.bytes_in_flight);
+    if (s->options.sink != NULL) {
+        logsink_set_verbosity(s->options.sink, c->logging.verbosity);
+    }
+}
+
+static void relist(void *ctx, enum kube_resource resource)
+{
+    struct service *s = ctx;
+
+    kube_watcher_relist(s->watchers[resource]);
+}
+
+static void set_up_changeover(struct service *s)
+{
+    const struct config *c = s->options.config;
+    struct changeover_options o = {
+        .book = s->book,
+        .store = s->store,
+        .events = s->events,
+        .metrics = s->telemetry.metrics,
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .apply = apply,
+        .relist = relist,
+        .ctx = s,
+    };
+
+    s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
+                              clock_wall_ms(s->options.clock));
+    o.slot = s->slot;
+    s->changeover = changeover_new(&o);
+}
+
+struct changeover *service_changeover(struct service *s)
+{
+    return s->changeover;
 }
 
 /* ---- start ---- */
@@ -173,8 +226,7 @@ static int start_store(struct service *s, struct err *reterr)
     }
     s->store = store_new(&limits, s->options.clock);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
-    s->ingest = (struct ingest){.store = s->store, .policy = p, .log = s->options.log};
-    return placement_context_init(&s->placement, s->store, p, reterr);
+    return 0;
 }
 
 static int start_events(struct service *s, struct err *reterr)
@@ -183,9 +235,21 @@ static int start_events(struct service *s, struct err *reterr)
                                      .self = s->options.self,
                                      .observe = telemetry_event,
                                      .observe_ctx = &s->telemetry};
-    int r = events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
 
-    s->ingest.events = s->events;
+    return events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
+}
+
+static int start_rules(struct service *s, struct err *reterr)
+{
+    const struct config *c = s->options.config;
+    const struct ingest facts = {s->store, &c->policy, s->options.log, s->events};
+    const struct rules *rules;
+    int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
+
+    if (r == 0) {
+        s->book = rulebook_new(rules);
+        set_up_changeover(s);
+    }
     return r;
 }
 
@@ -196,9 +260,7 @@ static int start_binder(struct service *s, struct err *reterr)
         .observe = telemetry_api,
         .observe_ctx = &s->telemetry,
         .log = s->options.log};
-    const struct binder_options binder = {
-        .deadline_ms = s->options.config->client.bind_deadline_ms,
-        .max_in_flight = (uint32_t)s->options.config->client.binds_in_flight_max};
+    const struct binder_options binder = binder_options(s->options.config);
     int r = kube_client_new(s->options.credentials, &client, &s->client, reterr);
 
     if (s->options.credentials->insecure_skip_tls_verify) {
@@ -213,7 +275,11 @@ static int start_binder(struct service *s, struct err *reterr)
         r = start_events(s, reterr);
     }
     if (r == 0) {
-        r = binder_new(&s->placement, &s->ingest, s->client, s->options.clock, &binder, &s->binder, reterr);
+        r = start_rules(s, reterr);
+    }
+    if (r == 0) {
+        r = binder_new(s->book, s->client, s->options.clock, s->options.log, &binder, &s->binder,
+                       reterr);
     }
     return r;
 }
@@ -280,7 +346,7 @@ static int start_http(struct service *s, struct err *reterr)
     return r == 0 ? httpd_server_start(s->http, reterr) : r;
 }
 
-static void listed(void *ctx, enum kube_resource resource)
+static void synced(void *ctx, enum kube_resource resource)
 {
     const struct service *s = ctx;
     struct snapshot totals;
@@ -291,6 +357,13 @@ static void listed(void *ctx, enum kube_resource resource)
              LOG_I64("podsWithGPUs", (int64_t)totals.pod_n));
 }
 
+static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
+{
+    const struct service *s = ctx;
+
+    changeover_listed(s->changeover, resource, by);
+}
+
 static int start_watchers(struct service *s, struct err *reterr)
 {
     int r = 0;
@@ -299,8 +372,9 @@ static int start_watchers(struct service *s, struct err *reterr)
         enum kube_resource resource = (enum kube_resource)i;
         struct reflector_handler handler;
 
-        feed_init(&s->feeds[i], &s->ingest, resource);
-        s->feeds[i].synced = listed;
+        feed_init(&s->feeds[i], s->book, resource);
+        s->feeds[i].synced = synced;
+        s->feeds[i].listed = listed;
         s->feeds[i].ctx = s;
         handler = feed_handler(&s->feeds[i]);
         r = kube_watcher_start(s->client, resource, &handler, s->options.clock, &s->watchers[i], reterr);
@@ -379,7 +453,9 @@ void service_stop(struct service *s, int64_t drain_ms)
     waker_stop(s->waker);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
-        feed_fini(&s->feeds[i]);
+        if (s->feeds[i].book != NULL) {
+            feed_fini(&s->feeds[i]);
+        }
     }
     if (s->binder != NULL) {
         binder_stop(s->binder);
@@ -394,6 +470,9 @@ void service_stop(struct service *s, int64_t drain_ms)
     events_free(s->events);
     httpd_server_free(s->http);
     kube_client_free(s->client);
+    changeover_free(s->changeover);
+    rulebook_free(s->book);
+    config_slot_free(s->slot);
     store_free(s->store);
     telemetry_fini(&s->telemetry);
     free(s);

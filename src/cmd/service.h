@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "cmd/changeover.h"
 #include "config/load.h"
 #include "kube/event.h"
 #include "model/credentials.h"
@@ -17,16 +18,18 @@
 #include <stdint.h>
 
 struct service;
+struct logsink;
 
 /* Borrowed for the life of the service. */
 struct service_options {
-    const struct config *config;
+    const struct config *config; /* at the start; replaced through service_changeover() */
     const struct credentials *credentials;
     const struct clock *clock;
     const struct log *log;
     const char *instance;    /* who reports in events: the name of our pod or host */
     struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
-    int64_t holdoff_ms; /* how long bindings of a predecessor may still land (design.md 8) */
+    struct logsink *sink; /* takes the verbosity of a new configuration; may be NULL */
+    int64_t holdoff_ms;   /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
 enum service_listener { SERVICE_VERBS, SERVICE_OPS, SERVICE_HEALTH, SERVICE_LISTENER__MAX };
@@ -44,6 +47,9 @@ const char *service_check(struct service *s);
 
 /* An event about fgpu itself, on its own pod if that is known. `note` is one or two sentences. */
 void service_notice(struct service *s, enum event_reason reason, const char *note);
+
+/* Where another configuration is offered. */
+struct changeover *service_changeover(struct service *s);
 
 /* Not ready any more, finishes what is in flight (up to drain_ms), stops every thread, frees. */
 void service_stop(struct service *s, int64_t drain_ms);

@@ -52,6 +52,7 @@ static struct bind *bind_new(struct binder *binder, const struct bind_request *r
     char *at;
 
     b->binder = binder;
+    b->rules = rulebook_take(binder->book);
     b->text = xmalloc(r->pod_name.n + r->pod_namespace.n + r->pod_uid.n + r->node_name.n);
     at = b->text;
     b->request.pod_name = put(&at, r->pod_name);
@@ -90,6 +91,7 @@ static void bind_free(struct bind *b)
     strbuf_fini(&b->path);
     strbuf_fini(&b->body);
     strbuf_fini(&b->get_path);
+    rules_put(b->rules);
     free(b->text);
     free(b);
 }
@@ -131,7 +133,7 @@ static int apply(struct bind *b, enum ledger_op_kind kind)
 {
     struct ledger_op op = {.kind = kind, .name = b->request.pod_uid};
 
-    return store_apply(b->binder->placement->store, &op, NULL);
+    return store_apply(b->binder->store, &op, NULL);
 }
 
 /* The API server settled the Binding. The ledger may have forgotten the pod meanwhile, if it is gone: then
@@ -144,7 +146,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     if (b->reserved) {
         (void)apply(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
     }
-    store_unhold(b->binder->placement->store, b->request.pod_uid);
+    store_unhold(b->binder->store, b->request.pod_uid);
     if (bind_machine_take_answer(&b->machine, &error)) {
         answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
     } else {
@@ -152,7 +154,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
                  LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
                  LOG_STR("node", b->request.node_name), LOG_CSTR("decision", b->decision_id),
                  LOG_CSTR("outcome", bound ? "bound" : "not bound"));
-        notice_bind_resolved(b->binder->ingest->events, &b->request, bound);
+        notice_bind_resolved(b->rules->ingest.events, &b->request, bound);
     }
     bind_free(b);
 }
@@ -235,7 +237,7 @@ static void begin_reserved(struct bind *b, struct arena *a, const struct store_r
 /* A pod that asks for no GPU: bound as the default binder would, without a record. */
 static void begin_without_demand(struct bind *b, struct bind_answer_due *due)
 {
-    if (!store_has_node(b->binder->placement->store, b->request.node_name)) {
+    if (!store_has_node(b->binder->store, b->request.node_name)) {
         bind_settle(b, BIND_OUTCOME_NO_FIT, TEXT_NODE, due);
     } else if (prepare(b, NULL, NULL)) {
         bind_advance(b, due);
@@ -272,8 +274,8 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
 
     arena_init(&a, BIND_ARENA_BYTES);
     b->fetching = false;
-    result = store_reserve(b->binder->placement->store, &a, q->pod_uid, q->pod_namespace, q->pod_name,
-                           q->node_name, str_of(b->decision_id), b->binder->placement->device_strategy, &r,
+    result = store_reserve(b->binder->store, &a, q->pod_uid, q->pod_namespace, q->pod_name,
+                           q->node_name, str_of(b->decision_id), b->rules->placement.device_strategy, &r,
                            &why);
     switch (result) {
     case STORE_RESERVED:
@@ -334,7 +336,7 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
 {
-    const char *not_ready = store_not_ready(b->placement->store);
+    const char *not_ready = store_not_ready(b->store);
     struct bind_answer_due due = {0};
     struct bind *same;
 
@@ -446,24 +448,27 @@ static void *timer_main(void *arg)
     return NULL;
 }
 
-int binder_new(const struct placement_context *placement, const struct ingest *ingest,
-               struct kube_client *client, const struct clock *clock, const struct binder_options *options,
-               struct binder **ret, struct err *reterr)
+int binder_new(struct rulebook *book, struct kube_client *client, const struct clock *clock,
+               const struct log *log, const struct binder_options *options, struct binder **ret,
+               struct err *reterr)
 {
     struct binder *b = xcalloc(1, sizeof(*b));
     pthread_condattr_t attr;
     uint64_t seed;
+    const struct rules *rules;
     int r = rng_os_bytes(&seed, sizeof(seed), reterr);
 
     if (r != 0) {
         free(b);
         return r;
     }
-    b->placement = placement;
-    b->ingest = ingest;
+    rules = rulebook_take(book);
+    b->book = book;
+    b->store = rules->placement.store;
+    rules_put(rules);
     b->client = client;
     b->clock = clock;
-    b->log = ingest->log;
+    b->log = log;
     b->options = *options;
     b->wake_ns = INT64_MAX;
     rng_init(&b->rng, seed);
@@ -478,6 +483,13 @@ int binder_new(const struct placement_context *placement, const struct ingest *i
     }
     *ret = b;
     return 0;
+}
+
+void binder_set_options(struct binder *b, const struct binder_options *options)
+{
+    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    b->options = *options;
+    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
 }
 
 void binder_stop(struct binder *b)

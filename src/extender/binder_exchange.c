@@ -160,7 +160,7 @@ static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
         LOG_WARNING(b->binder->log, "Cannot read a pod", LOG_STR("namespace", b->request.pod_namespace),
                     LOG_STR("pod", b->request.pod_name));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
-    } else if (ingest_pod(b->binder->ingest, a, &got->pod, &why) != 0) {
+    } else if (rulebook_observe(b->binder->book, a, &got->pod, &why) != 0) {
         LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("pod", got->pod.name),
                     LOG_CSTR("err", why.msg));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);

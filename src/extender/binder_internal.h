@@ -21,6 +21,7 @@ struct bind {
     struct bind *next, *prev;
     char *text; /* the four names in one block */
     struct bind_request request;
+    const struct rules *rules; /* from the first to the last step */
     char decision_id[17];
     bool fetching; /* the pod is not known yet: its GET comes before everything */
     uint32_t fetch_failed_n;
@@ -33,8 +34,8 @@ struct bind {
 };
 
 struct binder {
-    const struct placement_context *placement;
-    const struct ingest *ingest;
+    struct rulebook *book;
+    struct store *store;
     struct kube_client *client;
     const struct clock *clock;
     const struct log *log;

@@ -2,14 +2,16 @@
 
 static const char TEXT_CLOSED[] = "an object of the cluster could not be counted; see the log";
 
-void feed_init(struct feed *f, const struct ingest *ingest, enum kube_resource resource)
+void feed_init(struct feed *f, struct rulebook *book, enum kube_resource resource)
 {
-    *f = (struct feed){.ingest = *ingest, .resource = resource};
+    *f = (struct feed){.book = book, .rules = rulebook_take_newest(book), .resource = resource};
     arena_init(&f->arena, FEED_ARENA_BYTES_MAX);
 }
 
 void feed_fini(struct feed *f)
 {
+    rules_put(f->rules);
+    f->rules = NULL;
     arena_fini(&f->arena);
 }
 
@@ -17,15 +19,18 @@ static void apply(struct feed *f, enum ledger_op_kind kind)
 {
     struct ledger_op op = {.kind = kind};
 
-    if (store_apply(f->ingest.store, &op, NULL) != 0) {
-        store_close(f->ingest.store, TEXT_CLOSED);
+    if (store_apply(f->rules->ingest.store, &op, NULL) != 0) {
+        store_close(f->rules->ingest.store, TEXT_CLOSED);
     }
 }
 
 static void list_begin(void *ctx)
 {
     struct feed *f = ctx;
+    const struct rules *before = f->rules;
 
+    f->rules = rulebook_take_newest(f->book);
+    rules_put(before);
     apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
 }
 
@@ -35,8 +40,11 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
 
     if (complete) { /* an incomplete bracket is simply begun again */
         apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
-        LOG_V(f->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
+        LOG_V(f->rules->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
               LOG_STR("resourceVersion", resource_version));
+        if (f->listed != NULL) {
+            f->listed(f->ctx, f->resource, f->rules);
+        }
     }
 }
 
@@ -44,10 +52,10 @@ static void fail(struct feed *f, const struct kube_object *o, const struct err *
 {
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
 
-    LOG_ERROR(f->ingest.log, "Cannot count an object; refusing every request until the next start",
+    LOG_ERROR(f->rules->ingest.log, "Cannot count an object; refusing every request until the next start",
               LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
               LOG_CSTR("err", why->msg));
-    store_close(f->ingest.store, TEXT_CLOSED);
+    store_close(f->rules->ingest.store, TEXT_CLOSED);
 }
 
 /* An object we cannot read in full: counted for the most it could be. */
@@ -56,19 +64,19 @@ static int take_unusable(struct feed *f, const struct kube_object *o, const stru
 {
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
 
-    LOG_WARNING(f->ingest.log, "An object of the cluster cannot be read; it counts for the most it could be",
+    LOG_WARNING(f->rules->ingest.log, "An object of the cluster cannot be read; it counts for the most it could be",
                 LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
                 LOG_CSTR("err", cause->msg));
-    return o->pod != NULL ? ingest_pod_unusable(&f->ingest, o->pod, reterr)
-                          : ingest_node_unusable(&f->ingest, o->node, reterr);
+    return o->pod != NULL ? ingest_pod_unusable(&f->rules->ingest, o->pod, reterr)
+                          : ingest_node_unusable(&f->rules->ingest, o->node, reterr);
 }
 
 static void object(void *ctx, const struct kube_object *o)
 {
     struct feed *f = ctx;
     struct err why, again;
-    int r = o->pod != NULL ? ingest_pod(&f->ingest, &f->arena, o->pod, &why)
-                           : ingest_node(&f->ingest, &f->arena, o->node, &why);
+    int r = o->pod != NULL ? ingest_pod(&f->rules->ingest, &f->arena, o->pod, &why)
+                           : ingest_node(&f->rules->ingest, &f->arena, o->node, &why);
 
     if (r != 0 && take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
@@ -79,8 +87,8 @@ static void object(void *ctx, const struct kube_object *o)
 static void gone(struct feed *f, const struct kube_object *o)
 {
     struct err why;
-    int r = o->pod != NULL ? ingest_pod_gone(&f->ingest, o->pod->uid, &why)
-                           : ingest_node_gone(&f->ingest, o->node->name, &why);
+    int r = o->pod != NULL ? ingest_pod_gone(&f->rules->ingest, o->pod->uid, &why)
+                           : ingest_node_gone(&f->rules->ingest, o->node->name, &why);
 
     if (r != 0) {
         fail(f, o, &why);

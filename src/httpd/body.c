@@ -23,7 +23,7 @@ static bool charge(struct httpd_request *req, size_t cap)
     }
     struct httpd_server *s = req->server;
     const size_t more = cap - req->body_charged;
-    if (atomic_fetch_add(&s->inflight_bytes, more) + more > s->config.inflight_max_bytes) {
+    if (atomic_fetch_add(&s->inflight_bytes, more) + more > atomic_load(&s->inflight_max_bytes)) {
         atomic_fetch_sub(&s->inflight_bytes, more);
         return false;
     }

@@ -234,8 +234,9 @@ bool httpd_request_read_head(struct httpd_request *req, const char *method)
     }
     find_route(req);
     if (req->route != NULL) {
-        req->body_max = req->route->body_max_bytes != 0 ? req->route->body_max_bytes
-                                                        : req->server->config.body_max_bytes;
+        req->body_max = req->route->body_max_bytes != 0
+                            ? req->route->body_max_bytes
+                            : atomic_load(&req->server->body_max_bytes);
         if (req->content_length != SIZE_MAX && req->content_length > req->body_max) {
             req->body_state = HTTPD_BODY_TOO_LARGE;
             req->discard = true;

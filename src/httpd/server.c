@@ -108,6 +108,8 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     s->config = *config;
     fill_defaults(&s->config);
     s->config.listeners = NULL;
+    atomic_init(&s->body_max_bytes, s->config.body_max_bytes);
+    atomic_init(&s->inflight_max_bytes, s->config.inflight_max_bytes);
     s->listener_n = config->listener_n;
     s->listeners = xcalloc(s->listener_n, sizeof(*s->listeners));
     init_locks(s);
@@ -124,6 +126,13 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     }
     *ret = s;
     return 0;
+}
+
+void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
+                                  size_t inflight_max_bytes)
+{
+    atomic_store(&s->body_max_bytes, body_max_bytes);
+    atomic_store(&s->inflight_max_bytes, inflight_max_bytes);
 }
 
 static size_t keep_escapes(void *cls, struct MHD_Connection *mhd, char *text)

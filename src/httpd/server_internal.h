@@ -104,6 +104,7 @@ struct httpd_server {
     atomic_uint refs;     /* the owner, and every request that is not in the pool */
     atomic_bool draining; /* every answer closes its connection */
     atomic_size_t inflight_bytes;
+    atomic_size_t body_max_bytes, inflight_max_bytes; /* of the configuration; may change */
 
     pthread_mutex_t lock;
     pthread_cond_t idle; /* active_n fell */

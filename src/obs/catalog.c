@@ -108,6 +108,34 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_events_dropped_total",
          .help = "Events that nobody will see, and series counts that were not told, by cause.",
          .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 8},
+    [FGPU_CONFIG_RELOADS_TOTAL] =
+        {.name = "fgpu_config_reloads_total",
+         .help = "Configuration files read while running, by what became of them.",
+         .type = METRIC_COUNTER,
+         .labels = {{"outcome", CLOSED("in_effect", "unchanged", "waiting", "needs_restart",
+                                       "invalid")}}},
+    [FGPU_CONFIG_LAST_RELOAD_SUCCESSFUL] =
+        {.name = "fgpu_config_last_reload_successful",
+         .help = "0 while the file last read is not valid or needs a restart, so that an older "
+                 "configuration is in effect.",
+         .type = METRIC_GAUGE},
+    [FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS] =
+        {.name = "fgpu_config_last_reload_success_timestamp_seconds",
+         .help = "When the configuration in effect took effect, since the Unix epoch.",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
+    [FGPU_CONFIG_WAITING] =
+        {.name = "fgpu_config_waiting",
+         .help = "1 while a valid configuration waits for pods and nodes to be listed again.",
+         .type = METRIC_GAUGE},
+    [FGPU_CONFIG_GENERATION] =
+        {.name = "fgpu_config_generation",
+         .help = "Configurations that took effect since the start.",
+         .type = METRIC_GAUGE},
+    [FGPU_CONFIG_HASH] =
+        {.name = "fgpu_config_hash",
+         .help = "The first 48 bits of the hash of the configuration in effect, for comparing "
+                 "replicas; 0: built in.",
+         .type = METRIC_GAUGE},
 
     [FGPU_OPS_AUTHORIZATIONS_TOTAL] =
         {.name = "fgpu_ops_authorizations_total",

@@ -3,7 +3,6 @@
 #include "base/bug.h"
 #include "base/build_info.h"
 #include "base/json_write.h"
-#include "config/describe.h"
 #include "obs/catalog.h"
 
 /* The build may say these; a date of its own making would make every build different. */
@@ -117,10 +116,7 @@ static enum httpd_action handle_configz(void *ctx, struct httpd_request *req,
 
     (void)req;
     json_writer_init(&w, &resp->body);
-    json_write_object_begin(&w);
-    json_write_key(&w, "componentconfig");
-    config_describe(o->config, &w);
-    json_write_object_end(&w);
+    config_slot_write(o->config, &w);
     return HTTPD_REPLY;
 }
 
@@ -132,7 +128,7 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req,
                                "/state     who holds which part of which GPU: JSON;\n"
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
                                "/metrics   counters and gauges for Prometheus\n"
-                               "/configz   the configuration in effect: JSON\n"
+                               "/configz   the configuration in effect, where each value comes from, the last reload: JSON\n"
                                "/version   what was built: JSON\n";
 
     (void)ctx;

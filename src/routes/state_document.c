@@ -11,6 +11,7 @@ enum { BATCH = 256 };
 static void read_context(struct state_document *d, struct state_context *c)
 {
     d->context = c;
+    config_slot_status(c->config, &d->config);
     d->as_of_ms = clock_wall_ms(c->clock);
     d->ready = c->is_ready != NULL ? c->is_ready(c->ctx) : store_is_ready(c->store);
     d->leader = c->is_leader == NULL || c->is_leader(c->ctx);

@@ -31,6 +31,7 @@ struct state_document {
     struct arena arena; /* the copy and the lists over it */
     struct snapshot snapshot;
     struct state_cursors cursors;
+    struct config_status config;
     int64_t as_of_ms;
     bool ready, leader;
     uint64_t described_n; /* nodes of the whole cluster, whatever is shown */

@@ -115,8 +115,8 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
     json_write_kv_bool(w, "leader", d->leader);
     json_write_key(w, "config");
     json_write_object_begin(w);
-    write_text(w, "hash", c->config_hash);
-    json_write_kv_i64(w, "generation", (int64_t)c->config_generation);
+    write_text(w, "hash", d->config.hash);
+    json_write_kv_i64(w, "generation", (int64_t)d->config.generation);
     json_write_object_end(w);
     write_text(w, "version", c->version);
     json_write_object_end(w);

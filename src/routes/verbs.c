@@ -102,7 +102,10 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         r = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
     if (r == 0) {
-        r = placement_filter(v->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
+        const struct rules *rules = rulebook_take(v->book);
+
+        r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
+        rules_put(rules); /* the result refers to the request alone */
     }
     if (r != 0) {
         return r;
@@ -153,7 +156,10 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         r = wire_read_args(httpd_request_body(req), a, &args, &err);
     }
     if (r == 0) {
-        r = placement_prioritize(v->placement, a, &args.pod, args.names, args.name_n, &result, &err);
+        const struct rules *rules = rulebook_take(v->book);
+
+        r = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
+        rules_put(rules);
     }
     if (r != 0) {
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
@@ -182,7 +188,10 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         r = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
     }
     if (r == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
-        r = placement_preempt(v->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
+        const struct rules *rules = rulebook_take(v->book);
+
+        r = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
+        rules_put(rules);
     }
     if (r != 0) {
         return r;

@@ -13,6 +13,7 @@ struct serving {
     struct cluster cluster;
     struct ops ops;
     struct config *config;
+    struct config_slot *slot;
     struct httpd_route routes[OPS_ROUTES];
     struct fixture server;
 };
@@ -26,10 +27,10 @@ static int set_up(void **state)
     s.config = config_defaults();
     s.ops.state.store = s.cluster.store;
     s.ops.state.clock = &s.cluster.clock.clock;
-    s.ops.state.config_hash = s.config->hash;
-    s.ops.state.config_generation = s.config->generation;
+    s.slot = config_slot_new(s.config, "fgpu.yaml", 1795161600123);
+    s.ops.state.config = s.slot;
     s.ops.state.version = FGPU_VERSION;
-    s.ops.config = s.config;
+    s.ops.config = s.slot;
     s.ops.metrics = catalog_metrics_new();
     metrics_add_collector(s.ops.metrics, ops_collect_ledger, s.cluster.store);
     ops_routes(&s.ops, s.routes);
@@ -45,7 +46,7 @@ static int tear_down(void **state)
     fixture_stop(&s->server);
     assert_int_equal(atomic_load(&s->ops.state.reader_n), 0);
     metrics_free(s->ops.metrics);
-    config_free(s->config);
+    config_slot_free(s->slot);
     cluster_fini(&s->cluster);
     return 0;
 }

@@ -36,8 +36,7 @@ struct apiserver *rig_api;
 static struct {
     struct credentials credentials;
     struct store *store;
-    struct ingest ingest;
-    struct placement_context placement;
+    struct rulebook *book;
     struct kube_client *client;
     struct binder *binder;
     struct feed feeds[KUBE_RESOURCE__MAX];
@@ -104,6 +103,8 @@ void rig_start(const struct rig_options *o)
 {
     const struct ledger_limits limits = {{1, 2}, 1000, 1000};
     const struct kube_client_options client = {.observe = observe};
+    struct ingest facts = {.policy = policy_defaults()};
+    const struct rules *rules;
     const struct binder_options options = {
         .deadline_ms = o->deadline_ms > 0 ? o->deadline_ms : DEADLINE_MS_LONG,
         .max_in_flight = o->max_in_flight > 0 ? o->max_in_flight : 1000,
@@ -120,13 +121,14 @@ void rig_start(const struct rig_options *o)
     }
     rig.credentials.server = strdup(apiserver_url(rig_api));
     rig.store = store_new(&limits, clock_system());
-    rig.ingest = (struct ingest){rig.store, policy_defaults(), NULL, NULL};
-    assert_int_equal(placement_context_init(&rig.placement, rig.store, policy_defaults(), NULL), 0);
+    facts.store = rig.store;
+    assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
+    rig.book = rulebook_new(rules);
     assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
-    assert_int_equal(binder_new(&rig.placement, &rig.ingest, rig.client, clock_system(), &options,
-                                &rig.binder, NULL), 0);
+    assert_int_equal(binder_new(rig.book, rig.client, clock_system(), NULL, &options, &rig.binder,
+                                NULL), 0);
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
-        feed_init(&rig.feeds[i], &rig.ingest, (enum kube_resource)i);
+        feed_init(&rig.feeds[i], rig.book, (enum kube_resource)i);
     }
     if (!o->unsynced) {
         start_watchers();
@@ -173,6 +175,7 @@ void rig_end(void)
     rig_stop_binder();
     once = take_answers();
     kube_client_free(rig.client);
+    rulebook_free(rig.book);
     store_free(rig.store);
     checker_run(rig_api, &report);
     apiserver_free(rig_api);

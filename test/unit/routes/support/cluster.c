@@ -27,8 +27,11 @@ void cluster_init_unsynced(struct cluster *c)
 {
     const struct ledger_limits limits = {
         .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    struct config *config = config_defaults();
 
     memset(c, 0, sizeof(*c));
+    snprintf(config->hash, sizeof(config->hash), "0123456789abcdef");
+    c->config = config_slot_new(config, NULL, 0);
     clock_manual_init(&c->clock, 1000000000, 1795161600123);
     c->store = store_new(&limits, &c->clock.clock);
     c->ready = true;
@@ -41,8 +44,7 @@ void cluster_init_unsynced(struct cluster *c)
         .is_ready = read_ready,
         .is_leader = read_leader,
         .ctx = c,
-        .config_hash = "0123456789abcdef",
-        .config_generation = 1,
+        .config = c->config,
         .version = "v9.8.7",
     };
 }
@@ -65,6 +67,7 @@ void cluster_fini(struct cluster *c)
     }
     assert_int_equal(atomic_load(&c->context.reader_n), 0);
     store_free(c->store);
+    config_slot_free(c->config);
 }
 
 static void apply(struct cluster *c, struct ledger_op *op)

@@ -10,6 +10,7 @@
 struct cluster {
     struct clock_manual clock; /* 2026-11-20T08:00:00.123Z */
     struct store *store;
+    struct config_slot *config;
     struct state_context context;
     struct state_cursors cursors;
     bool ready, leader;

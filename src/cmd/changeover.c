@@ -1,0 +1,282 @@
+#include "cmd/changeover.h"
+
+#include "base/bug.h"
+#include "config/diff.h"
+#include "extender/notices.h"
+#include "obs/catalog.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct changeover {
+    struct changeover_options o;
+    pthread_mutex_t lock;         /* of the rest, and for one offer at a time */
+    const struct config *waiting; /* what the announced rules belong to; NULL: none */
+    bool waiting_is_last;         /* no later file was read since */
+    bool rejected;                /* the last file that was read */
+    uint64_t generation;          /* of the last configuration that was accepted */
+};
+
+/* ---- status ---- */
+
+static bool is_good(enum config_outcome o)
+{
+    return o != CONFIG_INVALID && o != CONFIG_NEEDS_RESTART;
+}
+
+/* Of the hash's 16 hexadecimal digits the first 12, which a Prometheus number holds exactly. */
+static int64_t hash_number(const char *hash)
+{
+    unsigned long long n;
+
+    return sscanf(hash, "%12llx", &n) == 1 && strlen(hash) == CONFIG_HASH_LEN ? (int64_t)n : 0;
+}
+
+static void collect(void *ctx, struct metrics *m)
+{
+    struct changeover *c = ctx;
+    struct config_status s;
+
+    config_slot_status(c->o.slot, &s);
+    metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESSFUL), is_good(s.last.outcome));
+    metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS), s.since_ms);
+    metric_set(METRIC(m, FGPU_CONFIG_GENERATION), (int64_t)s.generation);
+    metric_set(METRIC(m, FGPU_CONFIG_HASH), hash_number(s.hash));
+    metric_set(METRIC(m, FGPU_CONFIG_WAITING), rulebook_is_waiting(c->o.book));
+}
+
+/* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
+static void tell(struct changeover *c, const struct config_attempt *a)
+{
+    char note[ERR_MSG_MAX + CONFIG_RESTART_KEYS_MAX];
+
+    if (a->outcome == CONFIG_INVALID) {
+        snprintf(note, sizeof(note), "The configuration file is not valid; the old one stays: %s", a->error);
+        notice_self(c->o.events, EVENT_CONFIG_REJECTED, note);
+    } else if (a->outcome == CONFIG_NEEDS_RESTART) {
+        snprintf(note, sizeof(note), "Nothing of the configuration file takes effect before a restart: %s",
+                 a->restart_keys);
+        notice_self(c->o.events, EVENT_CONFIG_REJECTED, note);
+    } else if (a->outcome == CONFIG_IN_EFFECT || (a->outcome == CONFIG_UNCHANGED && c->rejected)) {
+        snprintf(note, sizeof(note), "The configuration with hash %s is in effect", a->hash);
+        notice_self(c->o.events, EVENT_CONFIG_RELOADED, note);
+    }
+    c->rejected = !is_good(a->outcome);
+}
+
+static void record(struct changeover *c, struct config_attempt *a)
+{
+    tell(c, a);
+    a->at_ms = clock_wall_ms(c->o.clock);
+    config_slot_record(c->o.slot, a);
+    metric_inc(METRIC(c->o.metrics, FGPU_CONFIG_RELOADS_TOTAL, config_outcome_name(a->outcome)));
+}
+
+static void record_outcome(struct changeover *c, const struct config *config, enum config_outcome o)
+{
+    struct config_attempt a = {.outcome = o};
+
+    memcpy(a.hash, config->hash, sizeof(a.hash));
+    record(c, &a);
+}
+
+/* ---- life ---- */
+
+struct changeover *changeover_new(const struct changeover_options *o)
+{
+    struct changeover *c = xcalloc(1, sizeof(*c));
+
+    c->o = *o;
+    c->generation = 1;
+    BUG_ON(pthread_mutex_init(&c->lock, NULL) != 0);
+    metrics_add_collector(o->metrics, collect, c);
+    return c;
+}
+
+void changeover_free(struct changeover *c)
+{
+    if (c != NULL) {
+        config_free(c->waiting);
+        BUG_ON(pthread_mutex_destroy(&c->lock) != 0);
+        free(c);
+    }
+}
+
+static void lock(struct changeover *c)
+{
+    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+}
+
+static void unlock(struct changeover *c)
+{
+    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+}
+
+/* ---- one offer ---- */
+
+static void forget_waiting(struct changeover *c)
+{
+    config_free(c->waiting);
+    c->waiting = NULL;
+}
+
+/* The rules are current; the rest follows. Takes `config` over. */
+static void take_effect(struct changeover *c, const struct config *config)
+{
+    c->o.apply(c->o.ctx, config);
+    LOG_INFO(c->o.log, "The configuration is in effect", LOG_STR("file", config->file),
+             LOG_CSTR("hash", config->hash), LOG_I64("generation", (int64_t)config->generation));
+    config_slot_set(c->o.slot, config, clock_wall_ms(c->o.clock));
+}
+
+static bool any(const struct config_diff *d, enum config_reload reload)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->changes[i].reload == reload) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void log_changes(const struct changeover *c, const struct config_diff *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        const struct config_change *x = &d->changes[i];
+
+        LOG_INFO(c->o.log, "Configuration change", LOG_STR("key", x->key),
+                 LOG_STR("from", x->before), LOG_STR("to", x->after),
+                 LOG_CSTR("applies", config_reload_text(x->reload)));
+    }
+}
+
+static void hold_back(struct changeover *c, const struct config *next, const struct config_diff *d)
+{
+    struct config_attempt a = {.outcome = CONFIG_NEEDS_RESTART};
+    struct strbuf keys;
+
+    strbuf_init(&keys, sizeof(a.restart_keys) - 1);
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->changes[i].reload == CONFIG_RELOAD_RESTART) {
+            strbuf_add_cstr(&keys, keys.n > 0 ? ", " : "");
+            strbuf_add_str(&keys, d->changes[i].key);
+        }
+    }
+    memcpy(a.restart_keys, keys.p, keys.n);
+    strbuf_fini(&keys);
+    memcpy(a.hash, next->hash, sizeof(a.hash));
+    c->waiting_is_last = false;
+    record(c, &a);
+    LOG_WARNING(c->o.log, "Nothing of the configuration file takes effect before a restart",
+                LOG_STR("file", next->file), LOG_CSTR("hash", next->hash),
+                LOG_CSTR("needsRestart", a.restart_keys));
+}
+
+static void release_config(void *config)
+{
+    config_free(config);
+}
+
+/* Returns whether both resources must be listed again. Takes `next` over. */
+static bool take_in(struct changeover *c, struct config *next, bool relist)
+{
+    const struct ingest facts = {c->o.store, &next->policy, c->o.log, c->o.events};
+    const struct rules *rules;
+    struct err err;
+
+    next->generation = ++c->generation;
+    (void)config_ref(next);
+    /* The reader knows the strategies' names, so this cannot fail. */
+    BUG_ON(rules_new(&facts, next->generation, release_config, next, &rules, &err) != 0);
+    forget_waiting(c);
+    if (!relist) {
+        rulebook_publish(c->o.book, rules);
+        record_outcome(c, next, CONFIG_IN_EFFECT);
+        take_effect(c, next);
+        return false;
+    }
+    rulebook_announce(c->o.book, rules);
+    c->waiting = next;
+    c->waiting_is_last = true;
+    record_outcome(c, next, CONFIG_WAITING);
+    LOG_INFO(c->o.log, "The configuration takes effect when pods and nodes have been listed again",
+             LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
+    return true;
+}
+
+void changeover_offer(struct changeover *c, struct config *next)
+{
+    const struct config *now;
+    struct config_diff diff;
+    bool relist = false;
+
+    lock(c);
+    now = config_slot_take(c->o.slot);
+    config_diff(now, next, &diff);
+    log_changes(c, &diff);
+    if (diff.n == 0 && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
+        record_outcome(c, next, CONFIG_UNCHANGED);
+        LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file),
+                 LOG_CSTR("hash", next->hash));
+        config_free(next);
+    } else if (any(&diff, CONFIG_RELOAD_RESTART)) {
+        hold_back(c, next, &diff);
+        config_free(next);
+    } else {
+        /* What waits may have been read in part: going back to the old meaning takes a relist too.
+         */
+        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST));
+    }
+    config_diff_fini(&diff);
+    config_free(now);
+    unlock(c);
+    for (size_t i = 0; relist && i < KUBE_RESOURCE__MAX; i++) {
+        c->o.relist(c->o.ctx, (enum kube_resource)i);
+    }
+}
+
+void changeover_refuse(struct changeover *c, const char *hash, const struct err *why)
+{
+    struct config_attempt a = {.outcome = CONFIG_INVALID};
+
+    snprintf(a.hash, sizeof(a.hash), "%s", hash);
+    memcpy(a.error, why->msg, sizeof(a.error));
+    lock(c);
+    c->waiting_is_last = false;
+    record(c, &a);
+    unlock(c);
+    LOG_ERROR(c->o.log, "The configuration file is not valid; the old configuration stays",
+              LOG_CSTR("err", why->msg),
+              LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
+}
+
+void changeover_listed(struct changeover *c, enum kube_resource resource, const struct rules *by)
+{
+    bool stale = false;
+
+    lock(c);
+    switch (rulebook_listed(c->o.book, resource, by)) {
+    case RULEBOOK_STALE:
+        stale = true;
+        break;
+    case RULEBOOK_CURRENT: {
+        const struct config *config = c->waiting;
+
+        c->waiting = NULL;
+        if (c->waiting_is_last) {
+            record_outcome(c, config, CONFIG_IN_EFFECT);
+        }
+        take_effect(c, config);
+        break;
+    }
+    case RULEBOOK_IDLE:
+    case RULEBOOK_PARTIAL:
+        break;
+    }
+    unlock(c);
+    if (stale) {
+        c->o.relist(c->o.ctx, resource);
+    }
+}

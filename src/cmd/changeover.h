@@ -1,0 +1,53 @@
+/* cmd/changeover.h - takes another configuration into use while everything runs.
+ *
+ * All or nothing: a configuration is in effect as a whole or not at all, so what is in effect is
+ * always one file that was checked as a whole (src/decisions/0009). It is held back when it changes
+ * a key that needs a restart. It waits when it changes what pods or nodes mean, until both were
+ * listed again (extender/rulebook.h); without an API server that lasts. Otherwise it takes effect
+ * at once.
+ *
+ * Whatever comes out of it is logged, one line per changed key, counted, and kept in the slot for
+ * /configz. Thread-safe; offers are serialised. Its lock is taken before all others but the
+ * binder's is taken below it; never held while objects are read.
+ */
+#ifndef CMD_CHANGEOVER_H
+#define CMD_CHANGEOVER_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/slot.h"
+#include "extender/rulebook.h"
+#include "obs/metrics.h"
+
+struct changeover;
+
+/* Borrowed for its life. */
+struct changeover_options {
+    struct rulebook *book;
+    struct store *store;
+    struct events *events; /* NULL: nobody is told */
+    struct config_slot *slot;
+    struct metrics *metrics;
+    const struct clock *clock;
+    const struct log *log;
+    /* Passes on what is not policy (limits, log level, deadlines). Called when `c`, which is
+     * borrowed for the call, takes effect. */
+    void (*apply)(void *ctx, const struct config *c);
+    /* Lists the resource again as soon as possible. */
+    void (*relist)(void *ctx, enum kube_resource resource);
+    void *ctx;
+};
+
+/* Adds its collector to the metrics. */
+struct changeover *changeover_new(const struct changeover_options *o);
+void changeover_free(struct changeover *c); /* NULL is fine */
+
+/* Offers a valid configuration that nobody else has seen; takes it over. */
+void changeover_offer(struct changeover *c, struct config *next);
+/* The file could not be read, or is not valid. `hash` of its content, or "". */
+void changeover_refuse(struct changeover *c, const char *hash, const struct err *why);
+
+/* A feed has read a complete list by these rules (struct feed.listed). */
+void changeover_listed(struct changeover *c, enum kube_resource resource, const struct rules *by);
+
+#endif

@@ -1,0 +1,196 @@
+#include "extender/rulebook.h"
+
+#include "base/bug.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct rules_count {
+    atomic_uint n;
+    void (*release)(void *owner);
+    void *owner;
+};
+
+struct rulebook {
+    pthread_mutex_t lock; /* of the rest */
+    const struct rules *current;
+    const struct rules *announced;   /* NULL: none */
+    bool listed[KUBE_RESOURCE__MAX]; /* by the announced ones */
+    pthread_mutex_t observing;       /* taken before `lock`: an observation, or an announcement */
+};
+
+int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(void *owner),
+              void *owner, const struct rules **ret, struct err *reterr)
+{
+    struct placement_context placement;
+    struct rules *r;
+    int rc = placement_context_init(&placement, facts->store, facts->policy, reterr);
+
+    if (rc != 0) {
+        return rc;
+    }
+    r = xcalloc(1, sizeof(*r));
+    *r = (struct rules){.placement = placement, .ingest = *facts, .generation = generation};
+    r->count = xcalloc(1, sizeof(*r->count));
+    r->count->release = release;
+    r->count->owner = owner;
+    atomic_init(&r->count->n, 1);
+    *ret = r;
+    return 0;
+}
+
+static const struct rules *rules_ref(const struct rules *r)
+{
+    unsigned before = atomic_fetch_add_explicit(&r->count->n, 1, memory_order_relaxed);
+
+    BUG_ON(before == 0);
+    return r;
+}
+
+void rules_put(const struct rules *r)
+{
+    struct rules_count *count;
+
+    if (r == NULL || atomic_fetch_sub_explicit(&r->count->n, 1, memory_order_acq_rel) > 1) {
+        return;
+    }
+    count = r->count;
+    if (count->release != NULL) {
+        count->release(count->owner);
+    }
+    free(count);
+    free((struct rules *)(uintptr_t)r);
+}
+
+static void lock(pthread_mutex_t *m)
+{
+    BUG_ON(pthread_mutex_lock(m) != 0);
+}
+
+static void unlock(pthread_mutex_t *m)
+{
+    BUG_ON(pthread_mutex_unlock(m) != 0);
+}
+
+struct rulebook *rulebook_new(const struct rules *first)
+{
+    struct rulebook *b = xcalloc(1, sizeof(*b));
+
+    BUG_ON(pthread_mutex_init(&b->lock, NULL) != 0);
+    BUG_ON(pthread_mutex_init(&b->observing, NULL) != 0);
+    b->current = first;
+    return b;
+}
+
+void rulebook_free(struct rulebook *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    rules_put(b->announced);
+    rules_put(b->current);
+    BUG_ON(pthread_mutex_destroy(&b->observing) != 0);
+    BUG_ON(pthread_mutex_destroy(&b->lock) != 0);
+    free(b);
+}
+
+const struct rules *rulebook_take(struct rulebook *b)
+{
+    const struct rules *r;
+
+    lock(&b->lock);
+    r = rules_ref(b->current);
+    unlock(&b->lock);
+    return r;
+}
+
+const struct rules *rulebook_take_newest(struct rulebook *b)
+{
+    const struct rules *r;
+
+    lock(&b->lock);
+    r = rules_ref(b->announced != NULL ? b->announced : b->current);
+    unlock(&b->lock);
+    return r;
+}
+
+void rulebook_publish(struct rulebook *b, const struct rules *next)
+{
+    const struct rules *before, *dropped;
+
+    lock(&b->lock);
+    before = b->current;
+    dropped = b->announced;
+    b->current = next;
+    b->announced = NULL;
+    unlock(&b->lock);
+    rules_put(before);
+    rules_put(dropped);
+}
+
+void rulebook_announce(struct rulebook *b, const struct rules *next)
+{
+    const struct rules *dropped;
+
+    lock(&b->observing);
+    lock(&b->lock);
+    dropped = b->announced;
+    b->announced = next;
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        b->listed[i] = false;
+    }
+    unlock(&b->lock);
+    unlock(&b->observing);
+    rules_put(dropped);
+}
+
+bool rulebook_is_waiting(struct rulebook *b)
+{
+    bool waiting;
+
+    lock(&b->lock);
+    waiting = b->announced != NULL;
+    unlock(&b->lock);
+    return waiting;
+}
+
+enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource resource,
+                                       const struct rules *by)
+{
+    enum rulebook_progress progress = RULEBOOK_CURRENT;
+    const struct rules *before = NULL;
+
+    lock(&b->lock);
+    if (b->announced == NULL) {
+        progress = RULEBOOK_IDLE;
+    } else if (b->announced != by) {
+        progress = RULEBOOK_STALE;
+    } else {
+        b->listed[resource] = true;
+        for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+            progress = b->listed[i] ? progress : RULEBOOK_PARTIAL;
+        }
+    }
+    if (progress == RULEBOOK_CURRENT) {
+        before = b->current;
+        b->current = b->announced;
+        b->announced = NULL;
+    }
+    unlock(&b->lock);
+    rules_put(before);
+    return progress;
+}
+
+int rulebook_observe(struct rulebook *b, struct arena *a, const struct pod *pod, struct err *reterr)
+{
+    const struct rules *r;
+    int rc;
+
+    lock(&b->observing);
+    r = rulebook_take_newest(b);
+    rc = ingest_pod(&r->ingest, a, pod, reterr);
+    unlock(&b->observing);
+    rules_put(r);
+    return rc;
+}
