@@ -20,7 +20,7 @@ enum config_reload {
     CONFIG_RELOAD_NOW,     /* at once */
     CONFIG_RELOAD_RELIST,  /* pods and nodes mean something else: they are read again first */
 };
-const char *config_reload_text(enum config_reload r); /* "at once", "after a relist", "restart" */
+const char *config_reload_text(enum config_reload r); /* "at once", "after a relist", "after a restart" */
 
 struct config_change {
     struct str key;    /* "packing.candidates" */

@@ -1,4 +1,4 @@
-/* fgpu check-config FILE: every error of a configuration file at once. */
+/* fgpu check-config: every error of a configuration file at once, and what there is to configure. */
 #include "base/strbuf.h"
 #include "cmd/commands.h"
 #include "config/describe.h"
@@ -7,38 +7,86 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REPORT_BYTES_MAX (1024 * 1024)
+#define REPORT_BYTES_MAX (16 * 1024 * 1024) /* the longest lists a file can hold, written out */
 
 static void print_help(void)
 {
-    printf("Usage: fgpu check-config FILE\n"
-           "       fgpu check-config --keys\n\n"
-           "Checks a configuration file of kind FgpuConfiguration and prints every error with its place.\n"
-           "--keys lists all keys with range, default and meaning.\n"
+    printf("Usage: fgpu check-config FILE...\n"
+           "       fgpu check-config --effective FILE\n"
+           "       fgpu check-config --keys\n"
+           "       fgpu check-config --schema\n\n"
+           "Checks configuration files of kind FgpuConfiguration and prints every error with its place.\n"
+           "--effective prints every key with its value and where that comes from.\n"
+           "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
            "Exit code: 0 valid, 3 invalid, 2 usage.\n");
+}
+
+static void print(struct strbuf *out, int code)
+{
+    fputs(out->p, code == EXIT_OK ? stdout : stderr);
+    strbuf_reset(out);
+}
+
+static int check_files(char **paths, int n, const struct config_names *names, struct strbuf *out)
+{
+    int worst = EXIT_OK;
+
+    for (int i = 0; i < n; i++) {
+        int code = config_check_file(paths[i], names, out);
+
+        print(out, code);
+        worst = code != EXIT_OK ? code : worst;
+    }
+    return worst;
+}
+
+static int effective(const char *path, const struct config_names *names, struct strbuf *out)
+{
+    struct config *config = NULL;
+    int code = config_load(path, names, &config, out, NULL) == 0 ? EXIT_OK : EXIT_CONFIG;
+
+    if (code == EXIT_OK) {
+        config_write_effective(config, out);
+    }
+    config_free(config);
+    print(out, code);
+    return code;
+}
+
+static int run(int argc, char **argv, struct strbuf *out)
+{
+    const char *option = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
+    struct config_names names;
+
+    cmd_config_names(&names);
+    if (option[0] == '\0' && argc > 1) {
+        return check_files(argv + 1, argc - 1, &names, out);
+    }
+    if (strcmp(option, "--effective") == 0 && argc == 3) {
+        return effective(argv[2], &names, out);
+    }
+    if (strcmp(option, "--keys") == 0 && argc == 2) {
+        config_reference(out);
+    } else if (strcmp(option, "--schema") == 0 && argc == 2) {
+        config_json_schema(&names, out);
+    } else {
+        return cmd_usage_error("check-config", "give files, --effective and one file, --keys, or --schema");
+    }
+    print(out, EXIT_OK);
+    return EXIT_OK;
 }
 
 int cmd_check_config(int argc, char **argv)
 {
-    struct config_names names;
     struct strbuf out;
-    int code = EXIT_OK;
+    int code;
 
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_help();
         return EXIT_OK;
     }
-    if (argc != 2 || (argv[1][0] == '-' && strcmp(argv[1], "--keys") != 0)) {
-        return cmd_usage_error("check-config", "give one file, or --keys");
-    }
     strbuf_init(&out, REPORT_BYTES_MAX);
-    if (strcmp(argv[1], "--keys") == 0) {
-        config_reference(&out);
-    } else {
-        cmd_config_names(&names);
-        code = config_check_file(argv[1], &names, &out);
-    }
-    fputs(out.p, code == EXIT_OK ? stdout : stderr);
+    code = run(argc, argv, &out);
     strbuf_fini(&out);
     return code;
 }

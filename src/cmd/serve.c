@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
+#include "config/describe.h"
 #include "config/kubeconfig.h"
 #include "kube/incluster.h"
 #include "obs/logsink.h"
@@ -24,16 +25,18 @@
 #define CHECK_INTERVAL_S 30
 #define UNREACHABLE_AFTER_S 10
 #define REPORT_BYTES_MAX (1024 * 1024)
+#define WRITE_BYTES_MAX (16 * 1024 * 1024)
 
 struct options {
-    const char *config, *kubeconfig, *context;
+    const char *config, *kubeconfig, *context, *write_config_to;
     const char *addresses[SERVICE_LISTENER__MAX];
     const char *format;
     int verbosity; /* -1: as configured */
     bool wait;
 };
 
-enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT };
+enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT,
+       OPT_WRITE };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -44,6 +47,7 @@ static const struct option long_options[] = {
     {"health-address", required_argument, NULL, OPT_HEALTH},
     {"logging-format", required_argument, NULL, OPT_FORMAT},
     {"wait", optional_argument, NULL, OPT_WAIT},
+    {"write-config-to", required_argument, NULL, OPT_WRITE},
     {"v", required_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -61,7 +65,9 @@ static void print_help(void)
            "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
            "  --logging-format text|json\n"
            "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
-           "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n\n"
+           "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
+           "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n\n"
+           "SIGHUP reads the configuration file again, as does a change of it.\n"
            "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
            "unreachable, 70 broken invariant.\n",
            UNREACHABLE_AFTER_S);
@@ -114,6 +120,9 @@ static int parse_options(int argc, char **argv, struct options *o)
                 return cmd_usage_error("serve", "--wait takes true or false");
             }
             o->wait = optarg == NULL || strcmp(optarg, "true") == 0;
+            break;
+        case OPT_WRITE:
+            o->write_config_to = optarg;
             break;
         case 'v':
             if (parse_verbosity(optarg, &o->verbosity) != EXIT_OK) {
@@ -194,6 +203,24 @@ static int override(const struct options *o, struct config *c)
         config_set_by_flag(c, "logging.format", "--logging-format");
     }
     return EXIT_OK;
+}
+
+static int write_config(const char *path, const struct config *c)
+{
+    struct strbuf text;
+    FILE *f;
+    bool ok;
+
+    strbuf_init(&text, WRITE_BYTES_MAX);
+    config_write_yaml(c, &text);
+    f = fopen(path, "we");
+    ok = f != NULL && fwrite(text.p, 1, text.n, f) == text.n;
+    ok = f != NULL && fclose(f) == 0 && ok;
+    strbuf_fini(&text);
+    if (!ok) {
+        fprintf(stderr, "fgpu serve: %s: %s\n", path, strerror(errno));
+    }
+    return ok ? EXIT_OK : EXIT_RUNTIME;
 }
 
 static int load_credentials(const struct options *o, struct credentials *ret)
@@ -364,6 +391,11 @@ int cmd_serve(int argc, char **argv)
     }
     if (code == EXIT_OK) {
         code = override(&o, config);
+    }
+    if (code == EXIT_OK && o.write_config_to != NULL) {
+        code = write_config(o.write_config_to, config);
+        config_free(config);
+        return code;
     }
     if (code == EXIT_OK) {
         code = load_credentials(&o, &credentials);

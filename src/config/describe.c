@@ -15,9 +15,10 @@ static void describe_section(const struct schema_field *f, const void *base, str
     }
 }
 
-static struct str items_of(const struct schema_field *f, const void *base)
+struct schema_items schema_items(const struct schema_field *f, const void *base)
 {
-    struct str items;
+    struct schema_items items;
+
     memcpy(&items.p, (const char *)base + f->offset, sizeof(items.p));
     memcpy(&items.n, (const char *)base + f->offset2, sizeof(items.n));
     return items;
@@ -39,7 +40,7 @@ static bool is_given(const struct schema_field *f, const void *item)
     return given;
 }
 
-static void describe_item(const struct schema_field *f, const void *item, struct json_writer *w)
+void describe_item(const struct schema_field *f, const void *item, struct json_writer *w)
 {
     if (f->type != SCHEMA_SECTION) {
         describe_value(f, item, w);
@@ -57,7 +58,7 @@ static void describe_item(const struct schema_field *f, const void *item, struct
 
 static void describe_items(const struct schema_field *f, const void *base, struct json_writer *w)
 {
-    struct str items = items_of(f, base); /* n counts elements here */
+    struct schema_items items = schema_items(f, base);
 
     for (size_t i = 0; i < items.n; i++) {
         const char *item = items.p + i * f->item_size;
@@ -128,7 +129,11 @@ static void reference_rows(const struct schema_field *f, const char *path, const
                 strbuf_add_cstr(out, "  default ");
                 scalar_format(row, defaults, out);
             }
-            strbuf_addf(out, "%s  %s\n", row->required ? "  required" : "", row->help);
+            strbuf_addf(out, "%s  %s", row->required ? "  required" : "", row->help);
+            if (defaults != NULL && row->type != SCHEMA_CONST) {
+                strbuf_addf(out, "  (a change applies %s)", config_reload_text(row->reload));
+            }
+            strbuf_add_char(out, '\n');
         }
         if (row->type == SCHEMA_SECTION) {
             reference_rows(row, name.p, defaults, out);

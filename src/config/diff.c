@@ -16,7 +16,7 @@ struct comparison {
 
 const char *config_reload_text(enum config_reload r)
 {
-    static const char *const texts[] = {[CONFIG_RELOAD_RESTART] = "restart",
+    static const char *const texts[] = {[CONFIG_RELOAD_RESTART] = "after a restart",
                                         [CONFIG_RELOAD_NOW] = "at once",
                                         [CONFIG_RELOAD_RELIST] = "after a relist"};
     return texts[r];

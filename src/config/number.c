@@ -205,13 +205,27 @@ static struct str meant_quantity(struct decode *c, struct str s)
     return STR_NULL;
 }
 
+static bool has_digit(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] >= '0' && s.p[i] <= '9') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void decode_bytes(struct decode *c, const struct schema_field *f,
                          const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     struct quantity q = {0};
+    enum quantity_error error = quantity_parse(n->text, &q);
 
-    switch (quantity_parse(n->text, &q)) {
+    if (!has_digit(n->text)) { /* Kubernetes reads a bare "Mi" as 0; a person meant something */
+        error = QUANTITY_MALFORMED;
+    }
+    switch (error) {
     case QUANTITY_MALFORMED: {
         struct str meant = meant_quantity(c, n->text);
         config_decode_error(c, n, "'%.*s' is not a quantity such as 512Mi or 4Gi%s%.*s%s",

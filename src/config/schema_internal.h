@@ -87,6 +87,15 @@ typedef void schema_visit_fn(void *ctx, const struct schema_field *row, const ch
 void schema_each_key(schema_visit_fn *visit, void *ctx);
 size_t schema_key_count(void);
 
+/* The elements behind a row of type SCHEMA_LIST or SCHEMA_MAP. */
+struct schema_items {
+    const char *p; /* the first one; f->item_size bytes each */
+    size_t n;
+};
+struct schema_items schema_items(const struct schema_field *f, const void *base);
+
+/* One element as JSON; `f` is the row of an element. */
+void describe_item(const struct schema_field *f, const void *item, struct json_writer *w);
 /* The value of one row as JSON, in the notation of the file (describe.c). */
 void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
 

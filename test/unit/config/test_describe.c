@@ -174,7 +174,7 @@ static void reference__known_keys__range_and_default(void **state)
     config_reference(&out);
     assert_non_null(strstr(out.p,
                            "\npacking.candidates  0..100000  default 100  nodes in a filter reply, "
-                           "0 for all\n"));
+                           "0 for all  (a change applies at once)\n"));
     assert_non_null(strstr(out.p,
                            "\nresources.compute[].unitsPerGPU  1..1000000  required  units that "
                            "make one GPU\n"));
