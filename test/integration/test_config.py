@@ -1,0 +1,70 @@
+"""The configuration on the command line: the effective one, written out, with the origin of every value."""
+import subprocess
+
+import yaml
+
+from processes import BINARY
+
+HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
+
+
+def run(*args):
+    return subprocess.run([str(BINARY), *args], capture_output=True, text=True, timeout=120)
+
+
+def test_write_config_to__defaults_file_and_flags__a_file_that_says_the_same(tmp_path):
+    source, target, again = (tmp_path / n for n in ("a.yaml", "b.yaml", "c.yaml"))
+    source.write_text(HEAD + "packing: {candidates: 7}\nsizes: {'on': {milli: 5}}\nlogging: {verbosity: 1}\n")
+    r = run("serve", "--config", str(source), "-v", "4", "--ops-address", "127.0.0.1:77",
+            "--write-config-to", str(target))
+    assert (r.returncode, r.stdout, r.stderr) == (0, "", "")  # no cluster is looked for
+    written = yaml.safe_load(target.read_text())
+    assert (written["packing"]["candidates"], written["packing"]["nodeStrategy"]) == (7, "best-fit")
+    assert written["sizes"] == {"on": {"milli": 5}}
+    assert (written["logging"]["verbosity"], written["serving"]["opsAddress"]) == (4, "127.0.0.1:77")
+    assert run("check-config", str(target)).returncode == 0
+    assert run("serve", "--config", str(target), "--write-config-to", str(again)).returncode == 0
+    assert again.read_text() == target.read_text()
+
+
+def test_write_config_to__cannot__says_so(tmp_path):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(HEAD + "packing: {candidates: x}\n")
+    r = run("serve", "--config", str(bad), "--write-config-to", str(tmp_path / "out"))
+    assert r.returncode == 3 and ":3:23: packing.candidates" in r.stderr
+    assert not (tmp_path / "out").exists()
+    r = run("serve", "--write-config-to", str(tmp_path / "no" / "out"))
+    assert r.returncode == 1 and "No such file or directory" in r.stderr
+    r = run("serve", "--write-config-to", "/dev/full")
+    assert r.returncode == 1 and "No space left on device" in r.stderr
+
+
+def test_effective__every_key_once__with_its_origin(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text(HEAD + "packing:\n  candidates: 7\n")
+    r = run("check-config", "--effective", str(path))
+    assert r.returncode == 0
+    lines = dict(line.split(": ", 1) for line in r.stdout.splitlines())
+    assert lines["packing.candidates"] == f"7  # {path}:4:3"
+    assert lines["packing.hold"] == '"3s"  # default'
+    keys = [line.split("  ")[0] for line in run("check-config", "--keys").stdout.splitlines()]
+    assert list(lines) == [k for k in keys if "[]" not in k and ".NAME" not in k]
+    path.write_text(HEAD + "packing: 7\n")
+    r = run("check-config", "--effective", str(path))
+    assert r.returncode == 3 and r.stdout == "" and ":3:10: packing" in r.stderr
+
+
+def test_several_files__each_has_its_verdict(tmp_path):
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(HEAD)
+    bad.write_text(HEAD + "x: 1\n")
+    r = run("check-config", str(bad), str(good), str(tmp_path / "none"))
+    assert r.returncode == 3
+    assert r.stdout.startswith(f"{good}: valid, hash ") and r.stdout.count("\n") == 1
+    assert f"{bad}:3:1: unknown key 'x'" in r.stderr and f"{tmp_path / 'none'}: No such file" in r.stderr
+
+
+def test_wrong_use__exit_code_2():
+    for args in ([], ["--effective"], ["--effective", "a", "b"], ["--keys", "a"], ["--schema", "a"], ["--nonsense"]):
+        r = run("check-config", *args)
+        assert r.returncode == 2 and r.stderr, args

@@ -1,0 +1,199 @@
+/* Which rules hold for whom while they change. */
+#include "base/bug.h"
+#include "extender/feed.h"
+#include "extender/rulebook.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static struct store *store;
+static struct rulebook *book;
+static unsigned released[8];
+
+static void count_release(void *owner)
+{
+    released[(uintptr_t)owner]++;
+}
+
+static const struct rules *rules(uint64_t generation)
+{
+    const struct rules *r;
+
+    assert_int_equal(rules_new(store, policy_defaults(), NULL, generation, count_release,
+                               (void *)(uintptr_t)generation, &r, NULL),
+                     0);
+    return r;
+}
+
+static uint64_t current(void)
+{
+    const struct rules *r = rulebook_take(book);
+    uint64_t generation = r->generation;
+
+    rules_put(r);
+    return generation;
+}
+
+static uint64_t newest(void)
+{
+    const struct rules *r = rulebook_take_newest(book);
+    uint64_t generation = r->generation;
+
+    rules_put(r);
+    return generation;
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(released); i++) {
+        released[i] = 0;
+    }
+    store = store_new(&limits, clock_system());
+    book = rulebook_new(rules(1));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rulebook_free(book);
+    for (size_t i = 0; i < ARRAY_LEN(released); i++) {
+        assert_true(released[i] <= 1);
+    }
+    assert_int_equal(released[1], 1);
+    store_free(store);
+    return 0;
+}
+
+static void publish__somebody_still_goes_by_the_old__released_when_done(void **state)
+{
+    const struct rules *old = rulebook_take(book);
+
+    (void)state;
+    rulebook_publish(book, rules(2));
+    assert_int_equal(current(), 2);
+    assert_int_equal(newest(), 2);
+    assert_int_equal(released[1], 0);
+    assert_int_equal(old->generation, 1);
+    rules_put(old);
+    assert_int_equal(released[1], 1);
+}
+
+static void announce__current_only_after_both_lists(void **state)
+{
+    const struct rules *by;
+
+    (void)state;
+    rulebook_announce(book, rules(2));
+    assert_true(rulebook_is_waiting(book));
+    assert_int_equal(current(), 1);
+    assert_int_equal(newest(), 2);
+    by = rulebook_take_newest(book);
+    assert_int_equal(rulebook_listed(book, KUBE_PODS, by), RULEBOOK_PARTIAL);
+    assert_int_equal(rulebook_listed(book, KUBE_PODS, by), RULEBOOK_PARTIAL); /* the same twice */
+    assert_int_equal(current(), 1);
+    assert_int_equal(rulebook_listed(book, KUBE_NODES, by), RULEBOOK_CURRENT);
+    assert_int_equal(current(), 2);
+    assert_false(rulebook_is_waiting(book));
+    assert_int_equal(rulebook_listed(book, KUBE_NODES, by), RULEBOOK_IDLE);
+    rules_put(by);
+}
+
+static void announce__list_read_by_older_rules__does_not_count(void **state)
+{
+    const struct rules *first = rulebook_take_newest(book), *second;
+
+    (void)state;
+    rulebook_announce(book, rules(2));
+    assert_int_equal(rulebook_listed(book, KUBE_PODS, first), RULEBOOK_STALE);
+    second = rulebook_take_newest(book);
+    assert_int_equal(rulebook_listed(book, KUBE_PODS, second), RULEBOOK_PARTIAL);
+    rulebook_announce(book, rules(3)); /* what was listed for 2 says nothing about 3 */
+    assert_int_equal(rulebook_listed(book, KUBE_NODES, second), RULEBOOK_STALE);
+    assert_int_equal(released[2], 0);
+    rules_put(second);
+    assert_int_equal(released[2], 1);
+    second = rulebook_take_newest(book);
+    assert_int_equal(rulebook_listed(book, KUBE_NODES, second), RULEBOOK_PARTIAL);
+    assert_int_equal(current(), 1);
+    assert_int_equal(rulebook_listed(book, KUBE_PODS, second), RULEBOOK_CURRENT);
+    assert_int_equal(current(), 3);
+    rules_put(first);
+    rules_put(second);
+}
+
+static void publish__while_one_waits__it_is_forgotten(void **state)
+{
+    (void)state;
+    rulebook_announce(book, rules(2));
+    rulebook_publish(book, rules(3));
+    assert_false(rulebook_is_waiting(book));
+    assert_int_equal(released[2], 1);
+    assert_int_equal(newest(), 3);
+}
+
+static void rules__unknown_strategy__nothing_taken_over(void **state)
+{
+    struct policy p = *policy_defaults();
+    const struct rules *r = NULL;
+
+    (void)state;
+    p.node_strategy = STR("tightest");
+    assert_int_equal(rules_new(store, &p, NULL, 5, count_release, (void *)5, &r, NULL),
+                     -ERR_INVALID);
+    assert_null(r);
+    assert_int_equal(released[5], 0);
+}
+
+static uint64_t listed_by;
+
+static void note_rules(void *ctx, enum kube_resource resource, const struct rules *by)
+{
+    (void)ctx;
+    (void)resource;
+    listed_by = by->generation;
+}
+
+/* A list is read by one set of rules from its first object to its last. */
+static void feed__announced_during_a_list__taken_with_the_next_one(void **state)
+{
+    struct feed feed;
+    struct reflector_handler handler;
+
+    (void)state;
+    feed_init(&feed, book, KUBE_PODS);
+    feed.listed = note_rules;
+    handler = feed_handler(&feed);
+    handler.list_begin(&feed);
+    rulebook_announce(book, rules(2));
+    handler.list_end(&feed, true, STR("5"));
+    assert_int_equal(listed_by, 1);
+    handler.list_begin(&feed);
+    listed_by = 0;
+    handler.list_end(&feed, false, STR_NULL); /* not complete: says nothing */
+    assert_int_equal(listed_by, 0);
+    handler.list_begin(&feed);
+    handler.list_end(&feed, true, STR("6"));
+    assert_int_equal(listed_by, 2);
+    feed_fini(&feed);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(publish__somebody_still_goes_by_the_old__released_when_done),
+        T(announce__current_only_after_both_lists),
+        T(announce__list_read_by_older_rules__does_not_count),
+        T(publish__while_one_waits__it_is_forgotten),
+        T(rules__unknown_strategy__nothing_taken_over),
+        T(feed__announced_during_a_list__taken_with_the_next_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
