@@ -113,6 +113,23 @@ def test_sighup__nothing_changed__said_so(configured):
     assert configured.hup()["generation"] == z["generation"]
 
 
+def test_sighup__limit_of_bodies__holds_for_the_next_request(configured, fgpu):
+    node = configured.cluster.node(gpus=1)
+    large = pod_object("p", limits=milli(100), annotations={"note": "x" * 100000})
+    assert fgpu.fits(large, [node]) == [node]
+    configured.effective(START + "limits: {bodyBytes: 64Ki, bytesInFlight: 1Mi}\n")
+    assert fgpu.filter(large, [node])["Error"]
+    assert fgpu.fits(pod_object("p", limits=milli(100)), [node]) == [node]
+    configured.effective(START)
+    assert fgpu.fits(large, [node]) == [node]
+
+
+def test_sighup__no_file_was_given__said_and_survived(cluster):
+    cluster.fgpu.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "--config was not given" in cluster.fgpu.log(), "the warning")
+    assert request(cluster.fgpu.ops, "GET", "/configz").json["file"] is None
+
+
 def test_sighup__invalid_file__the_old_one_stays_and_the_place_is_named(configured, fgpu):
     good = configured.effective(START + "packing: {candidates: 3}\n")
     for body, message in [("packing:\n  candidtes: 1\n", ":4:3: unknown key 'candidtes' in packing"),

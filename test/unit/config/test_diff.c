@@ -164,11 +164,11 @@ static void yaml__written_and_read_back__same_configuration(void **state)
     static const char *const rows[] = {
         "",
         "resources: {compute: [], memory: [], count: [], whole: []}\n",
-        "sizes: {'on': {milli: 250, memory: 4Gi}, '1': {count: 2}}\n"
-        "nodeTemplates:\n- {label: a=b, gpus: 2, memory: 80Gi, model: \"\\\"q\\\" # \\u00e9\"}\n"
-        "- {label: x.com/a=, gpus: 1, memory: 1Mi}\n",
-        "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7'}\n"
-        "clientConnection: {wakeObject: ''}\ndevices: {overcommit: {memory: 1.125}}\n",
+        ("sizes: {'on': {milli: 250, memory: 4Gi}, '1': {count: 2}}\n"
+         "nodeTemplates:\n- {label: a=b, gpus: 2, memory: 80Gi, model: \"\\\"q\\\" # \\u00e9\"}\n"
+         "- {label: x.com/a=, gpus: 1, memory: 1Mi}\n"),
+        ("serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7'}\n"
+         "clientConnection: {wakeObject: ''}\ndevices: {overcommit: {memory: 1.125}}\n"),
     };
     struct strbuf text;
     struct config_diff d;
