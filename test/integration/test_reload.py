@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from objects import milli, pod_object
-from processes import Connection, eventually, request
+from processes import Cluster, Connection, eventually, request
 
 HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 # What the cluster of this module starts with says nothing else.
@@ -56,9 +56,23 @@ class Configured:
         return self.fgpu.metrics()["fgpu_config_" + name]
 
 
+@pytest.fixture(scope="module")
+def cluster_with_pod(tmp_path_factory):
+    """fgpu as in a pod, so that Events about itself have an object."""
+    own = {"POD_NAME": "fgpu-0", "POD_NAMESPACE": "fgpu-system", "POD_UID": "0-1"}
+    os.environ.update(own)
+    try:
+        c = Cluster(tmp_path_factory.mktemp("reload"), START)
+    finally:
+        for name in own:
+            del os.environ[name]
+    yield c.ready()
+    c.stop()
+
+
 @pytest.fixture
-def configured(own_of_module):
-    c = Configured(own_of_module)
+def configured(cluster_with_pod):
+    c = Configured(cluster_with_pod)
     c.effective(START)
     yield c
     c.cluster.check()
@@ -151,6 +165,19 @@ def test_sighup__invalid_file__the_old_one_stays_and_the_place_is_named(configur
     z = configured.reload(START + "packing: {candidates: 3}\n")
     assert (z["lastReload"]["outcome"], z["lastError"]) == ("unchanged", None)
     assert configured.metric("last_reload_successful") == 1
+
+
+def test_rejected_and_in_effect_again__told_by_events_on_our_own_pod(configured, api):
+    def events(reason):
+        found = [e for e in api.call("GET", "/apis/events.k8s.io/v1/events").json["items"] if e["reason"] == reason]
+        assert all((e["regarding"]["namespace"], e["regarding"]["name"]) == ("fgpu-system", "fgpu-0") for e in found)
+        return {e["note"]: e["type"] for e in found}
+    configured.reload("told: 1\n")
+    note = f"The configuration file is not valid; the old one stays: {configured.path}:3:1: unknown key 'told'"
+    eventually(lambda: [t for n, t in events("ConfigRejected").items() if n.startswith(note)] == ["Warning"], "an Event")
+    hash_ = configured.effective(START + "packing: {candidates: 77}\n")["hash"]
+    note = f"The configuration with hash {hash_} is in effect"
+    eventually(lambda: events("ConfigReloaded").get(note) == "Normal", "an Event")
 
 
 def test_sighup__cold_key__all_of_the_file_waits_for_a_restart(configured, fgpu):

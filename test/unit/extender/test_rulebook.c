@@ -20,11 +20,11 @@ static void count_release(void *owner)
 
 static const struct rules *rules(uint64_t generation)
 {
+    const struct ingest facts = {.store = store, .policy = policy_defaults()};
     const struct rules *r;
 
-    assert_int_equal(rules_new(store, policy_defaults(), NULL, generation, count_release,
-                               (void *)(uintptr_t)generation, &r, NULL),
-                     0);
+    assert_int_equal(
+        rules_new(&facts, generation, count_release, (void *)(uintptr_t)generation, &r, NULL), 0);
     return r;
 }
 
@@ -141,12 +141,12 @@ static void publish__while_one_waits__it_is_forgotten(void **state)
 static void rules__unknown_strategy__nothing_taken_over(void **state)
 {
     struct policy p = *policy_defaults();
+    const struct ingest facts = {.store = store, .policy = &p};
     const struct rules *r = NULL;
 
     (void)state;
     p.node_strategy = STR("tightest");
-    assert_int_equal(rules_new(store, &p, NULL, 5, count_release, (void *)5, &r, NULL),
-                     -ERR_INVALID);
+    assert_int_equal(rules_new(&facts, 5, count_release, (void *)5, &r, NULL), -ERR_INVALID);
     assert_null(r);
     assert_int_equal(released[5], 0);
 }
