@@ -1,0 +1,297 @@
+"""scripts/bench: measures a release build of fgpu over HTTP, and prints ratios.
+
+Every number that depends on the machine stands beside one of an echo server that does nothing but HTTP, with
+the same library, the same bytes and the same moment (load.c interleaves the calls). Ratios travel between
+machines; milliseconds do not. What is CPU time is read from the kernel's books of the process.
+"""
+import argparse
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TICKS = os.sysconf("SC_CLK_TCK")
+BEGAN = time.monotonic()
+
+
+def say(text):
+    print(f"[{time.monotonic() - BEGAN:6.1f}s] {text}", file=sys.stderr, flush=True)
+
+
+class Child:
+    """A process that ends when its standard input is closed, or by SIGTERM."""
+
+    def __init__(self, command, log):
+        self.log_path = log
+        with open(log, "wb") as err:
+            self.process = subprocess.Popen([str(x) for x in command], stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=err)
+
+    def line(self):
+        text = self.process.stdout.readline().decode().strip()
+        if not text:
+            raise RuntimeError(f"{self.process.args[0]} says nothing: {self.log()[-2000:]}")
+        return text
+
+    def log(self):
+        return pathlib.Path(self.log_path).read_text(errors="replace")
+
+    def cpu_s(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def memory_mb(self, key):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(rf"{key}:\s+(\d+) kB", text).group(1)) / 1000
+
+    def reset_peak(self):
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(20)
+
+
+def call(address, method, path, body=None, timeout_s=60):
+    c = http.client.HTTPConnection(*address, timeout=timeout_s)
+    try:
+        c.request(method, path, body)
+        reply = c.getresponse()
+        return reply.status, reply.read()
+    finally:
+        c.close()
+
+
+def address_of(url):
+    host, port = url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
+class Cluster:
+    """fgpu before an API server of the benchmark, and an echo server."""
+
+    def __init__(self, build, directory, nodes, pods_per_node, waiting, odd):
+        self.bench = build / "test/bench"
+        self.nodes, self.bound = nodes, nodes * pods_per_node
+        name = f"{nodes}-{'odd' if odd else 'same'}"
+        command = [self.bench / "bench_api", "-n", nodes, "-p", pods_per_node, "-w", waiting] + (["-o"] if odd else [])
+        self.api = Child(command, directory / f"api-{name}.log")
+        self.echo = Child([self.bench / "bench_echo"], directory / "echo.log")
+        self.api_url, self.echo_url = self.api.line(), self.echo.line()
+        kubeconfig = directory / f"kubeconfig-{name}"
+        kubeconfig.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": self.api_url}}],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+        self.started = time.monotonic()
+        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig] +
+                          [x for l in ("verbs", "ops", "health") for x in (f"--{l}-address", "127.0.0.1:0")],
+                          directory / f"fgpu-{name}.log")
+        self.wait_listed()
+        self.addresses = {l: ("127.0.0.1", int(re.search(rf'listener="{l}" port=(\d+)', self.fgpu.log()).group(1)))
+                          for l in ("verbs", "ops", "health")}
+
+    def wait_listed(self):
+        """Both lists read: their CPU and wall time."""
+        while self.fgpu.log().count("Read the cluster") < 2:
+            if self.fgpu.process.poll() is not None:
+                raise RuntimeError(self.fgpu.log()[-2000:])
+            time.sleep(0.005)
+        self.listed_cpu_s = self.fgpu.cpu_s()
+        self.listed_s = time.monotonic() - self.started
+
+    def wait_ready(self):
+        while call(self.addresses["health"], "GET", "/readyz")[0] != 200:
+            time.sleep(0.05)
+
+    def load(self, rounds, first, odd=False, quiet=False):
+        out = subprocess.run(
+            [self.bench / "bench_load", "-f", f"127.0.0.1:{self.addresses['verbs'][1]}", "-e", self.echo_url, "-a",
+             self.api_url, "-n", str(self.nodes), "-r", str(rounds), "-s", str(first)] +
+            (["-o"] if odd else []) + (["-q"] if quiet else []), stdout=subprocess.PIPE, check=True)
+        return json.loads(out.stdout)
+
+    def metric(self, pattern):
+        text = call(self.addresses["ops"], "GET", "/metrics")[1].decode()
+        return sum(float(x) for x in re.findall(rf"^{pattern} (\S+)$", text, re.M))
+
+    def close(self):
+        for child in (self.fgpu, self.echo, self.api):
+            child.end()
+
+
+# ---- what is measured ----
+
+def verbs(c, rounds, odd, quiet_rounds):
+    result = {"cycle": c.load(rounds, 0, odd=odd)}
+    if quiet_rounds:
+        result["unchanged"] = c.load(quiet_rounds, 0, odd=odd, quiet=True)
+    return result
+
+
+def watch_events(c, n):
+    """Pod events as fast as they come: by fgpu's CPU time, and by the clock."""
+    def pods():
+        return c.metric(r'fgpu_watch_events_total\{resource="pods".*\}')
+    before, cpu, start = pods(), c.fgpu.cpu_s(), time.monotonic()
+    call(address_of(c.api_url), "POST", f"/bench/events?n={n}")
+    while pods() < before + n:
+        time.sleep(0.02)
+    wall_s = time.monotonic() - start
+    cpu_s = c.fgpu.cpu_s() - cpu
+    return {"events": n, "cpu_s": cpu_s, "wall_s": wall_s, "per_cpu_s": n / cpu_s, "per_s": n / wall_s}
+
+
+def relist(c):
+    """Both kinds listed again at once, as after a long absence."""
+    done = r'fgpu_relists_total\{.*\}'
+    before = c.metric(done)
+    steady_mb, cpu = c.fgpu.memory_mb("VmRSS"), c.fgpu.cpu_s()
+    c.fgpu.reset_peak()
+    call(address_of(c.api_url), "POST", "/bench/expire")
+    while c.metric(done) < before + 2:
+        time.sleep(0.05)
+    return {"cpu_s": c.fgpu.cpu_s() - cpu, "rss_before_mb": steady_mb, "rss_peak_mb": c.fgpu.memory_mb("VmHWM")}
+
+
+def state(c, times, rounds, first):
+    """GET /state in full, alone; then filter beside it, against filter without it."""
+    took, size = [], 0
+    steady_mb, cpu = c.fgpu.memory_mb("VmRSS"), c.fgpu.cpu_s()
+    c.fgpu.reset_peak()
+    for _ in range(times):
+        start = time.monotonic()
+        size = len(call(c.addresses["ops"], "GET", "/state")[1])
+        took.append(time.monotonic() - start)
+    result = {"bytes": size, "p50_s": sorted(took)[len(took) // 2], "cpu_s": (c.fgpu.cpu_s() - cpu) / times,
+              "rss_before_mb": steady_mb, "rss_peak_mb": c.fgpu.memory_mb("VmHWM")}
+    stop = threading.Event()
+
+    def read_on():
+        while not stop.wait(0.3):
+            call(c.addresses["ops"], "GET", "/state")
+    alone = c.load(rounds, first, quiet=True)
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    beside = c.load(rounds, first, quiet=True)
+    stop.set()
+    reader.join()
+    result["filter_p99_alone_ns"] = alone["filter"]["p99_ns"]
+    result["filter_p99_beside_ns"] = beside["filter"]["p99_ns"]
+    result["echo_p99_alone_ns"] = alone["filter_echo"]["p99_ns"]
+    result["echo_p99_beside_ns"] = beside["filter_echo"]["p99_ns"]
+    return result
+
+
+def one_size(build, directory, nodes, pods_per_node, plan):
+    result = {"nodes": nodes, "gpus": nodes * 8, "bound_pods": nodes * pods_per_node}
+    for odd in (False, True):
+        label = "odd" if odd else "same"
+        say(f"{nodes} nodes, {nodes * pods_per_node} bound pods, {label} shapes: starting")
+        c = Cluster(build, directory, nodes, pods_per_node, plan["rounds"] + 100, odd)
+        try:
+            if not odd:
+                result["start"] = {"cpu_s": c.listed_cpu_s, "wall_s": c.listed_s,
+                                   "rss_peak_mb": c.fgpu.memory_mb("VmHWM"), "rss_mb": c.fgpu.memory_mb("VmRSS")}
+            c.wait_ready()
+            say("  verbs")
+            result[label] = verbs(c, plan["rounds"], odd, 0 if odd else plan["rounds"])
+            if not odd and plan["deep"](nodes):
+                result["rss_steady_mb"] = c.fgpu.memory_mb("VmRSS")
+                say("  watch events")
+                result["watch"] = watch_events(c, plan["events"])
+                say("  /state")
+                result["state"] = state(c, plan["states"], plan["rounds"] // 2, 0)
+                say("  relist")
+                result["relist"] = relist(c)
+        finally:
+            c.close()
+    return result
+
+
+# ---- the table ----
+
+def verb_rows(size):
+    for label, shape, runs in (("same", "same shape", ("unchanged", "cycle")), ("odd", "new shape each", ("cycle",))):
+        for run in runs:
+            series = size[label][run]
+            for verb in ("filter", "prioritize", "bind"):
+                if verb not in series:
+                    continue
+                a, e = series[verb], series[f"{verb}_echo"]
+                yield (size["nodes"], verb, shape + (", ledger unchanged" if run == "unchanged" else ""), a, e,
+                       series.get("api_binding") if verb == "bind" else None)
+
+
+def ms(ns):
+    return f"{ns / 1e6:.3f}"
+
+
+def table(report):
+    out = ["| nodes | verb | pods | p50 ms | p99 ms | echo p50 | echo p99 | ratio p50 | ratio p99 | API p50 |",
+           "|---|---|---|---|---|---|---|---|---|---|"]
+    for size in report["sizes"]:
+        for nodes, verb, shape, a, e, api in verb_rows(size):
+            out.append(f"| {nodes} | {verb} | {shape} | {ms(a['p50_ns'])} | {ms(a['p99_ns'])} | {ms(e['p50_ns'])} | "
+                       f"{ms(e['p99_ns'])} | {a['p50_ns'] / e['p50_ns']:.2f} | {a['p99_ns'] / e['p99_ns']:.2f} | "
+                       f"{ms(api['p50_ns']) if api else ''} |")
+    out += ["", "| nodes | pods | start CPU s | RSS MB | while relisting | while serving /state | /state ms | MB | CPU ms "
+                "| filter p99 beside /state | events per CPU second | per second |", "|---|" + "---|" * 11]
+    for s in report["sizes"]:
+        row = [s["nodes"], s["bound_pods"], f"{s['start']['cpu_s']:.2f}"]
+        if "watch" in s:
+            st = s["state"]
+            beside = st["filter_p99_beside_ns"] / st["filter_p99_alone_ns"]
+            echo = st["echo_p99_beside_ns"] / st["echo_p99_alone_ns"]
+            row += [f"{s['rss_steady_mb']:.0f}", f"{s['relist']['rss_peak_mb'] / s['relist']['rss_before_mb']:.2f} x",
+                    f"{st['rss_peak_mb'] / st['rss_before_mb']:.2f} x", f"{st['p50_s'] * 1000:.0f}",
+                    f"{st['bytes'] / 1e6:.1f}", f"{st['cpu_s'] * 1000:.0f}", f"{beside:.2f} x (echo {echo:.2f} x)",
+                    f"{s['watch']['per_cpu_s']:.0f}", f"{s['watch']['per_s']:.0f}"]
+        else:
+            row += [f"{s['start']['rss_mb']:.0f}"] + [""] * 8
+        out.append("| " + " | ".join(str(x) for x in row) + " |")
+    return "\n".join(out)
+
+
+def main():
+    p = argparse.ArgumentParser(prog="scripts/bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="500 and 5,000 nodes, few rounds: under a minute")
+    p.add_argument("--nodes", type=int, action="append", help="only this size (may be repeated)")
+    p.add_argument("--rounds", type=int, help="scheduling cycles per row")
+    p.add_argument("--json", type=pathlib.Path, help="write every number here")
+    p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="what to measure")
+    a = p.parse_args()
+    plan = {"rounds": a.rounds or (300 if a.quick else 2000), "events": 50000 if a.quick else 300000,
+            "states": 3 if a.quick else 15, "deep": lambda nodes: nodes <= 5000 and (nodes == 5000 or not a.quick)}
+    sizes = a.nodes or ([500, 5000] if a.quick else [500, 5000, 20000])
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+              "command": " ".join(["scripts/bench"] + sys.argv[1:]), "cpus": os.cpu_count(),
+              "machine": platform.machine(), "version": subprocess.run(
+                  [a.build / "fgpu", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip(),
+              "rounds": plan["rounds"], "sizes": []}
+    with tempfile.TemporaryDirectory(prefix="fgpu-bench-") as directory:
+        for nodes in sizes:
+            # 50,000 pods from 5,000 nodes on; ten a node below.
+            pods = max(2, min(10, 50000 // nodes))
+            report["sizes"].append(one_size(a.build, pathlib.Path(directory), nodes, pods, plan))
+    if a.json:
+        a.json.write_text(json.dumps(report, indent=1))
+    print(f"{report['date']}, {report['version']}, {report['cpus']} CPUs, `{report['command']}`\n")
+    print(table(report))
+
+
+if __name__ == "__main__":
+    main()
