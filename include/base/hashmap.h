@@ -2,8 +2,7 @@
  *
  * The table stores (hash, value) pairs only. On a hit of the whole hash the owner's `eq` decides whether
  * the entry behind `value` really has the wanted key. Linear probing, deletion by shifting back (no
- * tombstones), grows at 3/4. Not thread-safe; a plain copy of the struct of arrays is a valid read-only
- * map (core/view.h relies on it).
+ * tombstones), grows at 3/4. Not thread-safe.
  */
 #ifndef BASE_HASHMAP_H
 #define BASE_HASHMAP_H
@@ -32,7 +31,21 @@ void hashmap_init(struct hashmap *m);
 void hashmap_fini(struct hashmap *m);
 void hashmap_reserve(struct hashmap *m, uint32_t n); /* room for n entries without growing again */
 
-/* HASHMAP_NONE when absent. */
+/* HASHMAP_NONE when absent. hashmap_probe is the same for loops that are hot enough to have `eq` inlined. */
+static inline uint32_t hashmap_probe(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq,
+                                     const void *owner, const void *key)
+{
+    if (m->slot_n == 0) {
+        return HASHMAP_NONE;
+    }
+    for (uint32_t mask = m->slot_n - 1, i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
+        const struct hashmap_slot *s = &m->slots[i];
+
+        if (s->value == HASHMAP_NONE || (s->hash == hash && eq(owner, s->value, key))) {
+            return s->value;
+        }
+    }
+}
 uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
                       const void *key);
 /* The caller has made sure that the key is absent. */

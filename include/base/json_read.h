@@ -100,6 +100,11 @@ bool json_object_next(struct json_reader *r, struct str *ret_key);
 bool json_array_begin(struct json_reader *r);
 bool json_array_next(struct json_reader *r);
 
+/* Inside an array, between two elements: takes the elements that follow as long as they are strings without
+ * escapes and without blanks around them, at most `max`, and returns how many. For long lists of names; what it
+ * leaves is for json_array_next. */
+size_t json_take_plain_strings(struct json_reader *r, struct str *ret, size_t max);
+
 bool json_string(struct json_reader *r, struct str *ret);
 bool json_i64(struct json_reader *r, int64_t *ret);
 bool json_bool(struct json_reader *r, bool *ret);

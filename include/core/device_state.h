@@ -1,6 +1,6 @@
-/* core/device_state.h - the hot numbers of one device and of one node, as views carry them.
+/* core/device_state.h - the hot numbers of one device and of one node, as decisions read them.
  *
- * Kept small on purpose: a view of 5,000 nodes with 8 devices each is copied for every filter call.
+ * Kept small on purpose: an unseen demand reads those of every node.
  * Free amounts are signed: capacity that shrank below its use shows as a negative number, never wraps, and
  * such a device is closed to new pods.
  */
@@ -51,7 +51,7 @@ struct node_state {
     uint32_t first_device; /* in the view's device array */
     uint16_t device_n;
     uint8_t flags;         /* enum node_flag */
-    uint32_t version;      /* counts changes of this node */
+    uint64_t version;      /* of the numbers here: no two changes of any node have the same */
     int32_t unsteered_cap; /* whole GPUs of a plugin */
     int32_t unsteered_used;
     int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */

@@ -4,6 +4,7 @@
 #define CORE_PACK_H
 
 #include "core/demand.h"
+#include "core/score_cache.h"
 #include "core/strategy.h"
 #include "core/verdict.h"
 #include "core/view.h"
@@ -30,17 +31,39 @@ struct pack_result {
     int64_t score;   /* of the node strategy, when it fits; higher is better */
 };
 
-/* One node. `placement` may be NULL. */
-enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct demand *d,
-                       const struct pack_params *p, int64_t *ret_score, struct placement *placement);
+/* One node for the demand of the view. `placement` may be NULL. */
+enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
+                       int64_t *ret_score, struct placement *placement);
 
-/* All names, in order, into `ret` (name_n entries). Unknown names get VERDICT_NODE_UNKNOWN. */
-void pack_nodes(const struct ledger_view *v, const struct demand *d, const struct pack_params *p,
-                const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
-                struct pack_result *ret);
+#define PACK_HELD_BITS 4096
+
+/* One decision, answered in one go or in several over views of the same demand. */
+struct pack_query {
+    const struct pack_params *params;
+    const struct pack_hold *holds;
+    size_t hold_n;
+    struct score *scores; /* of this demand (core/score_cache.h); NULL: everything is computed */
+    uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that
+                             comes again is left out. NULL: it is answered again */
+    size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
+    uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
+};
+
+/* Once, and again whenever names_version of the view has changed. */
+void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
+                     const struct pack_hold *holds, size_t hold_n);
+
+/* Answers names in order into `ret` (room for name_n) and returns how many. A name that the ledger does not know
+ * gets VERDICT_NODE_UNKNOWN each time. */
+size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
+                 struct pack_result *ret);
+
+/* All names at once, nothing remembered and none left out. */
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
+                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
 /* Sorts what fits to the front, best first: not demoted before demoted, then higher score, then smaller
- * name. Returns how many fit. With limit > 0 only the first `limit` are in order. */
+ * name. Returns how many fit. With limit > 0 only the first `limit` are in order; what does not fit is in none. */
 size_t pack_rank(struct pack_result *results, size_t n, size_t limit);
 
 /* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in

@@ -1,10 +1,12 @@
-/* core/view.h - a read-only copy of the ledger's hot numbers for one decision.
+/* core/view.h - what one decision reads of the ledger.
  *
- * Copied in one go (a few memcpy), then used without any lock: what lives behind it is either in the copy
- * or append-only for the life of the ledger (interned names). The copy belongs to the request's arena.
+ * A view is borrowed: it points into the ledger and is valid until the next op, so it lives as long
+ * as the caller keeps the ledger from changing (extender/store.c: one short section under the
+ * lock).
  *
- * A view is made for one demand: devices that are out of bounds for it because of a UUID list or because of
- * isolation carry flags; models are checked through `allowed_models`.
+ * A view is made for one demand: devices that are out of bounds for it because of a UUID list or
+ * because of isolation carry flags in what ledger_view_devices() gives; models are checked through
+ * `allowed_models`.
  */
 #ifndef CORE_VIEW_H
 #define CORE_VIEW_H
@@ -12,13 +14,14 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "base/hashmap.h"
 #include "base/str.h"
 #include "core/demand.h"
 #include "core/device_state.h"
 #include "core/ledger.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A pending pod that kube-scheduler has promised a node, because it evicts others there or has just chosen it
  * (status.nominatedNodeName). Nobody of lower priority may take its room (contract.md R24). */
@@ -27,20 +30,6 @@ struct view_nomination {
     const struct demand *demand;
     struct node_state row; /* the node once its terminating pods are gone */
     const struct device_state *devices;
-};
-
-struct ledger_view {
-    uint64_t generation;
-    const struct node_state *nodes;
-    uint32_t node_n;
-    const struct device_state *devices;
-    uint32_t device_n;
-    const uint8_t *allowed_models; /* by model_id; NULL: every model is allowed */
-    struct hash_key hash_key;
-    struct hashmap index;          /* node name -> index into nodes; read-only copy */
-    const struct str *names;       /* node names by index into nodes; text is append-only */
-    const struct view_nomination *nominations; /* of other pods with at least the priority of this one */
-    size_t nomination_n;
 };
 
 /* The pod that asks. */
@@ -53,11 +42,58 @@ struct view_pod {
     size_t label_n;
 };
 
-/* ERR_LIMIT when the arena is full. */
+struct ledger_view {
+    uint64_t generation;
+    uint64_t names_version; /* equal: an index of a node still means the same node */
+    const struct ledger *ledger;
+    const struct node_state *nodes;
+    const struct str *names;
+    uint32_t node_n;
+    const struct device_state *devices;
+    const uint8_t *allowed_models; /* by model_id; NULL: every model is allowed */
+    const struct view_nomination *nominations; /* of other pods with at least the priority of this one */
+    size_t nomination_n;
+    struct view_pod pod;
+    bool flags_devices; /* some device may get a flag for this demand */
+    bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
+};
+
+/* Borrows what `pod` points at. ERR_LIMIT when the arena is full. */
 WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod,
                             struct ledger_view *ret, struct err *reterr);
 
-/* NULL when the ledger has not seen the node. */
-const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name);
+/* The place of a node in `nodes`, LEDGER_VIEW_NONE when the ledger has not seen it. */
+#define LEDGER_VIEW_NONE UINT32_MAX
+uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name);
+const struct node_state *ledger_view_find(const struct ledger_view *v,
+                                          struct str node_name); /* NULL: not seen */
+
+static inline bool ledger_view_same_name(const struct str *a, const struct str *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    if (a->n >= 8 && a->n <= 16) { /* most names, without a call */
+        return hash_load(a->p) == hash_load(b->p) &&
+               hash_load(a->p + a->n - 8) == hash_load(b->p + b->n - 8);
+    }
+    return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
+}
+
+/* The same, with a guess that is tried first. Callers tend to name nodes in the order in which
+ * they, and we, were told of them, so the place behind the last one is a good guess. */
+static inline uint32_t ledger_view_index_near(const struct ledger_view *v,
+                                              const struct str *node_name, uint32_t guess)
+{
+    if (guess < v->node_n && ledger_view_same_name(&v->names[guess], node_name)) {
+        return guess; /* an unused place has an empty name */
+    }
+    return ledger_view_index(v, node_name);
+}
+
+/* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
+const struct device_state *ledger_view_devices(const struct ledger_view *v,
+                                               const struct node_state *n,
+                                               struct device_state room[DEVICES_PER_NODE_MAX]);
 
 #endif

@@ -1,6 +1,7 @@
 /* extender/placement.h - the verbs filter and prioritize as use cases, without their wire form.
  *
- * Pure reads over a copied view (design.md 3.1, rule 5), but for the advisory hold that prioritize leaves.
+ * Pure reads (design.md 3.1, rule 5), but for the advisory hold that prioritize leaves. A name that the caller sent
+ * twice is answered once.
  */
 #ifndef EXTENDER_PLACEMENT_H
 #define EXTENDER_PLACEMENT_H
@@ -33,8 +34,11 @@ enum filter_outcome {
 struct filter_result {
     enum filter_outcome outcome;
     enum demand_defect defect;
-    const struct pack_result *results; /* name_n of them */
+    const struct pack_result *results; /* SOME_FIT and NONE_FITS */
+    size_t result_n;
     size_t fit_n;
+    const struct str *names; /* NOT_OURS and DEFECT: as asked, without repeats */
+    size_t name_n;
     uint64_t generation; /* of the ledger that was looked at; 0 when it was not */
 };
 
@@ -44,8 +48,9 @@ WARN_UNUSED int placement_filter(const struct placement_context *c, struct arena
                                  struct filter_result *ret, struct err *reterr);
 
 struct prioritize_result {
-    const struct pack_result *ranked; /* name_n of them, best first */
+    const struct pack_result *ranked; /* best first */
     const int32_t *points;            /* 0..10 each */
+    size_t n;
 };
 
 /* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */

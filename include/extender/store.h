@@ -1,6 +1,6 @@
 /* extender/store.h - the ledger behind the one lock of this program.
  *
- * Sections under the lock are of two kinds and short: apply an op, copy a view. Nothing that can block
+ * Sections under the lock are short: apply an op, or judge at most STORE_PACK_SECTION nodes. Nothing that can block
  * happens inside: no API call, no logging, no allocation but from a caller's arena and the ledger's own
  * tables. Everything here may be called from any thread.
  */
@@ -43,9 +43,25 @@ const char *store_closed(struct store *s); /* NULL: open */
 const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
-/* ledger_view(). */
-WARN_UNUSED int store_view(struct store *s, struct arena *a, const struct view_pod *pod,
-                           struct ledger_view *ret, struct err *reterr);
+struct pack_hold;
+struct pack_params;
+struct pack_result;
+
+/* Verdict and score for each name, in order, a name that comes again left out. Memory is from `a`, names are
+ * borrowed. Verdicts and scores are remembered per shape (core/score_cache.h).
+ *
+ * Each node is judged by its state of one moment; different nodes may be judged at different moments, because
+ * writers get their turn in between. `generation` is that of the first: nothing older was seen. */
+#define STORE_PACK_SECTION 256
+struct store_pack_answer {
+    struct pack_result *results;
+    size_t n;
+    uint64_t generation;
+};
+WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
+                           const struct pack_params *params, const struct pack_hold *holds, size_t hold_n,
+                           const struct str *names, size_t name_n, struct store_pack_answer *ret,
+                           struct err *reterr);
 
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
@@ -100,7 +116,6 @@ const char *store_check(struct store *s);
  * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_HOLDS_MAX are kept, the
  * oldest goes first. */
 #define STORE_HOLDS_MAX 256
-struct pack_hold;
 void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                 int64_t hold_ms);
 void store_unhold(struct store *s, struct str uid);

@@ -20,7 +20,7 @@
 /* ExtenderArgs, of filter and prioritize. */
 struct extender_args {
     struct pod pod;
-    const struct str *names; /* of the candidate nodes, in the caller's order, without repeats */
+    const struct str *names; /* of the candidate nodes, in the caller's order */
     size_t name_n;
     /* nodeCacheCapable: false - the caller sent whole nodes and wants those echoed that fit. raw[i] is
      * the text of names[i]'s object, unchanged. NULL when names were sent. */
@@ -39,7 +39,7 @@ void wire_write_filter(struct strbuf *out, const struct extender_args *args,
                        const struct filter_result *result);
 void wire_write_filter_error(struct strbuf *out, struct str error);
 /* HostPriorityList, in the order of the result. */
-void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result, size_t n);
+void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result);
 /* ExtenderBindingResult; error NULL is success. */
 void wire_write_bind(struct strbuf *out, const char *error);
 

@@ -64,16 +64,7 @@ void hashmap_reserve(struct hashmap *m, uint32_t n)
 uint32_t hashmap_find(const struct hashmap *m, uint64_t hash, hashmap_eq_fn *eq, const void *owner,
                       const void *key)
 {
-    if (m->slot_n == 0) {
-        return HASHMAP_NONE;
-    }
-    uint32_t mask = m->slot_n - 1;
-    for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
-        const struct hashmap_slot *s = &m->slots[i];
-        if (s->value == HASHMAP_NONE || (s->hash == hash && eq(owner, s->value, key))) {
-            return s->value;
-        }
-    }
+    return hashmap_probe(m, hash, eq, owner, key);
 }
 
 void hashmap_insert(struct hashmap *m, uint64_t hash, uint32_t value)

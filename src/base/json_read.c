@@ -247,6 +247,43 @@ bool json_string(struct json_reader *r, struct str *ret)
     return true;
 }
 
+size_t json_take_plain_strings(struct json_reader *r, struct str *ret, size_t max)
+{
+    size_t n = 0;
+
+    BUG_ON(r->why == NULL && (r->want_value || r->depth == 0 || r->levels[r->depth].is_object));
+#ifdef __SSE2__
+    const char *p = r->text + r->at;
+    const char *const end = r->text + r->len;
+
+    if (r->why != NULL || r->levels[r->depth].first) {
+        return 0; /* only after a first element each one begins with a comma */
+    }
+    for (; n < max && end - p >= 18 && p[0] == ',' && p[1] == '"'; n++) {
+        const char *q = p + 2;
+        unsigned mask = json_not_plain_16(q);
+
+        while (mask == 0 && end - q >= 32) {
+            q += 16;
+            mask = json_not_plain_16(q);
+        }
+        if (mask == 0 || *(q += __builtin_ctz(mask)) != '"') {
+            break;
+        }
+        ret[n] = (struct str){p + 2, (size_t)(q - p) - 2};
+        p = q + 1;
+    }
+    if (n > 0) {
+        r->value_at = (size_t)(ret[n - 1].p - r->text) - 1;
+        r->at = (size_t)(p - r->text);
+    }
+#else
+    (void)ret;
+    (void)max;
+#endif
+    return n;
+}
+
 /* `text` is an integer as RFC 8259 writes it. */
 static bool to_i64(struct str text, int64_t *ret)
 {

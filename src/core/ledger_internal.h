@@ -1,7 +1,7 @@
 /* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c and snapshot.c only.
  *
  * Three tables: nodes, pods, and one contiguous array of device states in which each node owns an extent
- * (so that a view is a few memcpy). rows[i], names[i] and nodes[i] describe the same node.
+ * (so that a decision over all nodes reads memory in few places). rows[i], names[i] and nodes[i] describe the same node.
  *
  * Flow of every change: facts are stored, pods attached to or detached from nodes, then ledger_recompute()
  * derives the node's numbers from its inventory and its pods.
@@ -100,6 +100,8 @@ struct ledger {
     struct intern *models;
     uint64_t generation;
     uint64_t room_generation;
+    uint64_t version;       /* the last one given to a node's numbers */
+    uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
 
     struct node_entry *nodes;
     struct node_state *rows;

@@ -15,7 +15,7 @@ static bool node_has_name(const void *owner, uint32_t value, const void *key)
 
 uint32_t ledger_node_find(const struct ledger *l, struct str name)
 {
-    return hashmap_find(&l->node_index, hash_str(l->limits.hash_key, name), node_has_name, l, &name);
+    return hashmap_find(&l->node_index, hash_name(l->limits.hash_key, name), node_has_name, l, &name);
 }
 
 static uint32_t node_slot(struct ledger *l)
@@ -53,10 +53,11 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     }
     i = node_slot(l);
     l->nodes[i] = (struct node_entry){.used = true, .schedulable = true};
-    l->rows[i] = (struct node_state){.name_id = name_id};
+    l->rows[i] = (struct node_state){.name_id = name_id, .version = ++l->version};
     l->names[i] = intern_text(l->names_known, name_id);
     l->node_used_n++;
-    hashmap_insert(&l->node_index, hash_str(l->limits.hash_key, name), i);
+    l->names_version++;
+    hashmap_insert(&l->node_index, hash_name(l->limits.hash_key, name), i);
     return i;
 }
 
@@ -98,7 +99,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     if (n->described || n->pod_n > 0) {
         return;
     }
-    hashmap_remove(&l->node_index, hash_str(l->limits.hash_key, l->names[node]), node);
+    hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
     extent_give(l, l->rows[node].first_device, n->extent_n);
     free(n->uid);
     free(n->devices);
@@ -108,6 +109,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     l->names[node] = STR_NULL;
     l->free_nodes[l->free_node_n++] = node;
     l->node_used_n--;
+    l->names_version++;
 }
 
 bool device_ref_equal(struct device_ref a, struct device_ref b)

@@ -164,7 +164,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         }
     }
     row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
-    row->version++;
+    row->version = ++l->version;
 }
 
 /* ---- what a view adds for one demand ---- */

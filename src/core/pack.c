@@ -3,14 +3,13 @@
 #include "base/bug.h"
 #include "core/feasibility.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static enum verdict place(const struct ledger_view *v, const struct node_state *n,
-                          const struct device_state *devices, const struct demand *d,
-                          const struct pack_params *p, struct placement *ret)
+                          const struct device_state *devices, const struct pack_params *p,
+                          struct placement *ret)
 {
-    return feasibility_place(n, devices, v->allowed_models, d, p->device_strategy, ret);
+    return feasibility_place(n, devices, v->allowed_models, v->pod.demand, p->device_strategy, ret);
 }
 
 /* The devices of `n` after the placement, into `after`. */
@@ -32,14 +31,15 @@ static void take(const struct node_state *n, const struct device_state *before, 
     }
 }
 
-enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct demand *d,
-                       const struct pack_params *p, int64_t *ret_score, struct placement *placement)
+enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
+                       int64_t *ret_score, struct placement *placement)
 {
-    struct device_state after[DEVICES_PER_NODE_MAX];
-    const struct device_state *before = &v->devices[n->first_device];
+    struct device_state room[DEVICES_PER_NODE_MAX], after[DEVICES_PER_NODE_MAX];
+    const struct device_state *before = ledger_view_devices(v, n, room);
+    const struct demand *d = v->pod.demand;
     struct placement local;
     struct placement *at = placement != NULL ? placement : &local;
-    enum verdict verdict = place(v, n, before, d, p, at);
+    enum verdict verdict = place(v, n, before, p, at);
 
     if (verdict == VERDICT_FITS) {
         take(n, before, d, at, after);
@@ -48,30 +48,42 @@ enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, 
                                     .after = after,
                                     .device_n = n->device_n,
                                     .unsteered_cap = n->unsteered_cap,
-                                    .unsteered_free =
-                                        n->unsteered_cap - n->unsteered_used - d->unsteered_n});
+                                    .unsteered_free = n->unsteered_cap - n->unsteered_used -
+                                                      d->unsteered_n});
     }
     return verdict;
 }
 
+/* ---- holds ---- */
+
+static bool is_held(const struct pack_query *q, struct str name)
+{
+    for (size_t i = 0; i < q->hold_n; i++) {
+        if (str_eq(q->holds[i].node_name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Would the demand still fit if every pod held for this node landed there first? A held pod that no longer
  * fits by itself is not coming here and takes nothing. */
-static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n,
-                              const struct demand *d, const struct pack_params *p,
-                              const struct pack_hold *holds, size_t hold_n)
+static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n, struct str name,
+                              const struct pack_query *q)
 {
-    struct device_state devices[DEVICES_PER_NODE_MAX];
-    struct device_state next[DEVICES_PER_NODE_MAX];
+    struct device_state devices[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    const struct device_state *live = ledger_view_devices(v, n, devices);
     struct node_state node = *n;
     struct placement at;
-    struct str name = v->names[n - v->nodes];
 
-    memcpy(devices, &v->devices[n->first_device], n->device_n * sizeof(devices[0]));
-    for (size_t i = 0; i < hold_n; i++) {
-        const struct demand *held = holds[i].demand;
+    if (live != devices && n->device_n > 0) {
+        memcpy(devices, live, n->device_n * sizeof(devices[0]));
+    }
+    for (size_t i = 0; i < q->hold_n; i++) {
+        const struct demand *held = q->holds[i].demand;
 
-        if (!str_eq(holds[i].node_name, name) ||
-            feasibility_place(&node, devices, NULL, held, p->device_strategy, &at) != VERDICT_FITS) {
+        if (!str_eq(q->holds[i].node_name, name) ||
+            feasibility_place(&node, devices, NULL, held, q->params->device_strategy, &at) != VERDICT_FITS) {
             continue;
         }
         node.unsteered_used += held->unsteered_n;
@@ -79,26 +91,37 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
         take(&node, devices, held, &at, next);
         memcpy(devices, next, node.device_n * sizeof(devices[0]));
     }
-    return place(v, &node, devices, d, p, &at) == VERDICT_FITS;
+    return place(v, &node, devices, q->params, &at) == VERDICT_FITS;
 }
 
-static bool is_held(const struct pack_hold *holds, size_t hold_n, struct str name)
+/* ---- many nodes ---- */
+
+static uint64_t bit(size_t i)
 {
+    return UINT64_C(1) << (i % 64);
+}
+
+void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
+                     const struct pack_hold *holds, size_t hold_n)
+{
+    *q = (struct pack_query){.params = p, .holds = holds, .hold_n = hold_n};
     for (size_t i = 0; i < hold_n; i++) {
-        if (str_eq(holds[i].node_name, name)) {
-            return true;
+        uint32_t node = ledger_view_index(v, &holds[i].node_name);
+
+        if (node != LEDGER_VIEW_NONE) {
+            q->held[node % PACK_HELD_BITS / 64] |= bit(node);
         }
     }
-    return false;
 }
 
 /* Do the pods nominated to this node still fit once this one has landed as planned? A nomination that cannot be kept
  * anyway keeps nobody away. */
-static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n, const struct demand *d,
+static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n,
                               const struct placement *at, const struct pack_params *p)
 {
     struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
     struct node_state row_with = *n, row_without = *n;
+    const struct demand *d = v->pod.demand;
     bool begun = false;
 
     for (size_t i = 0; i < v->nomination_n; i++) {
@@ -134,35 +157,108 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
     return true;
 }
 
-void pack_nodes(const struct ledger_view *v, const struct demand *d, const struct pack_params *p,
-                const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
-                struct pack_result *ret)
+static bool may_be_held(const struct pack_query *q, uint32_t node)
 {
-    for (size_t i = 0; i < name_n; i++) {
-        const struct node_state *n = ledger_view_find(v, names[i]);
-        struct pack_result *r = &ret[i];
-        struct placement at;
+    return (q->held[node % PACK_HELD_BITS / 64] & bit(node)) != 0;
+}
 
-        *r = (struct pack_result){.name = names[i], .verdict = VERDICT_NODE_UNKNOWN};
-        if (n == NULL) {
-            continue;
+static bool was_seen(struct pack_query *q, uint32_t node)
+{
+    uint64_t before;
+
+    if (q->seen == NULL) {
+        return false;
+    }
+    before = q->seen[node / 64];
+    q->seen[node / 64] = before | bit(node);
+    return (before & bit(node)) != 0;
+}
+
+static bool has_nomination(const struct ledger_view *v, uint32_t node)
+{
+    for (size_t i = 0; i < v->nomination_n; i++) {
+        if (v->nominations[i].node == node) {
+            return true;
         }
-        r->verdict = pack_node(v, n, d, p, &r->score, &at);
-        if (r->verdict == VERDICT_FITS && v->nomination_n > 0 && !keeps_nominations(v, n, d, &at, p)) {
-            r->verdict = VERDICT_NOMINATED;
-        }
-        if (r->verdict == VERDICT_FITS && is_held(holds, hold_n, names[i])) {
-            r->demoted = !fits_beside_holds(v, n, d, p, holds, hold_n);
-        }
+    }
+    return false;
+}
+
+/* What is remembered speaks of the node alone. */
+static bool stands_in_the_way(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
+{
+    const struct node_state *n = &v->nodes[node];
+    struct placement at;
+    int64_t score;
+
+    return has_nomination(v, node) && pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
+           !keeps_nominations(v, n, &at, q->params);
+}
+
+/* Not inlined, so that the loop over what is remembered stays small. */
+static __attribute__((noinline)) void judge(const struct ledger_view *v, const struct pack_query *q, uint32_t node,
+                                            struct score *known, struct pack_result *r)
+{
+    r->verdict = pack_node(v, &v->nodes[node], q->params, &r->score, NULL);
+    if (known != NULL) {
+        *known = (struct score){score_stamp(v->nodes[node].version, r->verdict), r->score};
     }
 }
 
-/* Total order: smaller is better. Names are unique in a request, so ties end there. */
-static int compare(const struct pack_result *a, const struct pack_result *b)
+size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
+                 struct pack_result *ret)
 {
-    if ((a->verdict == VERDICT_FITS) != (b->verdict == VERDICT_FITS)) {
-        return a->verdict == VERDICT_FITS ? -1 : 1;
+    struct score *const scores = v->isolates ? NULL : q->scores;
+    const struct node_state *const nodes = v->nodes;
+    const bool any_held = q->hold_n > 0;
+    uint32_t node = LEDGER_VIEW_NONE;
+    struct pack_result *r = ret;
+
+    for (size_t i = 0; i < name_n; i++) {
+        node = ledger_view_index_near(v, &names[i], node + 1);
+        r->name = names[i];
+        r->demoted = false;
+        r->score = 0;
+        if (node == LEDGER_VIEW_NONE) {
+            r->verdict = VERDICT_NODE_UNKNOWN;
+            q->unknown_n++;
+            r++;
+            continue;
+        }
+        if (was_seen(q, node)) {
+            continue;
+        }
+        if (scores != NULL && scores[node].stamp >> 8 == nodes[node].version) {
+            r->verdict = (enum verdict)(scores[node].stamp & 0xff);
+            r->score = scores[node].score;
+        } else {
+            judge(v, q, node, scores != NULL ? &scores[node] : NULL, r);
+        }
+        if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
+            r->verdict = VERDICT_NOMINATED;
+        }
+        if (any_held && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, names[i])) {
+            r->demoted = !fits_beside_holds(v, &nodes[node], names[i], q);
+        }
+        r++;
     }
+    return (size_t)(r - ret);
+}
+
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
+                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
+{
+    struct pack_query q;
+
+    pack_query_init(&q, v, p, holds, hold_n);
+    (void)pack_some(v, &q, names, name_n, ret);
+}
+
+/* ---- ranking ---- */
+
+/* Of two that fit, smaller is better. Total: names are unique in a request, so ties end there. */
+static inline __attribute__((always_inline)) int compare(const struct pack_result *a, const struct pack_result *b)
+{
     if (a->demoted != b->demoted) {
         return a->demoted ? 1 : -1;
     }
@@ -172,59 +268,73 @@ static int compare(const struct pack_result *a, const struct pack_result *b)
     return str_cmp(a->name, b->name);
 }
 
-static int compare_void(const void *a, const void *b)
-{
-    return compare(a, b);
-}
-
-/* Moves item i of a max-heap (worst on top) down to its place. */
-static void sift_down(struct pack_result *heap, size_t n, size_t i)
+/* Puts `item` into a max-heap (worst on top) whose place i is free. */
+static void sift_down(struct pack_result *heap, size_t n, size_t i, struct pack_result item)
 {
     for (;;) {
-        size_t worst = i, left = 2 * i + 1, right = 2 * i + 2;
-        struct pack_result t;
+        size_t worst = 2 * i + 1;
 
-        if (left < n && compare(&heap[left], &heap[worst]) > 0) {
-            worst = left;
+        if (worst + 1 < n && compare(&heap[worst + 1], &heap[worst]) > 0) {
+            worst++;
         }
-        if (right < n && compare(&heap[right], &heap[worst]) > 0) {
-            worst = right;
-        }
-        if (worst == i) {
+        if (worst >= n || compare(&heap[worst], &item) <= 0) {
+            heap[i] = item;
             return;
         }
-        t = heap[i];
         heap[i] = heap[worst];
-        heap[worst] = t;
         i = worst;
     }
 }
 
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
+/* Cheaply, for most of those that are. */
+static bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than)
+{
+    return !than->demoted && r->score < than->score;
+}
+
+/* What fits to the front; returns how many. */
+static size_t partition(struct pack_result *results, size_t n)
 {
     size_t fit = 0;
 
     for (size_t i = 0; i < n; i++) {
-        fit += results[i].verdict == VERDICT_FITS;
-    }
-    if (limit == 0 || limit >= n) {
-        qsort(results, n, sizeof(*results), compare_void);
-        return fit;
-    }
-    /* The best `limit` in a heap with the worst of them on top: one pass, almost no moves. */
-    for (size_t i = limit / 2; i-- > 0;) {
-        sift_down(results, limit, i);
-    }
-    for (size_t i = limit; i < n; i++) {
-        if (compare(&results[i], &results[0]) < 0) {
-            struct pack_result t = results[0];
+        if (results[i].verdict == VERDICT_FITS) {
+            if (i != fit) {
+                struct pack_result t = results[fit];
 
-            results[0] = results[i];
-            results[i] = t;
-            sift_down(results, limit, 0);
+                results[fit] = results[i];
+                results[i] = t;
+            }
+            fit++;
         }
     }
-    qsort(results, limit, sizeof(*results), compare_void);
+    return fit;
+}
+
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
+{
+    size_t fit = partition(results, n);
+    size_t wanted = limit > 0 && limit < fit ? limit : fit;
+
+    /* The best `wanted` in a heap with the worst of them on top: one pass, few moves. */
+    for (size_t i = wanted / 2; i-- > 0;) {
+        sift_down(results, wanted, i, results[i]);
+    }
+    for (size_t i = wanted; i < fit; i++) {
+        if (!is_clearly_worse(&results[i], &results[0]) && compare(&results[i], &results[0]) < 0) {
+            struct pack_result better = results[i];
+
+            results[i] = results[0];
+            sift_down(results, wanted, 0, better);
+        }
+    }
+    /* The worst to the end, until the best is in front. */
+    for (size_t left = wanted; left-- > 1;) {
+        struct pack_result last = results[left];
+
+        results[left] = results[0];
+        sift_down(results, left, 0, last);
+    }
     return fit;
 }
 

@@ -4,16 +4,6 @@
 
 #include <string.h>
 
-static void *copy(struct arena *a, const void *from, size_t n, size_t size)
-{
-    void *to = arena_alloc(a, n * size + 1);
-
-    if (to != NULL && n > 0) {
-        memcpy(to, from, n * size);
-    }
-    return to;
-}
-
 static bool is_terminating(const struct pod_entry *p, const void *ctx)
 {
     (void)ctx;
@@ -39,16 +29,21 @@ static bool add_nominations(const struct ledger *l, struct arena *a, const struc
                             struct ledger_view *v)
 {
     struct view_nomination *all;
+    uint32_t left = l->nominated_n;
 
     if (l->nominated_n == 0) {
         return true;
     }
     all = arena_alloc(a, l->nominated_n * sizeof(*all));
-    for (uint32_t i = 0; i < l->pod_n && all != NULL; i++) {
+    for (uint32_t i = 0; i < l->pod_n && left > 0 && all != NULL; i++) {
         const struct pod_entry *q = &l->pods[i];
         uint32_t node;
 
-        if (!q->used || q->nominated == NULL || q->priority < pod->priority || str_eq(q->uid, pod->uid) ||
+        if (!q->used || q->nominated == NULL) {
+            continue;
+        }
+        left--;
+        if (q->priority < pod->priority || str_eq(q->uid, pod->uid) ||
             q->demand->defect != DEMAND_OK) {
             continue;
         }
@@ -61,60 +56,66 @@ static bool add_nominations(const struct ledger *l, struct arena *a, const struc
     return all != NULL;
 }
 
-static void mark_denied(const struct ledger *l, const struct view_pod *pod, const struct node_state *rows,
-                        struct device_state *states)
-{
-    if (pod->demand->uuid_n == 0 && pod->demand->isolate_n == 0 && l->isolating_n == 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < l->node_n; i++) {
-        if (l->nodes[i].used) {
-            ledger_mark_denied(l, i, &states[rows[i].first_device], pod->namespace_, pod->uid, pod->demand,
-                               pod->label_hashes, pod->label_n, NULL, NULL);
-        }
-    }
-}
-
 int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod, struct ledger_view *ret,
                 struct err *reterr)
 {
-    struct device_state *states = copy(a, l->states, l->state_n, sizeof(*states));
-    struct node_state *rows = copy(a, l->rows, l->node_n, sizeof(*rows));
-    struct str *names = copy(a, l->names, l->node_n, sizeof(*names));
-    struct hashmap_slot *slots = copy(a, l->node_index.slots, l->node_index.slot_n, sizeof(*slots));
-    uint8_t *models = arena_alloc(a, intern_count(l->models) + 1);
+    const struct demand *d = pod->demand;
+    uint8_t *models = d->model_n == 0 ? NULL : arena_alloc(a, intern_count(l->models) + 1);
     struct ledger_view v = {
         .generation = l->generation,
-        .nodes = rows,
+        .names_version = l->names_version,
+        .ledger = l,
+        .nodes = l->rows,
+        .names = l->names,
         .node_n = l->node_n,
-        .devices = states,
-        .device_n = l->state_n,
-        .hash_key = l->limits.hash_key,
-        .index = {slots, l->node_index.slot_n, l->node_index.used_n},
-        .names = names,
+        .devices = l->states,
+        .pod = *pod,
+        .isolates = d->isolate_n > 0 || l->isolating_n > 0,
     };
 
-    if (a->overflowed || !add_nominations(l, a, pod, &v)) {
-        return err_set(reterr, ERR_LIMIT, "a view of %u nodes does not fit the memory of one request",
-                       l->node_used_n);
+    if ((d->model_n > 0 && models == NULL) || !add_nominations(l, a, pod, &v)) {
+        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    v.allowed_models = ledger_allowed_models(l, pod->demand, models);
-    mark_denied(l, pod, rows, states);
+    v.allowed_models = ledger_allowed_models(l, d, models);
+    v.flags_devices = v.isolates || d->uuid_n > 0;
     *ret = v;
     return 0;
 }
 
-static bool view_has_name(const void *owner, uint32_t value, const void *key)
+static inline bool node_is_named(const void *owner, uint32_t value, const void *key)
 {
-    const struct ledger_view *v = owner;
-    const struct str *name = key;
+    return ledger_view_same_name(&((const struct str *)owner)[value], key);
+}
 
-    return str_eq(v->names[value], *name);
+uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name)
+{
+    const struct ledger *l = v->ledger;
+    uint64_t hash = hash_name(l->limits.hash_key, *node_name);
+
+    _Static_assert(LEDGER_VIEW_NONE == HASHMAP_NONE, "found or not");
+    return node_name->n == 0
+               ? LEDGER_VIEW_NONE
+               : hashmap_probe(&l->node_index, hash, node_is_named, l->names, node_name);
 }
 
 const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name)
 {
-    uint32_t i = hashmap_find(&v->index, hash_str(v->hash_key, node_name), view_has_name, v, &node_name);
+    uint32_t i = ledger_view_index(v, &node_name);
 
-    return i == HASHMAP_NONE ? NULL : &v->nodes[i];
+    return i == LEDGER_VIEW_NONE ? NULL : &v->nodes[i];
+}
+
+const struct device_state *ledger_view_devices(const struct ledger_view *v,
+                                               const struct node_state *n,
+                                               struct device_state room[DEVICES_PER_NODE_MAX])
+{
+    const struct device_state *live = &v->devices[n->first_device];
+
+    if (!v->flags_devices || n->device_n == 0) {
+        return live;
+    }
+    memcpy(room, live, n->device_n * sizeof(*room));
+    ledger_mark_denied(v->ledger, (uint32_t)(n - v->nodes), room, v->pod.namespace_, v->pod.uid, v->pod.demand,
+                       v->pod.label_hashes, v->pod.label_n, NULL, NULL);
+    return room;
 }

@@ -1,6 +1,7 @@
 #include "extender/placement.h"
 
-#include "base/bug.h"
+#include "base/hash.h"
+#include "base/hashmap.h"
 #include "core/dialect.h"
 
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
@@ -28,11 +29,11 @@ static int too_large(struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
 }
 
-/* One decision: demand, view, holds, a verdict and a score per name. Leaves *ret_results NULL when the pod
- * asks for nothing or is malformed. */
+/* One decision: demand, holds, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
+ * nothing or is malformed. */
 static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod,
                   const struct str *names, size_t name_n, struct demand *ret_demand,
-                  struct pack_result **ret_results, uint64_t *ret_generation, struct err *reterr)
+                  struct store_pack_answer *ret, struct err *reterr)
 {
     const struct pack_params params = {c->node_strategy, c->device_strategy};
     struct view_pod key = {.uid = pod->uid,
@@ -42,11 +43,9 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     const struct pack_hold *holds;
     size_t hold_n;
     const char *not_ready = store_not_ready(c->store);
-    struct ledger_view view;
     int r;
 
-    *ret_results = NULL;
-    *ret_generation = 0;
+    *ret = (struct store_pack_answer){0};
     if (not_ready != NULL) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
     }
@@ -57,20 +56,8 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (demand_is_empty(ret_demand) || ret_demand->defect != DEMAND_OK) {
         return 0;
     }
-    r = store_view(c->store, a, &key, &view, reterr);
-    if (r == 0) {
-        r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    }
-    if (r != 0) {
-        return r;
-    }
-    *ret_results = ARENA_ARRAY(a, name_n, struct pack_result);
-    if (*ret_results == NULL) {
-        return too_large(reterr);
-    }
-    *ret_generation = view.generation;
-    pack_nodes(&view, ret_demand, &params, holds, hold_n, names, name_n, *ret_results);
-    return 0;
+    r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
+    return r != 0 ? r : store_pack(c->store, a, &key, &params, holds, hold_n, names, name_n, ret, reterr);
 }
 
 static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name,
@@ -81,14 +68,48 @@ static void hold(const struct placement_context *c, const struct pod *pod, struc
     }
 }
 
+static bool is_name(const void *owner, uint32_t value, const void *key)
+{
+    const struct str *names = owner, *name = key;
+
+    return str_eq(names[value], *name);
+}
+
+/* A name sent twice would be answered twice: keeps the first. For the answers that need no ledger. */
+static bool without_repeats(struct arena *a, const struct str *names, size_t name_n, const struct str **ret,
+                            size_t *ret_n)
+{
+    const struct hash_key key = {0x66677075, 0x6e6f6465}; /* one call long: nobody can learn it and profit */
+    struct str *kept = ARENA_ARRAY(a, name_n, struct str);
+    struct hashmap seen;
+    size_t n = 0;
+
+    if (kept == NULL) {
+        return false;
+    }
+    hashmap_init(&seen);
+    hashmap_reserve(&seen, (uint32_t)name_n);
+    for (size_t i = 0; i < name_n; i++) {
+        uint64_t hash = hash_str(key, names[i]);
+
+        if (hashmap_find(&seen, hash, is_name, kept, &names[i]) == HASHMAP_NONE) {
+            hashmap_insert(&seen, hash, (uint32_t)n);
+            kept[n++] = names[i];
+        }
+    }
+    hashmap_fini(&seen);
+    *ret = kept;
+    *ret_n = n;
+    return true;
+}
+
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
                      const struct str *names, size_t name_n, struct filter_result *ret, struct err *reterr)
 {
     struct demand demand;
-    struct pack_result *results;
+    struct store_pack_answer answer;
     size_t limit = (size_t)c->policy->candidates;
-    uint64_t generation;
-    int r = decide(c, a, pod, names, name_n, &demand, &results, &generation, reterr);
+    int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
 
     if (r != 0) {
         return r;
@@ -96,32 +117,36 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     /* A new filter call for this pod proves that its previous attempt is over (contract.md 3.1). */
     store_unhold(c->store, pod->uid);
     *ret = (struct filter_result){
-        .outcome = FILTER_NOT_OURS, .defect = demand.defect, .generation = generation};
-    if (demand.defect != DEMAND_OK) {
-        ret->outcome = FILTER_DEFECT;
-    } else if (results != NULL) {
-        ret->results = results;
-        ret->fit_n = pack_rank(results, name_n, limit);
-        if (limit > 0 && ret->fit_n > limit) {
-            ret->fit_n = limit;
-        }
-        ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
-        if (ret->fit_n == 1) {
-            /* kube-scheduler skips prioritize when one node is left (contract.md 2.3). */
-            hold(c, pod, results[0].name, &demand);
-        }
+        .outcome = FILTER_NOT_OURS, .defect = demand.defect, .generation = answer.generation};
+    if (answer.results == NULL) {
+        ret->outcome = demand.defect != DEMAND_OK ? FILTER_DEFECT : FILTER_NOT_OURS;
+        return without_repeats(a, names, name_n, &ret->names, &ret->name_n) ? 0 : too_large(reterr);
+    }
+    ret->results = answer.results;
+    ret->result_n = answer.n;
+    ret->fit_n = pack_rank(answer.results, answer.n, limit);
+    if (limit > 0 && ret->fit_n > limit) {
+        ret->fit_n = limit;
+    }
+    ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
+    if (ret->fit_n == 1) {
+        /* kube-scheduler skips prioritize when one node is left (contract.md 2.3). */
+        hold(c, pod, answer.results[0].name, &demand);
     }
     return 0;
 }
 
-static struct pack_result *without_merit(struct arena *a, const struct str *names, size_t name_n)
+static int without_merit(struct arena *a, const struct str *names, size_t name_n,
+                         struct store_pack_answer *ret, struct err *reterr)
 {
-    struct pack_result *results = ARENA_ARRAY(a, name_n, struct pack_result);
-
-    for (size_t i = 0; results != NULL && i < name_n; i++) {
-        results[i] = (struct pack_result){.name = names[i], .verdict = VERDICT_NO_GPU};
+    if (!without_repeats(a, names, name_n, &names, &ret->n)) {
+        return too_large(reterr);
     }
-    return results;
+    ret->results = ARENA_ARRAY(a, ret->n, struct pack_result);
+    for (size_t i = 0; ret->results != NULL && i < ret->n; i++) {
+        ret->results[i] = (struct pack_result){.name = names[i], .verdict = VERDICT_NO_GPU};
+    }
+    return ret->results != NULL ? 0 : too_large(reterr);
 }
 
 int placement_prioritize(const struct placement_context *c, struct arena *a, const struct pod *pod,
@@ -129,26 +154,25 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
                          struct err *reterr)
 {
     struct demand demand;
-    struct pack_result *results;
-    int32_t *points = ARENA_ARRAY(a, name_n, int32_t);
-    uint64_t generation;
-    int r = decide(c, a, pod, names, name_n, &demand, &results, &generation, reterr);
+    struct store_pack_answer answer;
+    int32_t *points;
+    int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
 
+    if (r == 0 && answer.results == NULL) {
+        r = without_merit(a, names, name_n, &answer, reterr);
+    }
     if (r != 0) {
         return r;
     }
-    if (results == NULL) {
-        results = without_merit(a, names, name_n);
-    }
-    if (points == NULL || results == NULL) {
+    points = ARENA_ARRAY(a, answer.n, int32_t);
+    if (points == NULL) {
         return too_large(reterr);
     }
-    (void)pack_rank(results, name_n, 0);
-    pack_points(results, name_n, points);
-    if (name_n > 0 && results[0].verdict == VERDICT_FITS) {
-        hold(c, pod, results[0].name, &demand);
+    (void)pack_rank(answer.results, answer.n, 0);
+    pack_points(answer.results, answer.n, points);
+    if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
+        hold(c, pod, answer.results[0].name, &demand);
     }
-    ret->ranked = results;
-    ret->points = points;
+    *ret = (struct prioritize_result){answer.results, points, answer.n};
     return 0;
 }

@@ -1,31 +1,10 @@
-#include "extender/store.h"
+#include "extender/store_internal.h"
 
 #include "base/bug.h"
 #include "core/pack.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct hold {
-    char *text; /* uid and node name in one block; NULL: free */
-    struct str uid, node_name;
-    struct demand *demand;
-    int64_t until_ns;
-};
-
-struct store {
-    pthread_mutex_t lock;
-    const struct clock *clock;
-    struct ledger *ledger;
-    struct hold holds[STORE_HOLDS_MAX];
-    uint32_t hold_next; /* the oldest, overwritten next */
-    int64_t not_before_ns;
-    const char *closed; /* NULL: open */
-    pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
-    store_room_fn *room_fn;
-    void *room_ctx;
-};
 
 struct store *store_new(const struct ledger_limits *limits, const struct clock *clock)
 {
@@ -36,14 +15,8 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
+    s->scores = score_cache_new();
     return s;
-}
-
-static void hold_clear(struct hold *h)
-{
-    free(h->text);
-    free(h->demand);
-    *h = (struct hold){0};
 }
 
 void store_free(struct store *s)
@@ -52,22 +25,13 @@ void store_free(struct store *s)
         return;
     }
     for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
-        hold_clear(&s->holds[i]);
+        store_hold_clear(&s->holds[i]);
     }
     ledger_free(s->ledger);
+    score_cache_free(s->scores);
     BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
     free(s);
-}
-
-static void lock(struct store *s)
-{
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
-}
-
-static void unlock(struct store *s)
-{
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
 }
 
 /* ---- the ledger ---- */
@@ -88,7 +52,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     int r;
 
     op->at_ms = clock_wall_ms(s->clock);
-    lock(s);
+    store_lock(s);
     if (ret_before != NULL) {
         ledger_standing(s->ledger, op, ret_before);
     }
@@ -98,7 +62,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     if (ret_after != NULL) {
         ledger_standing(s->ledger, op, ret_after);
     }
-    unlock(s);
+    store_unlock(s);
     if (room > 0) {
         say_room(s);
     }
@@ -114,9 +78,9 @@ uint64_t store_room_generation(struct store *s)
 {
     uint64_t generation;
 
-    lock(s);
+    store_lock(s);
     generation = ledger_room_generation(s->ledger);
-    unlock(s);
+    store_unlock(s);
     return generation;
 }
 
@@ -132,33 +96,33 @@ bool store_is_synced(struct store *s)
 {
     bool synced;
 
-    lock(s);
+    store_lock(s);
     synced = ledger_is_synced(s->ledger);
-    unlock(s);
+    store_unlock(s);
     return synced;
 }
 
 void store_hold_off(struct store *s, int64_t until_ns)
 {
-    lock(s);
+    store_lock(s);
     s->not_before_ns = until_ns;
-    unlock(s);
+    store_unlock(s);
 }
 
 void store_close(struct store *s, const char *why)
 {
-    lock(s);
+    store_lock(s);
     s->closed = s->closed != NULL ? s->closed : why;
-    unlock(s);
+    store_unlock(s);
 }
 
 const char *store_closed(struct store *s)
 {
     const char *why;
 
-    lock(s);
+    store_lock(s);
     why = s->closed;
-    unlock(s);
+    store_unlock(s);
     return why;
 }
 
@@ -167,7 +131,7 @@ const char *store_not_ready(struct store *s)
     int64_t now = clock_mono_ns(s->clock);
     const char *why = NULL;
 
-    lock(s);
+    store_lock(s);
     if (s->closed != NULL) {
         why = s->closed;
     } else if (!ledger_is_synced(s->ledger)) {
@@ -175,7 +139,7 @@ const char *store_not_ready(struct store *s)
     } else if (now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and lets earlier bindings settle";
     }
-    unlock(s);
+    store_unlock(s);
     return why;
 }
 
@@ -188,21 +152,10 @@ bool store_has_node(struct store *s, struct str node_name)
 {
     bool known;
 
-    lock(s);
+    store_lock(s);
     known = ledger_has_node(s->ledger, node_name);
-    unlock(s);
+    store_unlock(s);
     return known;
-}
-
-int store_view(struct store *s, struct arena *a, const struct view_pod *pod, struct ledger_view *ret,
-               struct err *reterr)
-{
-    int r;
-
-    lock(s);
-    r = ledger_view(s->ledger, a, pod, ret, reterr);
-    unlock(s);
-    return r;
 }
 
 bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
@@ -210,9 +163,9 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 {
     bool possible;
 
-    lock(s);
+    store_lock(s);
     possible = ledger_preempt(s->ledger, a, r, ret_victims, ret_n);
-    unlock(s);
+    store_unlock(s);
     return possible;
 }
 
@@ -273,7 +226,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
     struct ledger_pod pod;
     enum store_reserve_result r = STORE_UNKNOWN_POD;
 
-    lock(s);
+    store_lock(s);
     if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
         str_eq(pod.name, name)) {
         r = result_of_state(&pod, node_name);
@@ -283,7 +236,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             r = reserve(s, a, &pod, &op, device_strategy, ret, reterr);
         }
     }
-    unlock(s);
+    store_unlock(s);
     return r;
 }
 
@@ -293,7 +246,7 @@ bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledg
     struct ledger_pod pod;
     bool known;
 
-    lock(s);
+    store_lock(s);
     known = ledger_find_pod(s->ledger, uid, &pod);
     if (known) {
         *ret_state = pod.state;
@@ -301,7 +254,7 @@ bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledg
             *ret_node = arena_str(a, pod.node_name);
         }
     }
-    unlock(s);
+    store_unlock(s);
     return known;
 }
 
@@ -310,26 +263,26 @@ int store_snapshot(struct store *s, struct arena *a, struct str node_name, struc
 {
     int r;
 
-    lock(s);
+    store_lock(s);
     r = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
-    unlock(s);
+    store_unlock(s);
     return r;
 }
 
 void store_totals(struct store *s, struct snapshot *ret)
 {
-    lock(s);
+    store_lock(s);
     snapshot_totals(s->ledger, ret);
-    unlock(s);
+    store_unlock(s);
 }
 
 uint64_t store_generation(struct store *s)
 {
     uint64_t generation;
 
-    lock(s);
+    store_lock(s);
     generation = ledger_generation(s->ledger);
-    unlock(s);
+    store_unlock(s);
     return generation;
 }
 
@@ -337,88 +290,8 @@ const char *store_check(struct store *s)
 {
     const char *why;
 
-    lock(s);
+    store_lock(s);
     why = ledger_check(s->ledger);
-    unlock(s);
+    store_unlock(s);
     return why;
-}
-
-/* ---- advisory holds ---- */
-
-static struct hold *hold_find(struct store *s, struct str uid)
-{
-    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
-        if (s->holds[i].text != NULL && str_eq(s->holds[i].uid, uid)) {
-            return &s->holds[i];
-        }
-    }
-    return NULL;
-}
-
-void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
-                int64_t hold_ms)
-{
-    struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
-                         .demand = demand_copy(d),
-                         .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
-    struct hold *h;
-
-    if (uid.n > 0) { /* a caller may send a pod without one */
-        memcpy(fresh.text, uid.p, uid.n);
-    }
-    memcpy(fresh.text + uid.n, node_name.p, node_name.n);
-    fresh.uid = (struct str){fresh.text, uid.n};
-    fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
-    lock(s);
-    h = hold_find(s, uid);
-    if (h == NULL) {
-        h = &s->holds[s->hold_next];
-        s->hold_next = (s->hold_next + 1) % STORE_HOLDS_MAX;
-    }
-    hold_clear(h);
-    *h = fresh;
-    unlock(s);
-}
-
-void store_unhold(struct store *s, struct str uid)
-{
-    struct hold *h;
-
-    lock(s);
-    h = hold_find(s, uid);
-    if (h != NULL) {
-        hold_clear(h);
-    }
-    unlock(s);
-}
-
-int store_holds(struct store *s, struct arena *a, struct str except_uid, const struct pack_hold **ret,
-                size_t *ret_n, struct err *reterr)
-{
-    struct pack_hold *holds = ARENA_ARRAY(a, STORE_HOLDS_MAX, struct pack_hold);
-    int64_t now = clock_mono_ns(s->clock);
-    size_t n = 0;
-    bool ok = holds != NULL;
-
-    lock(s);
-    for (size_t i = 0; ok && i < STORE_HOLDS_MAX; i++) {
-        struct hold *h = &s->holds[i];
-
-        if (h->text != NULL && h->until_ns <= now) {
-            hold_clear(h);
-        }
-        if (h->text == NULL || str_eq(h->uid, except_uid)) {
-            continue;
-        }
-        holds[n].demand = demand_amounts(h->demand, a);
-        ok = holds[n].demand != NULL;
-        holds[n++].node_name = arena_str(a, h->node_name);
-    }
-    unlock(s);
-    if (!ok || a->overflowed) {
-        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
-    }
-    *ret = holds;
-    *ret_n = n;
-    return 0;
 }

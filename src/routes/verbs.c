@@ -62,14 +62,14 @@ static const char *outcome_of_filter(enum filter_outcome o)
     BUG("unknown filter outcome");
 }
 
-static void observe_verdicts(const struct verbs *v, const struct filter_result *f, size_t n)
+static void observe_verdicts(const struct verbs *v, const struct filter_result *f)
 {
     uint64_t count[VERDICT__MAX] = {0};
 
     if (v->observe_verdicts == NULL || f->outcome != FILTER_NONE_FITS) {
         return;
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < f->result_n; i++) {
         count[f->results[i].verdict]++;
     }
     for (size_t i = 0; i < VERDICT__MAX; i++) {
@@ -80,9 +80,9 @@ static void observe_verdicts(const struct verbs *v, const struct filter_result *
 }
 
 /* More room would help: not every node says that no eviction could. */
-static bool waits_for_room(const struct filter_result *f, size_t n)
+static bool waits_for_room(const struct filter_result *f)
 {
-    for (size_t i = 0; f->outcome == FILTER_NONE_FITS && i < n; i++) {
+    for (size_t i = 0; f->outcome == FILTER_NONE_FITS && i < f->result_n; i++) {
         if (!verdict_is_unresolvable(f->results[i].verdict)) {
             return true;
         }
@@ -110,7 +110,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     if (r != 0) {
         return r;
     }
-    if (v->waker != NULL && waits_for_room(&result, args.name_n)) {
+    if (v->waker != NULL && waits_for_room(&result)) {
         waker_refused(v->waker, result.generation);
     }
     wire_write_filter(&resp->body, &args, &result);
@@ -118,7 +118,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         strbuf_reset(&resp->body);
         return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");
     }
-    observe_verdicts(v, &result, args.name_n);
+    observe_verdicts(v, &result);
     observe(v, VERB_FILTER, outcome_of_filter(result.outcome), httpd_request_start_ns(req));
     LOG_V(v->log, 4, "Filtered", LOG_STR("namespace", args.pod.namespace_), LOG_STR("pod", args.pod.name),
           LOG_STR("uid", args.pod.uid), LOG_I64("nodes", (int64_t)args.name_n),
@@ -169,7 +169,7 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         LOG_V(v->log, 2, "Gave no scores", LOG_CSTR("err", err.msg));
         return HTTPD_REPLY;
     }
-    wire_write_priorities(&resp->body, &result, args.name_n);
+    wire_write_priorities(&resp->body, &result);
     observe(v, VERB_PRIORITIZE, "scored", start_ns);
     return HTTPD_REPLY;
 }

@@ -1,7 +1,5 @@
 #include "routes/wire.h"
 
-#include "base/hash.h"
-#include "base/hashmap.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "kube/objects.h"
@@ -14,23 +12,33 @@
 struct text_list {
     struct str *items;
     size_t n, cap;
+    size_t expected;
 };
 
-/* Grows by doubling; what is left behind in the arena is less than what is kept. */
+/* What a name takes in the text of a list, more or less: most lists fit at once. */
+enum { NAME_BYTES = 16 };
+
+/* Room for one more at least. Grows by doubling; what is left behind in the arena is less than what is kept. */
+static bool text_list_grow(struct arena *a, struct text_list *l)
+{
+    size_t cap = l->cap == 0 ? 64 + l->expected : l->cap * 2;
+    struct str *items = arena_alloc(a, cap * sizeof(*items));
+
+    if (items == NULL) {
+        return false;
+    }
+    if (l->n > 0) {
+        memcpy(items, l->items, l->n * sizeof(*items));
+    }
+    l->items = items;
+    l->cap = cap;
+    return true;
+}
+
 static bool text_list_add(struct arena *a, struct text_list *l, struct str s)
 {
-    if (l->n == l->cap) {
-        size_t cap = l->cap == 0 ? 64 : l->cap * 2;
-        struct str *items = arena_alloc(a, cap * sizeof(*items));
-
-        if (items == NULL) {
-            return false;
-        }
-        if (l->n > 0) {
-            memcpy(items, l->items, l->n * sizeof(*items));
-        }
-        l->items = items;
-        l->cap = cap;
+    if (l->n == l->cap && !text_list_grow(a, l)) {
+        return false;
     }
     l->items[l->n++] = s;
     return true;
@@ -47,6 +55,7 @@ static void read_names(struct json_reader *r, struct arena *a, struct text_list 
         if (json_string(r, &name) && !text_list_add(a, names, name)) {
             json_fail(r, ERR_LIMIT, ARENA_FULL);
         }
+        names->n += json_take_plain_strings(r, names->items + names->n, names->cap - names->n);
     }
 }
 
@@ -105,40 +114,6 @@ static void read_nodes(struct json_reader *r, struct arena *a, struct text_list 
     }
 }
 
-static bool name_equal(const void *owner, uint32_t value, const void *key)
-{
-    const struct str *names = owner;
-    const struct str *name = key;
-
-    return str_eq(names[value], *name);
-}
-
-/* A name sent twice would be answered twice: keeps the first. */
-static void drop_repeats(struct text_list *names, struct text_list *raw)
-{
-    struct hashmap seen;
-    struct hash_key key = {0x66677075, 0x6e6f6465}; /* one call long: nobody can learn it and profit */
-    size_t kept = 0;
-
-    hashmap_init(&seen);
-    hashmap_reserve(&seen, (uint32_t)names->n);
-    for (size_t i = 0; i < names->n; i++) {
-        uint64_t hash = hash_str(key, names->items[i]);
-
-        if (hashmap_find(&seen, hash, name_equal, names->items, &names->items[i]) != HASHMAP_NONE) {
-            continue;
-        }
-        names->items[kept] = names->items[i];
-        if (raw->n > 0) {
-            raw->items[kept] = raw->items[i];
-        }
-        hashmap_insert(&seen, hash, (uint32_t)kept);
-        kept++;
-    }
-    names->n = kept;
-    hashmap_fini(&seen);
-}
-
 int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, struct err *reterr)
 {
     struct json_reader *r = arena_alloc(a, sizeof(*r));
@@ -165,6 +140,7 @@ int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, 
             has_pod = kube_decode_pod(r, &args.pod);
         } else if (str_ieq(key, STR("NodeNames"))) {
             has_names = true;
+            names.expected = (r->len - r->at) / NAME_BYTES;
             read_names(r, a, &names);
         } else if (str_ieq(key, STR("Nodes"))) {
             has_nodes = true;
@@ -187,7 +163,6 @@ int wire_read_args(struct str body, struct arena *a, struct extender_args *ret, 
     } else {
         raw.n = 0;
     }
-    drop_repeats(&names, &raw);
     args.names = names.items;
     args.name_n = names.n;
     args.raw_nodes = has_names ? NULL : raw.items;
@@ -252,8 +227,8 @@ static struct str raw_of(const struct extender_args *args, struct str name)
     return STR_NULL;
 }
 
-/* The nodes that stay, in the form in which they came: names[i], or where there are results theirs. */
-static void write_nodes(struct filter_writer *f, const struct pack_result *results, size_t n)
+/* The first n nodes of the result, in the form in which they came. */
+static void write_nodes(struct filter_writer *f, const struct filter_result *result, size_t n)
 {
     bool whole = f->args->raw_nodes != NULL;
 
@@ -269,7 +244,7 @@ static void write_nodes(struct filter_writer *f, const struct pack_result *resul
     }
     json_write_array_begin(&f->w);
     for (size_t i = 0; i < n; i++) {
-        struct str name = results != NULL ? results[i].name : f->args->names[i];
+        struct str name = result->results != NULL ? result->results[i].name : result->names[i];
 
         if (whole) {
             json_write_raw(&f->w, raw_of(f->args, name));
@@ -291,7 +266,7 @@ static void write_reasons(struct filter_writer *f, const char *key, bool unresol
 {
     json_write_key(&f->w, key);
     json_write_object_begin(&f->w);
-    for (size_t i = 0; i < f->args->name_n && result->outcome == FILTER_NONE_FITS; i++) {
+    for (size_t i = 0; i < result->result_n && result->outcome == FILTER_NONE_FITS; i++) {
         const struct pack_result *p = &result->results[i];
 
         if (verdict_is_unresolvable(p->verdict) == unresolvable) {
@@ -299,8 +274,8 @@ static void write_reasons(struct filter_writer *f, const char *key, bool unresol
             json_write_cstr(&f->w, verdict_text(p->verdict));
         }
     }
-    for (size_t i = 0; i < f->args->name_n && unresolvable && result->outcome == FILTER_DEFECT; i++) {
-        json_write_key_str(&f->w, f->args->names[i]);
+    for (size_t i = 0; i < result->name_n && unresolvable && result->outcome == FILTER_DEFECT; i++) {
+        json_write_key_str(&f->w, result->names[i]);
         json_write_cstr(&f->w, demand_defect_text(result->defect));
     }
     json_write_object_end(&f->w);
@@ -314,11 +289,8 @@ void wire_write_filter(struct strbuf *out, const struct extender_args *args,
     f.args = args;
     json_writer_init(&f.w, out);
     json_write_object_begin(&f.w);
-    if (result->outcome == FILTER_NOT_OURS) {
-        write_nodes(&f, NULL, args->name_n); /* none of our business: it keeps every node */
-    } else {
-        write_nodes(&f, result->results, result->outcome == FILTER_SOME_FIT ? result->fit_n : 0);
-    }
+    /* A pod that is none of our business keeps every node. */
+    write_nodes(&f, result, result->outcome == FILTER_NOT_OURS ? result->name_n : result->fit_n);
     write_reasons(&f, "FailedNodes", false, result);
     write_reasons(&f, "FailedAndUnresolvableNodes", true, result);
     json_write_kv_cstr(&f.w, "Error", "");
@@ -343,13 +315,13 @@ void wire_write_filter_error(struct strbuf *out, struct str error)
     json_write_object_end(&w);
 }
 
-void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result, size_t n)
+void wire_write_priorities(struct strbuf *out, const struct prioritize_result *result)
 {
     struct json_writer w;
 
     json_writer_init(&w, out);
     json_write_array_begin(&w);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < result->n; i++) {
         json_write_object_begin(&w);
         json_write_kv_str(&w, "Host", result->ranked[i].name);
         json_write_kv_i64(&w, "Score", result->points[i]);

@@ -10,7 +10,6 @@
  * One JSON object on standard output, progress on standard error.
  */
 #include "base/json_write.h"
-#include "base/rng.h"
 #include "support/client.h"
 #include "support/cluster.h"
 
@@ -42,24 +41,6 @@ static __attribute__((noreturn)) void wrong(const char *what, struct str reply)
 {
     fprintf(stderr, "bench_load: %s: %.*s\n", what, (int)(reply.n < 400 ? reply.n : 400), reply.p);
     exit(1);
-}
-
-static void write_names(struct strbuf *out, uint32_t *order, uint32_t n, uint64_t seed)
-{
-    char name[BENCH_NAME_MAX];
-    struct rng rng;
-
-    rng_init(&rng, seed);
-    strbuf_init(out, 64 << 20);
-    strbuf_add_char(out, '[');
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t j = i + (uint32_t)rng_below(&rng, n - i), t = order[i];
-
-        order[i] = order[j];
-        order[j] = t;
-        strbuf_addf(out, "%s\"%s\"", i > 0 ? "," : "", bench_node_name(order[i], name));
-    }
-    strbuf_add_char(out, ']');
 }
 
 /* The text from `open` to the next `close`, which is included in neither. */
@@ -277,16 +258,12 @@ static void read_options(struct load *l, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct load l = {0};
-    uint32_t *order;
     int64_t shown = client_now_ns();
 
     read_options(&l, argc, argv);
-    order = calloc(l.node_n, sizeof(*order));
-    for (uint32_t i = 0; i < l.node_n; i++) {
-        order[i] = i;
-    }
     for (size_t i = 0; i < SHUFFLES; i++) {
-        write_names(&l.names[i], order, l.node_n, i + 1);
+        strbuf_init(&l.names[i], 64 << 20);
+        bench_write_names(&l.names[i], l.node_n, i + 1);
     }
     for (size_t s = 0; s < SERIES; s++) {
         l.took_ns[s] = calloc(l.round_n + WARM_UP, sizeof(int64_t));

@@ -8,7 +8,6 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/rng.h"
 #include "extender/ingest.h"
 #include "extender/placement.h"
 #include "kube/objects.h"
@@ -20,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BODIES = 8 };
@@ -79,26 +79,12 @@ static void bracket(struct micro *m, enum ledger_op_kind kind)
 
 static void write_body(struct strbuf *out, uint32_t node_n, uint32_t pod, bool odd, uint64_t seed)
 {
-    uint32_t *order = xcalloc(node_n, sizeof(*order));
-    char name[BENCH_NAME_MAX];
-    struct rng rng;
-
-    rng_init(&rng, seed);
     strbuf_init(out, 64 << 20);
     strbuf_add_cstr(out, "{\"Pod\":");
     bench_write_pending(out, pod, odd, NULL, 1);
-    strbuf_add_cstr(out, ",\"Nodes\":null,\"NodeNames\":[");
-    for (uint32_t i = 0; i < node_n; i++) {
-        uint32_t j = (uint32_t)rng_below(&rng, i + 1);
-
-        order[i] = order[j];
-        order[j] = i;
-    }
-    for (uint32_t i = 0; i < node_n; i++) {
-        strbuf_addf(out, "%s\"%s\"", i > 0 ? "," : "", bench_node_name(order[i], name));
-    }
-    strbuf_add_cstr(out, "]}");
-    free(order);
+    strbuf_add_cstr(out, ",\"Nodes\":null,\"NodeNames\":");
+    bench_write_names(out, node_n, seed);
+    strbuf_add_char(out, '}');
 }
 
 static void set_up(struct micro *m)
@@ -109,7 +95,7 @@ static void set_up(struct micro *m)
 
     m->policy = policy_defaults();
     m->store = store_new(&limits, clock_system());
-    m->ingest = (struct ingest){m->store, m->policy, NULL};
+    m->ingest = (struct ingest){.store = m->store, .policy = m->policy};
     must(placement_context_init(&m->placement, m->store, m->policy, &err), &err);
     arena_init(&m->arena, 64 << 20);
     strbuf_init(&m->event, 1 << 20);
@@ -244,25 +230,34 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Of this thread: what others do on the machine is not counted, though it is felt in the caches. */
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void measure(struct micro *m, const struct part *p, int64_t budget_ns)
 {
     enum { SAMPLES_MAX = 100000 };
     int64_t *took_ns = xcalloc(SAMPLES_MAX, sizeof(*took_ns));
-    int64_t end = clock_mono_ns(clock_system()) + budget_ns, now;
+    int64_t end = cpu_ns() + budget_ns, now;
     size_t n = 0;
 
     do {
-        int64_t start = clock_mono_ns(clock_system());
+        int64_t start = cpu_ns();
 
         p->run(m);
-        now = clock_mono_ns(clock_system());
+        now = cpu_ns();
         arena_reset(&m->arena);
         took_ns[n++] = now - start;
         m->round++;
     } while (now < end && n < SAMPLES_MAX);
     qsort(took_ns, n, sizeof(*took_ns), by_value);
-    printf("%-12s %9.1f us p50 %9.1f us p99   %zu times\n", p->name, (double)took_ns[n / 2] / 1e3,
-           (double)took_ns[n * 99 / 100] / 1e3, n);
+    printf("%-12s %9.1f us least %9.1f us p50 %9.1f us p99   %zu times\n", p->name, (double)took_ns[0] / 1e3,
+           (double)took_ns[n / 2] / 1e3, (double)took_ns[n * 99 / 100] / 1e3, n);
     fflush(stdout);
     free(took_ns);
 }

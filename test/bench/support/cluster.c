@@ -2,9 +2,11 @@
 
 #include "base/bug.h"
 #include "base/json_write.h"
+#include "base/rng.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { LOADS = 5, MEM_MIB = 81920 };
 
@@ -56,6 +58,31 @@ char *bench_pending_uid(uint32_t i, char buf[BENCH_NAME_MAX])
 {
     snprintf(buf, BENCH_NAME_MAX, "77777777-0000-4000-8000-%012" PRIu32, i);
     return buf;
+}
+
+void bench_write_names(struct strbuf *out, uint32_t node_n, uint64_t seed)
+{
+    enum { PIECE = 64 };
+    uint32_t piece_n = (node_n + PIECE - 1) / PIECE, written = 0;
+    uint32_t *order = xcalloc(piece_n, sizeof(*order));
+    char name[BENCH_NAME_MAX];
+    struct rng rng;
+
+    rng_init(&rng, seed);
+    for (uint32_t i = 0; i < piece_n; i++) {
+        uint32_t j = (uint32_t)rng_below(&rng, i + 1);
+
+        order[i] = order[j];
+        order[j] = i;
+    }
+    strbuf_add_char(out, '[');
+    for (uint32_t i = 0; i < piece_n; i++) {
+        for (uint32_t k = order[i] * PIECE; k < (order[i] + 1) * PIECE && k < node_n; k++) {
+            strbuf_addf(out, "%s\"%s\"", written++ > 0 ? "," : "", bench_node_name(k, name));
+        }
+    }
+    strbuf_add_char(out, ']');
+    free(order);
 }
 
 static void gpu_uuid(uint32_t node, uint32_t gpu, char buf[BENCH_NAME_MAX])

@@ -171,6 +171,78 @@ static void json_string__no_escape__points_into_the_input(void **state)
     assert_non_null(s.p);
 }
 
+/* Reads a list of strings to its end or first error, taking plain ones in one go where `fast`; the number of strings
+ * that were read. */
+static size_t read_strings(struct str text, struct arena *a, bool fast, struct str *ret, size_t max)
+{
+    size_t n = 0;
+    json_reader_init(&r, text, a);
+    json_array_begin(&r);
+    while (n < max && json_array_next(&r)) {
+        if (!json_string(&r, &ret[n])) {
+            break;
+        }
+        n++;
+        if (fast) {
+            n += json_take_plain_strings(&r, ret + n, max - n < 3 ? max - n : 3);
+        }
+    }
+    return n;
+}
+
+static void same_strings_both_ways(struct str text, struct arena *a)
+{
+    struct str one[64], many[64];
+    struct err err_one = {.msg = ""}, err_many = {.msg = ""};
+    size_t n = read_strings(text, a, false, one, ARRAY_LEN(one));
+    int r_one = json_read_end(&r, &err_one);
+    size_t m = read_strings(text, a, true, many, ARRAY_LEN(many));
+    int r_many = json_read_end(&r, &err_many);
+    if (n != m || r_one != r_many || strcmp(err_one.msg, err_many.msg) != 0) {
+        fail_msg("'%.*s': %zu and %zu strings, '%s' and '%s'", STR_ARG(text), n, m, err_one.msg, err_many.msg);
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_true(str_eq(one[i], many[i]));
+    }
+}
+
+static void json_take_plain_strings__random_lists_cut_anywhere__as_one_by_one(void **state)
+{
+    static const char *const pieces[] = {"\\n", "\\u00e9", "\xc3\xa9", "\x01", "\xff", "\\x", "/", "\\\""};
+    struct rng rng;
+    struct arena a;
+    struct strbuf text;
+    (void)state;
+    rng_init(&rng, 8);
+    arena_init(&a, 1 << 20);
+    strbuf_init(&text, 1 << 20);
+    for (int round = 0; round < 300; round++) {
+        strbuf_reset(&text);
+        strbuf_add_char(&text, '[');
+        for (uint64_t i = 0, n = rng_below(&rng, 12); i < n; i++) {
+            strbuf_add_cstr(&text, i == 0 ? "\"" : rng_below(&rng, 12) == 0 ? " , \"" : ",\"");
+            for (uint64_t k = rng_below(&rng, 40); k > 0; k--) {
+                strbuf_add_char(&text, (char)('a' + rng_below(&rng, 26)));
+            }
+            if (rng_below(&rng, 10) == 0) {
+                strbuf_add_cstr(&text, pieces[rng_below(&rng, ARRAY_LEN(pieces))]);
+            }
+            strbuf_add_char(&text, '"');
+        }
+        strbuf_add_cstr(&text, rng_below(&rng, 10) == 0 ? ",1]" : "]");
+        for (size_t cut = 1; cut <= text.n; cut++) {
+            /* A copy of just that size: a byte too far is seen. */
+            char *copy = malloc(cut);
+            memcpy(copy, text.p, cut);
+            same_strings_both_ways((struct str){copy, cut}, &a);
+            free(copy);
+            arena_reset(&a);
+        }
+    }
+    strbuf_fini(&text);
+    arena_fini(&a);
+}
+
 static void json_string__escape_without_arena__refused_only_when_asked_for(void **state)
 {
     (void)state;
@@ -464,6 +536,7 @@ int main(void)
         cmocka_unit_test(json_peek__each_type__not_consumed),
         cmocka_unit_test(json_accept_null__other_value__left_for_the_next_call),
         cmocka_unit_test(json_string__no_escape__points_into_the_input),
+        cmocka_unit_test(json_take_plain_strings__random_lists_cut_anywhere__as_one_by_one),
         cmocka_unit_test(json_string__escape_without_arena__refused_only_when_asked_for),
         cmocka_unit_test(json_string__arena_full__limit),
         cmocka_unit_test(json_raw__any_value__text_as_it_stands),

@@ -16,17 +16,21 @@
 static struct ledger_fixture fx;
 static struct arena arena;
 
+static struct score_cache *cache; /* what one call has remembered the next one finds */
+
 static int setup(void **state)
 {
     (void)state;
     fixture_init(&fx);
     arena_init(&arena, 64 << 20);
+    cache = score_cache_new();
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
+    score_cache_free(cache);
     arena_fini(&arena);
     fixture_fini(&fx);
     return 0;
@@ -278,7 +282,8 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
     const struct pack_params params = {strategy_find(STR("best-fit")), strategy_find(STR("best-fit"))};
     struct wish w;
     struct demand d = fixture_share(&w, milli);
-    struct pack_result result;
+    struct pack_result result, remembered;
+    struct pack_query q;
     struct ledger_view v;
     const struct str name = STR("n");
 
@@ -289,7 +294,11 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
                                                     .demand = &d},
                                  &v, NULL),
                      0);
-    pack_nodes(&v, &d, &params, NULL, 0, &name, 1, &result);
+    pack_nodes(&v, &params, NULL, 0, &name, 1, &result);
+    pack_query_init(&q, &v, &params, NULL, 0);
+    q.scores = score_cache_find(cache, &d, params.node_strategy, params.device_strategy, v.node_n);
+    assert_int_equal(pack_some(&v, &q, &name, 1, &remembered), 1);
+    assert_int_equal(remembered.verdict, result.verdict);
     return result.verdict;
 }
 

@@ -1,4 +1,4 @@
-/* What a view says of devices for one demand; its copying is tested with the packing (test_pack.c). */
+/* What a view says of devices for one demand. */
 #include "core/pack.h"
 #include "core/support/ledger_fixture.h"
 #include "core/view.h"
@@ -62,6 +62,8 @@ static void bound_pod(const char *uid, const char *namespace_, int32_t index, co
 /* The devices of n1 that carry `flag` in the view for pod default/`uid`, a bit each. */
 static unsigned flagged(const char *uid, const struct demand *d, const uint64_t *label, enum device_flag flag)
 {
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct device_state *devices;
     struct ledger_view v;
     const struct node_state *n;
     unsigned bits = 0;
@@ -76,8 +78,9 @@ static unsigned flagged(const char *uid, const struct demand *d, const uint64_t 
                      0);
     n = ledger_view_find(&v, STR("n1"));
     assert_non_null(n);
+    devices = ledger_view_devices(&v, n, room);
     for (unsigned i = 0; i < n->device_n; i++) {
-        bits |= (unsigned)((v.devices[n->first_device + i].flags & flag) != 0) << i;
+        bits |= (unsigned)((devices[i].flags & flag) != 0) << i;
     }
     return bits;
 }
@@ -212,7 +215,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     d.models = &wanted;
     d.model_n = 1;
     assert_int_equal(ledger_view(fx.l, &arena, VIEW_POD("me", &d), &v, NULL), 0);
-    pack_nodes(&v, &d, &p, NULL, 0, names, 2, results);
+    pack_nodes(&v, &p, NULL, 0, names, 2, results);
     assert_int_equal(results[0].verdict, VERDICT_NOT_ALLOWED);
     assert_int_equal(results[1].verdict, VERDICT_FITS);
 }

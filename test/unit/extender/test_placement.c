@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,40 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     store_close(store, "because");
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
     assert_string_equal(err.msg, "because");
+}
+
+/* More names than one section, most of them several times, known and unknown mixed. */
+static void filter__names_sent_again__are_answered_once(void **state)
+{
+    static char text[1000][16];
+    struct str asked[2 * STORE_PACK_SECTION + 7];
+    static const char *const amounts[] = {"300", "0", "1500"}; /* fits; not ours; malformed */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        snprintf(text[i], sizeof(text[i]), "%c%zu", i % 2 == 0 ? 'n' : 'x', i % 5);
+        asked[i] = str_of(text[i]);
+    }
+    for (size_t k = 0; k < 3; k++) {
+        unsigned seen[2][5] = {{0}};
+        struct test_pod p;
+        struct filter_result f;
+        size_t n;
+
+        make_pod(&p, "p", "fgpu.io/gpu-milli", amounts[k]);
+        assert_int_equal(placement_filter(&context, &arena, &p.pod, asked, sizeof(asked) / sizeof(asked[0]), &f, NULL),
+                         0);
+        n = f.results != NULL ? f.result_n : f.name_n;
+        assert_int_equal(n, 10);
+        for (size_t i = 0; i < n; i++) {
+            struct str name = f.results != NULL ? f.results[i].name : f.names[i];
+
+            seen[name.p[0] == 'x'][name.p[1] - '0']++;
+        }
+        for (size_t i = 0; i < 10; i++) {
+            assert_int_equal(seen[i / 5][i % 5], 1);
+        }
+    }
 }
 
 static void filter__pod_without_gpu__is_not_ours(void **state)
@@ -457,11 +492,74 @@ static void B6__24_concurrent_callers__never_over_commit(void **state)
     assert_in_range(s.pods_by_state[LEDGER_RESERVED], 1, NODES * 2 * 2); /* two of 420 on each GPU */
 }
 
+#define VOLATILE_NODES (2 * STORE_PACK_SECTION + 100)
+static char volatile_text[VOLATILE_NODES][8];
+static atomic_bool churn_over;
+
+/* Makes and removes nodes, so that places in the ledger's tables change hands all the time. */
+static void *churn(void *arg)
+{
+    const struct inventory none = {.source = INVENTORY_NONE};
+
+    for (size_t i = 0; !atomic_load(&churn_over); i++) {
+        struct str gone = str_of(volatile_text[i * 7 % VOLATILE_NODES]);
+        struct str fresh = str_of(volatile_text[i * 13 % VOLATILE_NODES]);
+        struct ledger_op drop = {.kind = LEDGER_NODE_GONE, .name = gone};
+        struct ledger_op add = {.kind = LEDGER_NODE_DESCRIBED, .node = {.name = fresh, .uid = fresh, .inventory = &none}};
+
+        if (store_apply(store, &drop, NULL) != 0 || store_apply(store, &add, NULL) != 0) {
+            abort();
+        }
+    }
+    return arg;
+}
+
+static void filter__nodes_come_and_go_meanwhile__each_name_once(void **state)
+{
+    struct str asked[VOLATILE_NODES + NODES];
+    struct test_pod p;
+    pthread_t thread;
+
+    (void)state;
+    for (size_t i = 0; i < VOLATILE_NODES; i++) {
+        snprintf(volatile_text[i], sizeof(volatile_text[i]), "v%zu", i);
+        asked[i] = str_of(volatile_text[i]);
+    }
+    memcpy(asked + VOLATILE_NODES, names, sizeof(names));
+    make_pod(&p, "p", "fgpu.io/gpu-count", "3"); /* more than any node has: every name is answered */
+    atomic_store(&churn_over, false);
+    assert_int_equal(pthread_create(&thread, NULL, churn, NULL), 0);
+    for (int round = 0; round < 200; round++) {
+        unsigned char seen[VOLATILE_NODES] = {0};
+        unsigned stable = 0;
+        struct filter_result f;
+
+        assert_int_equal(placement_filter(&context, &arena, &p.pod, asked, VOLATILE_NODES + NODES, &f, NULL), 0);
+        assert_int_equal(f.outcome, FILTER_NONE_FITS);
+        assert_int_equal(f.result_n, VOLATILE_NODES + NODES);
+        for (size_t i = 0; i < f.result_n; i++) {
+            uint64_t number;
+
+            if (f.results[i].name.p[0] == 'n') {
+                stable++;
+            } else if (str_to_u64(str_drop(f.results[i].name, 1), VOLATILE_NODES - 1, &number)) {
+                assert_int_equal(seen[number]++, 0);
+            }
+        }
+        assert_int_equal(stable, NODES);
+        arena_reset(&arena);
+    }
+    atomic_store(&churn_over, true);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, teardown),
+        T(filter__names_sent_again__are_answered_once),
+        T(filter__nodes_come_and_go_meanwhile__each_name_once),
         T(filter__pod_without_gpu__is_not_ours),
         T(B7_B11__absurd_wishes__are_defects_with_one_constant_text),
         T(B3__node_fills_up__the_next_answer_knows),

@@ -264,13 +264,15 @@ static void *everything(void *arg)
         const struct pack_hold *h;
         struct snapshot s;
         struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
-        struct ledger_view v;
+        const struct pack_params params = {strategies[0], strategies[0]};
+        struct store_pack_answer answer;
         size_t n;
 
         observe(uid, i % 2 == 0 ? NULL : "n1");
         store_hold(store, str_of(uid), STR("n1"), &demand, 3000);
         BUG_ON(store_holds(store, &a, str_of(uid), &h, &n, NULL) != 0);
-        BUG_ON(store_view(store, &a, &key, &v, NULL) != 0);
+        BUG_ON(store_pack(store, &a, &key, &params, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
+        BUG_ON(answer.n != 1);
         BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);
         store_totals(store, &s);
         store_unhold(store, str_of(uid));

@@ -96,8 +96,8 @@ static void read_args__what_callers_send__understood(void **state)
         {"unknown keys",
          "{\"X\":{\"a\":[1e400]},\"Pod\":" POD ",\"NodeNames\":[\"n1\"],\"y\":-1.5}", "n1"},
         {"repeats", "{\"Pod\":" POD ",\"NodeNames\":[\"b\",\"a\",\"b\",\"a\",\"c\",\"b\"]}",
-         "b a c"},
-        {"escaped name", "{\"Pod\":" POD ",\"NodeNames\":[\"n\\u0031\",\"n1\"]}", "n1"},
+         "b a b a c b"},
+        {"escaped name", "{\"Pod\":" POD ",\"NodeNames\":[\"n\\u0031\",\"n2\"]}", "n1 n2"},
         {"blanks", " {\n\"Pod\" : " POD " ,\t\"NodeNames\" : [ \"n1\" ] }\r\n ", "n1"},
     };
     struct extender_args args;
@@ -142,7 +142,7 @@ static void read_args__whole_nodes__kept_unchanged(void **state)
         &body, "{\"Pod\":%s,\"Nodes\":{\"metadata\":{},\"items\":[%s, %s ,%s]},\"NodeNames\":null}",
         POD, first, second, first);
     assert_int_equal(read_args(*state, body.p, &args), 0);
-    assert_names(&args, "n1 n2");
+    assert_names(&args, "n1 n2 n1");
     assert_non_null(args.raw_nodes);
     assert_str(args.raw_nodes[0], first);
     assert_str(args.raw_nodes[1], second);
@@ -401,7 +401,7 @@ static void write_filter__each_outcome__golden(void **state)
     struct pack_result refused[] = {result("n1", VERDICT_NO_MEMORY),
                                     result("n2", VERDICT_NODE_UNKNOWN),
                                     result("n3", VERDICT_NO_MEMORY)};
-    struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = fits, .fit_n = 2};
+    struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = fits, .result_n = 3, .fit_n = 2};
     struct strbuf out;
 
     (void)state;
@@ -409,7 +409,7 @@ static void write_filter__each_outcome__golden(void **state)
     wire_write_filter(&out, &args, &r);
     assert_reply(&out, "{\"NodeNames\":[\"n3\",\"n1\"],\"Nodes\":null,\"FailedNodes\":{},"
                        "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
-    r = (struct filter_result){.outcome = FILTER_NONE_FITS, .results = refused};
+    r = (struct filter_result){.outcome = FILTER_NONE_FITS, .results = refused, .result_n = 3};
     wire_write_filter(&out, &args, &r);
     assert_reply(
         &out,
@@ -417,7 +417,7 @@ static void write_filter__each_outcome__golden(void **state)
         "\"FailedNodes\":{\"n1\":\"too few GPUs with enough free memory\","
         "\"n3\":\"too few GPUs with enough free memory\"},"
         "\"FailedAndUnresolvableNodes\":{\"n2\":\"node not known to fgpu yet\"},\"Error\":\"\"}");
-    r = (struct filter_result){.outcome = FILTER_NOT_OURS};
+    r = (struct filter_result){.outcome = FILTER_NOT_OURS, .names = names, .name_n = 3};
     wire_write_filter(&out, &args, &r);
     assert_reply(&out, "{\"NodeNames\":[\"n1\",\"n2\",\"n3\"],\"Nodes\":null,\"FailedNodes\":{},"
                        "\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
@@ -439,7 +439,7 @@ static void write_filter__whole_nodes__echoed_unchanged(void **state)
                         STR("{\"metadata\":{\"name\":\"n2\"}}")};
     struct extender_args args = {.names = names, .name_n = 2, .raw_nodes = raw};
     struct pack_result results[] = {result("n2", VERDICT_FITS), result("n1", VERDICT_FITS)};
-    struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = results, .fit_n = 2};
+    struct filter_result r = {.outcome = FILTER_SOME_FIT, .results = results, .result_n = 2, .fit_n = 2};
     struct strbuf out;
 
     (void)state;
@@ -502,7 +502,7 @@ static void write_filter__nothing_fits__every_node_once_with_its_reason(void **s
     struct str names[MANY];
     struct pack_result results[MANY];
     struct extender_args args = {.names = names, .name_n = MANY};
-    struct filter_result r = {.outcome = FILTER_NONE_FITS, .results = results};
+    struct filter_result r = {.outcome = FILTER_NONE_FITS, .results = results, .result_n = MANY};
 
     (void)state;
     for (int i = 0; i < MANY; i++) {
@@ -520,7 +520,10 @@ static void write_filter__every_defect__one_constant_reason_for_all(void **state
 
     (void)state;
     for (int defect = DEMAND_OK + 1; defect < DEMAND_DEFECT__MAX; defect++) {
-        struct filter_result r = {.outcome = FILTER_DEFECT, .defect = (enum demand_defect)defect};
+        struct filter_result r = {.outcome = FILTER_DEFECT,
+                                  .defect = (enum demand_defect)defect,
+                                  .names = names,
+                                  .name_n = 3};
         struct strbuf out;
         cJSON *reply;
         const cJSON *reason;
@@ -552,6 +555,8 @@ static void write_filter__hostile_names__same_names_back(void **state)
     cJSON *reply;
 
     assert_int_equal(read_args(f, text, &args), 0);
+    r.names = args.names;
+    r.name_n = args.name_n;
     strbuf_init(&out, 1 << 16);
     wire_write_filter(&out, &args, &r);
     assert_null(strpbrk(out.p, "<>\n"));
@@ -571,15 +576,16 @@ static void write_priorities__ranked__golden(void **state)
     struct pack_result ranked[] = {result("n2", VERDICT_FITS), result("n1", VERDICT_FITS),
                                    result("n3", VERDICT_NO_SLOT)};
     const int32_t points[] = {10, 7, 0};
-    struct prioritize_result r = {ranked, points};
+    struct prioritize_result r = {ranked, points, 3};
     struct strbuf out;
 
     (void)state;
     strbuf_init(&out, 1 << 16);
-    wire_write_priorities(&out, &r, 3);
+    wire_write_priorities(&out, &r);
     assert_reply(&out, "[{\"Host\":\"n2\",\"Score\":10},{\"Host\":\"n1\",\"Score\":7},{\"Host\":"
                        "\"n3\",\"Score\":0}]");
-    wire_write_priorities(&out, &r, 0);
+    r.n = 0;
+    wire_write_priorities(&out, &r);
     assert_reply(&out, "[]");
     strbuf_fini(&out);
 }

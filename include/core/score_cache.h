@@ -1,0 +1,50 @@
+/* core/score_cache.h - what a demand is worth on a node, remembered per (shape of the demand,
+ * version of the node).
+ *
+ * Pods come in series: the next one asks for what the last one asked for, and between the two one
+ * node of thousands has changed. So verdict and score are kept per shape and node index, with the
+ * version of the node they were computed from (core/device_state.h); another version means: compute
+ * again. A verdict is a function of the shape and of the node's own numbers, except under
+ * isolation, which looks at other pods' labels: decisions with isolation are not remembered (struct
+ * ledger_view.isolates).
+ *
+ * The shape is all of a demand that decides anything, and the strategies: not names, not where it
+ * was written. Shapes used longest ago go first: at most SCORE_CACHE_SHAPES of them and
+ * SCORE_CACHE_BYTES, but always one.
+ *
+ * No lock: whoever serialises the ledger serialises this (extender/store.c).
+ */
+#ifndef CORE_SCORE_CACHE_H
+#define CORE_SCORE_CACHE_H
+
+#include "core/demand.h"
+#include "core/strategy.h"
+#include "core/verdict.h"
+
+#include <stdint.h>
+
+#define SCORE_CACHE_SHAPES 64
+#define SCORE_CACHE_BYTES (16U * 1024 * 1024)
+
+struct score {
+    uint64_t stamp; /* version of the node << 8 | verdict; 0: never computed */
+    int64_t score;  /* when it fits */
+};
+
+static inline uint64_t score_stamp(uint64_t version, enum verdict v)
+{
+    return version << 8 | (uint64_t)v;
+}
+
+struct score_cache;
+
+struct score_cache *score_cache_new(void);
+void score_cache_free(struct score_cache *c); /* NULL is fine */
+
+/* The scores of this shape by node index, at least node_n of them, valid until the next call. NULL
+ * when the shape is too large to be remembered. */
+struct score *score_cache_find(struct score_cache *c, const struct demand *d,
+                               const struct strategy *node_strategy,
+                               const struct strategy *device_strategy, uint32_t node_n);
+
+#endif

@@ -1,0 +1,93 @@
+/* Advisory holds: who was just promised what. */
+#include "extender/store_internal.h"
+
+#include "base/bug.h"
+#include "core/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void store_hold_clear(struct hold *h)
+{
+    free(h->text);
+    free(h->demand);
+    *h = (struct hold){0};
+}
+
+static struct hold *hold_find(struct store *s, struct str uid)
+{
+    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+        if (s->holds[i].text != NULL && str_eq(s->holds[i].uid, uid)) {
+            return &s->holds[i];
+        }
+    }
+    return NULL;
+}
+
+void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+                int64_t hold_ms)
+{
+    struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
+                         .demand = demand_copy(d),
+                         .until_ns = clock_mono_ns(s->clock) + hold_ms * 1000000};
+    struct hold *h;
+
+    if (uid.n > 0) { /* a caller may send a pod without one */
+        memcpy(fresh.text, uid.p, uid.n);
+    }
+    memcpy(fresh.text + uid.n, node_name.p, node_name.n);
+    fresh.uid = (struct str){fresh.text, uid.n};
+    fresh.node_name = (struct str){fresh.text + uid.n, node_name.n};
+    store_lock(s);
+    h = hold_find(s, uid);
+    if (h == NULL) {
+        h = &s->holds[s->hold_next];
+        s->hold_next = (s->hold_next + 1) % STORE_HOLDS_MAX;
+    }
+    store_hold_clear(h);
+    *h = fresh;
+    store_unlock(s);
+}
+
+void store_unhold(struct store *s, struct str uid)
+{
+    struct hold *h;
+
+    store_lock(s);
+    h = hold_find(s, uid);
+    if (h != NULL) {
+        store_hold_clear(h);
+    }
+    store_unlock(s);
+}
+
+int store_holds(struct store *s, struct arena *a, struct str except_uid, const struct pack_hold **ret,
+                size_t *ret_n, struct err *reterr)
+{
+    struct pack_hold *holds = ARENA_ARRAY(a, STORE_HOLDS_MAX, struct pack_hold);
+    int64_t now = clock_mono_ns(s->clock);
+    size_t n = 0;
+    bool ok = holds != NULL;
+
+    store_lock(s);
+    for (size_t i = 0; ok && i < STORE_HOLDS_MAX; i++) {
+        struct hold *h = &s->holds[i];
+
+        if (h->text != NULL && h->until_ns <= now) {
+            store_hold_clear(h);
+        }
+        if (h->text == NULL || str_eq(h->uid, except_uid)) {
+            continue;
+        }
+        holds[n].demand = demand_amounts(h->demand, a);
+        ok = holds[n].demand != NULL;
+        holds[n++].node_name = arena_str(a, h->node_name);
+    }
+    store_unlock(s);
+    if (!ok || a->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+    }
+    *ret = holds;
+    *ret_n = n;
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* extender/store_internal.h - the store's layout, shared by store*.c only. */
+#ifndef EXTENDER_STORE_INTERNAL_H
+#define EXTENDER_STORE_INTERNAL_H
+
+#include "base/bug.h"
+#include "core/score_cache.h"
+#include "extender/store.h"
+
+#include <pthread.h>
+
+struct hold {
+    char *text; /* uid and node name in one block; NULL: free */
+    struct str uid, node_name;
+    struct demand *demand;
+    int64_t until_ns;
+};
+
+struct store {
+    pthread_mutex_t lock;
+    const struct clock *clock;
+    struct ledger *ledger;
+    struct score_cache *scores; /* under the lock, as the ledger */
+    struct hold holds[STORE_HOLDS_MAX];
+    uint32_t hold_next; /* the oldest, overwritten next */
+    int64_t not_before_ns;
+    const char *closed; /* NULL: open */
+    pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
+    store_room_fn *room_fn;
+    void *room_ctx;
+};
+
+static inline void store_lock(struct store *s)
+{
+    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+}
+
+static inline void store_unlock(struct store *s)
+{
+    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+}
+
+void store_hold_clear(struct hold *h);
+
+#endif
