@@ -280,7 +280,7 @@ def main():
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "command": " ".join(["scripts/bench"] + sys.argv[1:]), "cpus": os.cpu_count(),
               "machine": platform.machine(), "version": subprocess.run(
-                  [a.build / "fgpu", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip(),
+                  [a.build / "fgpu", "version"], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()[0],
               "rounds": plan["rounds"], "sizes": []}
     with tempfile.TemporaryDirectory(prefix="fgpu-bench-") as directory:
         for nodes in sizes:

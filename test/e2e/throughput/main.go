@@ -47,10 +47,17 @@ var modes = []mode{
 	{"fgpu, all nodes", "fgpu", false},
 }
 
+// A sample is one round. CPU time is per pod, and far less than wall time at the mercy of what else the machine does.
+type sample struct {
+	PodsPerS    float64 `json:"podsPerSecond"`
+	SchedulerMs float64 `json:"schedulerCpuMs"`
+	ExtenderMs  float64 `json:"extenderCpuMs"`
+}
+
 type result struct {
-	Mode       string    `json:"mode"`
-	PodsPerS   []float64 `json:"podsPerSecond"` // a round each
-	MedianPerS float64   `json:"median"`
+	Mode   string   `json:"mode"`
+	Rounds []sample `json:"rounds"`
+	Median sample   `json:"median"` // of each number by itself
 }
 
 type size struct {
@@ -191,57 +198,83 @@ func (b *bench) boundTimes(ctx context.Context, n int) ([]time.Time, error) {
 	return times, nil
 }
 
-// round creates the pods, lets a fresh kube-scheduler bind them, and returns pods per second from a tenth of them on.
-func (b *bench) round(ctx context.Context, m mode, pods int) (float64, error) {
+// cpuMs is the CPU time that a process has used so far.
+func cpuMs(pid int) float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) * 10 // a hundred ticks a second, on every Linux that Go runs on
+}
+
+// round creates the pods, lets a fresh kube-scheduler bind them, and measures from a tenth of them on; CPU time from its
+// start on, for all of them.
+func (b *bench) round(ctx context.Context, m mode, pods int) (sample, error) {
+	var none sample
+	extender := os.Getpid() // serves the one that does nothing, and little else while pods are bound
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	url := b.url
 	if m.extender == "fgpu" {
 		kubeconfig, err := b.plane.Kubeconfig(ctx, "fgpu-system", "fgpu")
 		if err != nil {
-			return 0, err
+			return none, err
 		}
 		f, err := b.plane.StartFgpu(ctx, b.binary, "fgpu", b.manifest("dedicated", "fgpu.yaml"), kubeconfig)
 		if err != nil {
-			return 0, err
+			return none, err
 		}
 		defer func() { _ = f.Stop() }()
-		url = f.VerbsURL
+		url, extender = f.VerbsURL, f.Pid()
 	}
 	if err := each(pods, func(i int) error {
 		_, err := b.plane.Client.CoreV1().Pods(namespace).Create(ctx, waitingPod(i), metav1.CreateOptions{})
 		return err
 	}); err != nil {
-		return 0, err
+		return none, err
 	}
 	config, err := b.config(ctx, m, url)
 	if err != nil {
-		return 0, err
+		return none, err
 	}
 	s, err := b.plane.StartScheduler(ctx, fmt.Sprintf("round-%d", b.serial), config)
 	if err != nil {
-		return 0, err
+		return none, err
 	}
+	before := cpuMs(extender)
 	times, err := b.boundTimes(ctx, pods)
+	n := float64(pods)
+	result := sample{SchedulerMs: cpuMs(s.Pid()) / n, ExtenderMs: (cpuMs(extender) - before) / n}
+	if m.extender == "" {
+		result.ExtenderMs = 0
+	}
 	if err == nil {
 		err = s.Stop()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w (log: %s)", err, s.LogFile)
+		return none, fmt.Errorf("%w (log: %s)", err, s.LogFile)
 	}
 	zero := int64(0)
 	if err := each(pods, func(i int) error {
 		return b.plane.Client.CoreV1().Pods(namespace).Delete(ctx, waitingPod(i).Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	}); err != nil {
-		return 0, err
+		return none, err
 	}
 	first := pods / 10
-	return float64(pods-1-first) / times[pods-1].Sub(times[first]).Seconds(), nil
+	result.PodsPerS = float64(pods-1-first) / times[pods-1].Sub(times[first]).Seconds()
+	return result, nil
 }
 
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return s[len(s)/2]
+func median(rounds []sample, of func(sample) float64) float64 {
+	var v []float64
+	for _, r := range rounds {
+		v = append(v, of(r))
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
 }
 
 func (b *bench) size(ctx context.Context, nodes, pods, rounds int) (*size, error) {
@@ -259,29 +292,36 @@ func (b *bench) size(ctx context.Context, nodes, pods, rounds int) (*size, error
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
-			say("  round %d of %d, %s: %.1f pods/s", r+1, rounds, m.Name, v)
+			say("  round %d of %d, %s: %.1f pods/s; CPU ms a pod: scheduler %.1f, extender %.1f", r+1, rounds, m.Name,
+				v.PodsPerS, v.SchedulerMs, v.ExtenderMs)
 			s.Results[i].Mode = m.Name
-			s.Results[i].PodsPerS = append(s.Results[i].PodsPerS, v)
+			s.Results[i].Rounds = append(s.Results[i].Rounds, v)
 		}
 	}
 	for i := range s.Results {
-		s.Results[i].MedianPerS = median(s.Results[i].PodsPerS)
+		r := s.Results[i].Rounds
+		s.Results[i].Median = sample{
+			median(r, func(v sample) float64 { return v.PodsPerS }),
+			median(r, func(v sample) float64 { return v.SchedulerMs }),
+			median(r, func(v sample) float64 { return v.ExtenderMs }),
+		}
 	}
 	return s, b.plane.Client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 func table(sizes []*size) string {
 	var t strings.Builder
-	t.WriteString("| nodes | pods | kube-scheduler with | pods/s, median | rounds | fgpu against it |\n|---|---|---|---|---|---|\n")
+	t.WriteString("| nodes | pods | kube-scheduler with | pods/s, median | rounds | fgpu against it | CPU ms a pod: scheduler | extender |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
 	for _, s := range sizes {
-		fgpu := s.Results[len(s.Results)-1].MedianPerS
+		fgpu := s.Results[len(s.Results)-1].Median.PodsPerS
 		for _, r := range s.Results {
 			var each []string
-			for _, v := range r.PodsPerS {
-				each = append(each, fmt.Sprintf("%.0f", v))
+			for _, v := range r.Rounds {
+				each = append(each, fmt.Sprintf("%.0f", v.PodsPerS))
 			}
-			fmt.Fprintf(&t, "| %d | %d | %s | %.1f | %s | %.0f %% |\n", s.Nodes, s.Pods, r.Mode, r.MedianPerS,
-				strings.Join(each, ", "), 100*fgpu/r.MedianPerS)
+			fmt.Fprintf(&t, "| %d | %d | %s | %.1f | %s | %.0f %% | %.1f | %.1f |\n", s.Nodes, s.Pods, r.Mode, r.Median.PodsPerS,
+				strings.Join(each, ", "), 100*fgpu/r.Median.PodsPerS, r.Median.SchedulerMs, r.Median.ExtenderMs)
 		}
 	}
 	return t.String()
