@@ -327,8 +327,12 @@ static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
 {
     struct pod_entry *p = &l->pods[pod];
 
+    /* What is wrong with the request stays the conflict that is shown: the same observation twice must change
+     * nothing. */
     if (p->ref_n > 0 && !ledger_record_is_ours(l, p, f->assignment)) {
-        p->conflict = CONFLICT_RECORD;
+        if (p->conflict != CONFLICT_REQUEST && p->conflict != CONFLICT_READING) {
+            p->conflict = CONFLICT_RECORD;
+        }
     } else if (p->conflict == CONFLICT_RECORD) {
         p->conflict = NULL;
     }
@@ -410,6 +414,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
         }
     }
     l->pods[pod].epoch = l->pod_epoch;
+    l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].claims_record = f->claims_record;

@@ -323,6 +323,27 @@ static void reserved__bound_there_by_another_decision__goes_by_that_record(void 
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
 }
 
+static void tamper__record_and_request_edited__the_same_twice_is_the_same_conflict(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_annotated(&w, 300), more = fixture_annotated(&w2, 400);
+    struct assigned_container c, c2;
+    struct assigned_device dev, dev2;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 8 * GIB);
+    struct assignment forged = fixture_record(&c2, &dev2, "y", "GPU-n1-0", 0, 300, 8 * GIB);
+    const char *conflict;
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    fixture_pod(&fx, "a", &more, "n1", &forged);
+    (void)fixture_state(&fx, "n1");
+    conflict = fx.snapshot.pods[0].conflict_text;
+    assert_non_null(conflict);
+    fixture_pod(&fx, "a", &more, "n1", &forged);
+    (void)fixture_state(&fx, "n1");
+    assert_ptr_equal(fx.snapshot.pods[0].conflict_text, conflict);
+}
+
 static void tamper__record_restored__is_no_conflict_any_more(void **state)
 {
     struct wish w;
@@ -528,6 +549,7 @@ int main(void)
         T(confirmed__first_seen_with_an_edited_record__keeps_its_device),
         T(reserved__bound_by_our_decision_with_edited_devices__keeps_its_device),
         T(reserved__bound_there_by_another_decision__goes_by_that_record),
+        T(tamper__record_and_request_edited__the_same_twice_is_the_same_conflict),
         T(tamper__record_restored__is_no_conflict_any_more),
         T(foreign__on_a_node_never_seen__observed_again__node_is_still_known),
         T(list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it),
