@@ -49,6 +49,7 @@ struct node_entry {
     uint32_t pod_n;
     uint32_t pod_cap;
     uint32_t epoch;
+    uint64_t touched; /* generation of the last op about this node's own object */
 };
 
 /* What a pod takes of one device; derived by ledger_recompute(). */
@@ -91,6 +92,7 @@ struct pod_entry {
     struct pod_floor *floors;
     size_t floor_n;
     int64_t since_ms;
+    uint64_t touched; /* generation of the last op about this pod */
 };
 
 struct ledger {

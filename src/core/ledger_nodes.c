@@ -308,6 +308,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->source = f->inventory->source;
     n->note = f->note;
     n->epoch = l->node_epoch;
+    n->touched = l->generation + 1;
     l->rows[node].flags = NODE_DESCRIBED;
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
@@ -325,6 +326,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     struct node_entry *n = &l->nodes[node];
 
     n->described = false;
+    n->touched = l->generation + 1;
     n->source = INVENTORY_NONE;
     n->note = NULL;
     l->rows[node].flags = 0;

@@ -93,6 +93,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     memcpy(p->decision_id, r->decision_id.p, r->decision_id.n);
     p->decision_id[r->decision_id.n] = '\0';
     p->reserved_here = true;
+    p->touched = l->generation + 1;
     p->conflict = NULL;
     ledger_pod_set_state(p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
@@ -108,6 +109,7 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
         return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
     }
     p = &l->pods[pod];
+    p->touched = l->generation + 1;
     if (p->state == LEDGER_RESERVED && p->missed) {
         ledger_pod_drop(l, pod);
     } else if (p->state == LEDGER_RESERVED) {
@@ -126,6 +128,7 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
         return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
     }
     p = &l->pods[pod];
+    p->touched = l->generation + 1;
     if (p->state != LEDGER_RESERVED) {
         return 0; /* seen bound meanwhile: facts win over a refusal */
     }
