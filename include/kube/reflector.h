@@ -121,6 +121,7 @@ struct reflector_stats {
     uint64_t item_n; /* list items delivered */
     uint64_t unusable_n;
     bool synced;
+    bool watching; /* a watch was begun and has not ended */
     int64_t last_heard_ns;        /* monotonic: the last byte, or complete list; 0: never */
     char resource_version[128];   /* the cursor */
     char last_error[ERR_MSG_MAX]; /* empty when the last exchange went well */
@@ -131,6 +132,14 @@ struct reflector;
 /* `handler` is copied. `rng` is borrowed, used by this reflector only. */
 struct reflector *reflector_new(enum kube_resource resource,
                                 const struct reflector_handler *handler, struct rng *rng);
+/* Lists one object, whatever its phase: `name`, of a pod in `namespace_`, both taken over by copy. By
+ * field selector, so that it needs no right but the one to list. Only its lists are of use.
+ * ERR_INVALID: no name that the API server would accept. */
+WARN_UNUSED int reflector_new_one(enum kube_resource resource, struct str namespace_,
+                                  struct str name, const struct reflector_handler *handler,
+                                  struct rng *rng, struct reflector **ret, struct err *reterr);
+/* Never by WatchList; before the first step. */
+void reflector_list_in_pages(struct reflector *r);
 void reflector_free(struct reflector *r);
 
 /* What to do now. LIST and WATCH must be followed by reflector_done before the next call. */

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     WATCH_TIMEOUT_MIN_S = 300,
@@ -60,8 +61,41 @@ void reflector_free(struct reflector *r)
         arena_fini(&r->arena);
         strbuf_fini(&r->continue_);
         strbuf_fini(&r->path);
+        free(r->one);
         free(r);
     }
+}
+
+int reflector_new_one(enum kube_resource resource, struct str namespace_, struct str name,
+                      const struct reflector_handler *handler, struct rng *rng,
+                      struct reflector **ret, struct err *reterr)
+{
+    if (!kube_name_is_subdomain(name) ||
+        (resource == KUBE_PODS && !kube_name_is_label(namespace_))) {
+        return err_set(reterr, ERR_INVALID, "not the name of one of the %s: %.*s",
+                       resources[resource].name, STR_ARG(name));
+    }
+    struct strbuf b;
+    strbuf_init(&b, PATH_MAX_BYTES);
+    if (resource == KUBE_PODS) {
+        strbuf_addf(&b, "/api/v1/namespaces/%.*s/pods", STR_ARG(namespace_));
+    } else {
+        strbuf_add_cstr(&b, resources[resource].path);
+    }
+    strbuf_addf(&b, "?fieldSelector=metadata.name%%3D%.*s", STR_ARG(name));
+    BUG_ON(b.overflowed);
+    struct reflector *r = reflector_new(resource, handler, rng);
+    r->one = xcalloc(1, b.n + 1);
+    memcpy(r->one, b.p, b.n);
+    strbuf_fini(&b);
+    reflector_list_in_pages(r);
+    *ret = r;
+    return 0;
+}
+
+void reflector_list_in_pages(struct reflector *r)
+{
+    r->watch_list_off = true;
 }
 
 const struct reflector_stats *reflector_stats(const struct reflector *r)
@@ -95,8 +129,12 @@ static void begin_page(struct reflector *r)
 {
     begin_bracket(r);
     list_decoder_reset(r->list);
-    strbuf_addf(&r->path, "%s?limit=%d%s", resources[r->resource].path, REFLECTOR_PAGE,
-                resources[r->resource].selector);
+    if (r->one != NULL) {
+        strbuf_add_cstr(&r->path, r->one);
+    } else {
+        strbuf_addf(&r->path, "%s?limit=%d%s", resources[r->resource].path, REFLECTOR_PAGE,
+                    resources[r->resource].selector);
+    }
     if (r->continue_.n > 0) {
         strbuf_add_cstr(&r->path, "&continue=");
         kube_url_escape(&r->path, strbuf_view(&r->continue_));
@@ -126,6 +164,7 @@ static void begin_watch(struct reflector *r)
     begin_stream(r, "&resourceVersion=");
     kube_url_escape(&r->path, str_of(r->stats.resource_version));
     r->busy = BUSY_WATCHING;
+    r->stats.watching = true;
     r->stats.watch_n++;
 }
 

@@ -285,6 +285,7 @@ void reflector_done(struct reflector *r, int64_t now_ns, const struct kube_outco
 {
     enum reflector_busy was = r->busy;
     r->busy = BUSY_NOT;
+    r->stats.watching = false;
     if (outcome->kind == KUBE_CANCELLED) {
         if (was == BUSY_FILLING) {
             start_over(r);

@@ -123,6 +123,7 @@ static int end_fill(struct reflector *r, struct str version, struct err *reterr)
     memcpy(r->list_version, version.p, version.n);
     r->list_version[version.n] = '\0';
     r->busy = BUSY_WATCHING;
+    r->stats.watching = true;
     r->fill_failed_n = 0;
     r->stats.watch_list_n++;
     r->stats.watch_n++;

@@ -29,6 +29,7 @@ enum reflector_busy {
 struct reflector {
     enum kube_resource resource;
     struct reflector_handler handler;
+    char *one; /* path and query that selects one object; NULL: all of the resource */
     struct rng *rng;
     struct reflector_stats stats; /* its resource_version is the cursor */
 

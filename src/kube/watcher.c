@@ -97,6 +97,7 @@ static void *run(void *ctx)
             .resource = kube_resource_name(w->resource),
         };
         struct kube_outcome outcome;
+        publish(w);
         kube_stream_run(w->stream, &request, on_bytes, w, &outcome);
         now_ns = clock_mono_ns(w->clock);
         reflector_done(w->reflector, now_ns, &outcome);
