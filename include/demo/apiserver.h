@@ -124,6 +124,7 @@ enum fault_action {
     FAULT_FAIL_AFTER,   /* do it, then answer `status` */
     FAULT_CLOSE_BEFORE, /* close the connection without doing anything */
     FAULT_CLOSE_AFTER,  /* do it, then close the connection: a lost reply */
+    FAULT_SWALLOW,      /* of watches: do not send this event, ever */
     FAULT_ACTION__MAX
 };
 
@@ -153,10 +154,14 @@ struct fault_flow {
  *                 "inject": "{\"type\":...}\n", "splitBytes": 1, "afterBytes": 400, "then": "cut"}]}
  *
  * Actions are pass (the default), fail, fail-after, close-before, close-after; `then` is end, cut or
- * stall; `watchList` is offered, refused or ignored. GET /_faults lists the rules with their hits.
- * /_faults itself is never matched. */
+ * stall; `watchList` is offered, refused or ignored. The action swallow acts on events of watches and
+ * not on requests: {"action": "swallow", "event": "DELETED", "path": "*pods*"}; `path` is then that of
+ * the object (/api/v1/namespaces/NS/pods/NAME, /api/v1/nodes/NAME), and every watch that would have
+ * sent the event counts, one whose client has just gone too. GET /_faults lists the rules with their hits. /_faults itself is never
+ * matched. */
 struct fault_rule {
     char method[8];  /* "": any */
+    char event[12];  /* of SWALLOW: ADDED, MODIFIED, DELETED; "": any */
     char path[160];  /* glob with '*' over the path without its query; "": any */
     char query[160]; /* glob over the decoded query, "a=b&c=d" as the client ordered it; "": any */
     int64_t times;   /* matching requests it acts on; < 0: for ever */

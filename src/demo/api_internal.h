@@ -27,6 +27,7 @@ struct api { /* everything the handlers share */
     int64_t bookmark_interval_ns;
     atomic_int watch_list; /* enum apiserver_watch_list */
     struct reviews reviews;
+    struct faults *faults; /* of watches; NULL: none */
     atomic_uint_fast64_t binds;
     atomic_uint_fast64_t bind_conflicts;
 };

@@ -189,6 +189,7 @@ static void serve_watch(struct api *api, const struct api_request *q, enum apise
         .bookmarks = api_query_true(q, "allowWatchBookmarks"),
         .bookmark_interval_ns = api->bookmark_interval_ns,
         .now_ns = clock_mono_ns(api->clock),
+        .faults = api->faults,
     };
     start.end_bookmark = list && start.bookmarks;
     start.until_ns = start.now_ns + (int64_t)timeout_s * 1000000000;

@@ -113,6 +113,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     rng_init(&a->api.rng, o.seed);
     faults_init(&a->faults);
     reviews_init(&a->api.reviews);
+    a->api.faults = &a->faults;
     streams_init(&a->streams, a->api.clock);
     BUG_ON(pthread_mutex_init(&a->late_lock, NULL) != 0);
     BUG_ON(pthread_condattr_init(&attr) != 0);

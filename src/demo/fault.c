@@ -13,6 +13,7 @@ static const char *const action_names[FAULT_ACTION__MAX] = {
     [FAULT_FAIL_AFTER] = "fail-after",
     [FAULT_CLOSE_BEFORE] = "close-before",
     [FAULT_CLOSE_AFTER] = "close-after",
+    [FAULT_SWALLOW] = "swallow",
 };
 
 static const char *const then_names[FAULT_THEN__MAX] = {
@@ -83,22 +84,25 @@ bool faults_any(struct faults *f)
     return any;
 }
 
-static bool matches(const struct fault_rule *rule, struct str method, struct str path,
+/* `what` is the method of a request or, of a rule that swallows, the type of an event. */
+static bool matches(const struct fault_rule *rule, bool swallow, struct str what, struct str path,
                     struct str query)
 {
-    return (!rule->method[0] || str_eq_cstr(method, rule->method)) &&
+    const char *wanted = swallow ? rule->event : rule->method;
+    return (rule->action == FAULT_SWALLOW) == swallow &&
+           (!wanted[0] || str_eq_cstr(what, wanted)) &&
            (!rule->path[0] || str_match_glob(str_of(rule->path), path)) &&
            (!rule->query[0] || str_match_glob(str_of(rule->query), query));
 }
 
-bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
+static bool take(struct faults *f, bool swallow, struct str what, struct str path, struct str query,
                  struct fault_rule *ret)
 {
     bool hit = false;
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < f->n && !hit; i++) {
         struct fault_rule *rule = &f->rules[i];
-        if (rule->times == 0 || !matches(rule, method, path, query)) {
+        if (rule->times == 0 || !matches(rule, swallow, what, path, query)) {
             continue;
         }
         if (rule->skip > 0) {
@@ -116,6 +120,18 @@ bool faults_take(struct faults *f, struct str method, struct str path, struct st
     return hit;
 }
 
+bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
+                 struct fault_rule *ret)
+{
+    return take(f, false, method, path, query, ret);
+}
+
+bool faults_swallow(struct faults *f, const char *event, struct str path)
+{
+    struct fault_rule rule;
+    return take(f, true, str_of(event), path, STR_NULL, &rule);
+}
+
 void faults_write(struct faults *f, struct strbuf *out)
 {
     struct json_writer w;
@@ -128,6 +144,7 @@ void faults_write(struct faults *f, struct strbuf *out)
         const struct fault_rule *rule = &f->rules[i];
         json_write_object_begin(&w);
         json_write_kv_cstr(&w, "method", rule->method);
+        json_write_kv_cstr(&w, "event", rule->event);
         json_write_kv_cstr(&w, "path", rule->path);
         json_write_kv_cstr(&w, "query", rule->query);
         json_write_kv_i64(&w, "times", rule->times);
@@ -210,7 +227,7 @@ static void read_action(struct json_reader *r, enum fault_action *ret)
 {
     *ret = (enum fault_action)read_word(
         r, action_names, FAULT_ACTION__MAX,
-        "action is not pass, fail, fail-after, close-before or close-after");
+        "action is not pass, fail, fail-after, close-before, close-after or swallow");
 }
 
 /* True when `key` was one of the flow's and is read. */
@@ -239,6 +256,8 @@ static void read_rule(struct json_reader *r, struct fault_rule *rule)
     while (json_object_next(r, &key)) {
         if (str_eq(key, STR("method"))) {
             read_text(r, rule->method, sizeof(rule->method));
+        } else if (str_eq(key, STR("event"))) {
+            read_text(r, rule->event, sizeof(rule->event));
         } else if (str_eq(key, STR("path"))) {
             read_text(r, rule->path, sizeof(rule->path));
         } else if (str_eq(key, STR("query"))) {

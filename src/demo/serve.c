@@ -140,7 +140,8 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
         serve_api(a, req, content_type, &r);
     }
     switch (rule->action) {
-    case FAULT_PASS: break;
+    case FAULT_PASS:
+    case FAULT_SWALLOW: break; /* the latter never matches a request */
     case FAULT_FAIL:
     case FAULT_FAIL_AFTER: fail_by_rule(rule, &r); break;
     case FAULT_CLOSE_BEFORE:

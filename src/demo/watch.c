@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "demo/doc_internal.h"
+#include "demo/fault_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,10 +89,29 @@ static void add_left(const struct watch *w, struct strbuf *out, const struct obj
     cJSON_Delete(doc);
 }
 
+static bool is_swallowed(const struct watch *w, const struct objects_event *e, const char *type)
+{
+    const char *key = e->now->key, *name = strchr(key, '/');
+    char path[API_KEY_MAX + 64];
+    if (w->start.faults == NULL) {
+        return false;
+    }
+    if (name != NULL) {
+        snprintf(path, sizeof(path), "/api/v1/namespaces/%.*s/%s%s", (int)(name - key), key,
+                 api_resource_name(w->start.kind), name);
+    } else {
+        snprintf(path, sizeof(path), "/api/v1/%s/%s", api_resource_name(w->start.kind), key);
+    }
+    return faults_swallow(w->start.faults, type, str_of(path));
+}
+
 static void add_event(const struct watch *w, struct strbuf *out, const struct objects_event *e)
 {
     bool was = e->before && selector_matches(&w->selector, e->before->doc);
     bool is = e->type != STORE_DELETED && selector_matches(&w->selector, e->now->doc);
+    if ((was || is) && is_swallowed(w, e, was && is ? "MODIFIED" : is ? "ADDED" : "DELETED")) {
+        return;
+    }
     if (was && is) {
         add_line(w, out, "MODIFIED", e->now->json, e->now->json_n);
     } else if (is) {

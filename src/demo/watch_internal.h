@@ -23,6 +23,7 @@ struct watch_start {
     int64_t bookmark_interval_ns;
     int64_t now_ns;
     int64_t until_ns;
+    struct faults *faults; /* may swallow events; NULL: none do */
 };
 
 enum watch_next {

@@ -391,6 +391,33 @@ static void control_path__drop_and_compact__act(void **state)
     watcher_close(w);
 }
 
+static void fault__swallow__event_never_sent_and_the_next_one_is(void **state)
+{
+    (void)state;
+    char path[128];
+    server_pod("a", NULL, NULL);
+    snprintf(path, sizeof(path), "/api/v1/pods?watch=true&resourceVersion=%llu",
+             (unsigned long long)apiserver_rv(server));
+    http_expect(server, "POST", "/_faults",
+                "{\"rules\":[{\"action\":\"swallow\",\"event\":\"ADDED\",\"path\":\"*/ns/pods/b*\"},"
+                "{\"action\":\"swallow\",\"event\":\"DELETED\",\"times\":-1}]}",
+                200);
+    struct watcher *w = watcher_open(server, path);
+    server_pod("b1", NULL, NULL); /* swallowed */
+    server_pod("c", NULL, NULL);
+    watcher_expect(w, "ADDED", "c");
+    http_expect(server, "DELETE", "/api/v1/namespaces/ns/pods/c", NULL, 200); /* swallowed */
+    server_pod("b2", NULL, NULL);
+    watcher_expect(w, "ADDED", "b2");
+    watcher_close(w);
+    http_expect(server, "GET", "/api/v1/namespaces/ns/pods/b1", NULL, 200);
+    struct http_reply r = http_call(server, "GET", "/_faults", NULL);
+    const cJSON *rules = cJSON_GetObjectItem(r.doc, "rules");
+    assert_int_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(rules, 0), "hits")->valueint, 1);
+    assert_int_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(rules, 1), "hits")->valueint, 1);
+    http_reply_fini(&r);
+}
+
 static void control_path__bad_commands__400_and_nothing_added(void **state)
 {
     (void)state;
@@ -450,6 +477,7 @@ int main(void)
         TEST(gzip__offered__large_bodies_only),
         TEST(control_path__rules__act_and_count),
         TEST(control_path__drop_and_compact__act),
+        TEST(fault__swallow__event_never_sent_and_the_next_one_is),
         TEST(control_path__bad_commands__400_and_nothing_added),
         cmocka_unit_test(fault__delayed_while_the_server_stops__no_harm),
     };
