@@ -57,6 +57,13 @@ struct node_state {
     int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
 };
 
+/* More was charged than there is, in any dimension: it takes nobody until that is over. Two pods of which one
+ * holds the device alone are always too much, because that one is charged with all of it. */
+static inline bool device_is_overcommitted(const struct device_state *d)
+{
+    return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
+}
+
 /* True when the device takes `c` more: healthy, not denied, not held alone, room in every dimension, and
  * nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes nothing. */
 static inline bool device_takes(const struct device_state *d, const struct charge *c)

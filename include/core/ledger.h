@@ -164,6 +164,17 @@ enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, stru
 WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,
                                   struct assignment *ret, struct err *reterr);
 
+/* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. Text
+ * lives as long as the ledger. What is not taken for long is dropped. */
+struct ledger_overcommit {
+    struct str node_name;
+    struct str uuid; /* empty: the device is its index */
+    int32_t index;
+    bool begins;
+};
+/* Moves the oldest up to `max` to `ret`; returns how many. */
+size_t ledger_take_overcommits(struct ledger *l, struct ledger_overcommit *ret, size_t max);
+
 /* NULL if every invariant holds, else a static sentence naming the first broken one. O(everything): tests,
  * fuzzing, audits. */
 const char *ledger_check(const struct ledger *l);

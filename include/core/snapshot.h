@@ -29,6 +29,7 @@ struct snapshot_device {
     bool healthy;
     bool lost;
     bool exclusive;
+    bool overcommitted; /* takes no new pods until that is over */
     int32_t milli_cap, milli_charged;
     int64_t mem_cap_mib, mem_charged_mib;
     int32_t slot_cap, slot_charged;
@@ -71,7 +72,7 @@ struct snapshot {
     size_t pod_n;
     /* totals over described nodes */
     uint64_t device_n;
-    uint64_t overcommitted_n; /* devices with a negative free amount */
+    uint64_t overcommitted_n;
     int64_t milli_cap, milli_charged;
     int64_t mem_cap_mib, mem_charged_mib;
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];

@@ -21,6 +21,7 @@ enum verdict {
     VERDICT_NOT_ALLOWED,    /* gpu-model or gpu-uuid leaves too few devices */
     VERDICT_UNHEALTHY,      /* too few healthy devices */
     /* facts that pods leaving may change */
+    VERDICT_OVERCOMMITTED,   /* too few devices that are not charged beyond their capacity */
     VERDICT_NO_COMPUTE,      /* too few devices with enough free milli */
     VERDICT_NO_MEMORY,       /* too few devices with enough free memory */
     VERDICT_NO_SLOT,         /* too few devices below their number of sharers */

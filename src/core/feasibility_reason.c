@@ -14,6 +14,7 @@ enum need {
     NEED_SIZE,
     NEED_HEALTHY,
     /* up to here no pod that leaves changes anything */
+    NEED_SOUND,
     NEED_SHARED,
     NEED_EMPTY,
     NEED_COMPUTE, /* NEED_COMPUTE and NEED_MEMORY are asked apart of each other, NEED_ROOM is both
@@ -57,6 +58,10 @@ static void count_devices(struct tally *t, const struct feasibility *f,
         return;
     }
     t->met[NEED_HEALTHY] += n;
+    if (device_is_overcommitted(d)) {
+        return;
+    }
+    t->met[NEED_SOUND] += n;
     if ((d->flags & DEVICE_EXCLUSIVE) != 0) {
         return;
     }
@@ -92,6 +97,8 @@ static enum verdict verdict_of(enum need need, unsigned left)
         return left == 0 ? VERDICT_GPU_TOO_SMALL : VERDICT_NO_MEMORY;
     case NEED_HEALTHY:
         return VERDICT_UNHEALTHY;
+    case NEED_SOUND:
+        return VERDICT_OVERCOMMITTED;
     case NEED_SHARED:
         return VERDICT_HELD_ALONE;
     case NEED_EMPTY:

@@ -44,6 +44,8 @@ void ledger_free(struct ledger *l)
     free(l->rows);
     free(l->names);
     free(l->free_nodes);
+    free(l->recomputed);
+    free(l->overcommits);
     free(l->states);
     free(l->pods);
     free(l->free_pods);
@@ -132,6 +134,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
 {
     int r = apply(l, op, reterr);
 
+    ledger_overcommit_follow(l);
     if (r == 0) {
         l->generation++;
     }

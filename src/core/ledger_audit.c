@@ -158,8 +158,8 @@ static enum ledger_drift pod_difference(const struct ledger *l, const struct pod
     return same_details(a, b) ? DRIFT_NONE : DRIFT_POD_DETAILS;
 }
 
-static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratch, const struct ledger_op *op,
-                                   const struct pod_entry *p)
+static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratch,
+                                   const struct ledger_op *op, const struct pod_entry *p)
 {
     const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .name = op->pod.uid};
     enum ledger_drift d;
@@ -188,9 +188,11 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
 
 /* ---- nodes ---- */
 
-static bool same_device(const struct ledger *l, const struct ledger_device *a, const struct device *b)
+static bool same_device(const struct ledger *l, const struct ledger_device *a,
+                        const struct device *b)
 {
-    return str_eq(a->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, a->uuid_id), b->uuid) &&
+    return str_eq(a->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, a->uuid_id),
+                  b->uuid) &&
            a->ref.index == b->index && str_eq(intern_text(l->models, a->model_id), b->model) &&
            a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy;
 }
@@ -215,7 +217,8 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     return true;
 }
 
-static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f, uint32_t node)
+static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f,
+                                    uint32_t node)
 {
     const struct node_entry *n = node == LEDGER_NONE ? NULL : &l->nodes[node];
 
@@ -233,11 +236,11 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
 
 /* ---- the two questions ---- */
 
-enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch, const struct ledger_op *op,
-                               uint64_t *ret_touched)
+enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch,
+                               const struct ledger_op *op, uint64_t *ret_touched)
 {
     bool of_pod = op->kind == LEDGER_POD_OBSERVED || op->kind == LEDGER_POD_GONE;
-    struct str id = op->kind == LEDGER_POD_OBSERVED      ? op->pod.uid
+    struct str id = op->kind == LEDGER_POD_OBSERVED     ? op->pod.uid
                     : op->kind == LEDGER_NODE_DESCRIBED ? op->node.name
                                                         : op->name;
     uint32_t i = of_pod ? ledger_pod_lookup(l, id) : ledger_node_find(l, id);
@@ -258,10 +261,12 @@ enum ledger_drift ledger_drift(const struct ledger *l, struct ledger *scratch, c
     return i == LEDGER_NONE || !l->nodes[i].described ? DRIFT_NONE : DRIFT_NODE_GONE;
 }
 
-int ledger_repair(struct ledger *l, const struct ledger_op *op, enum ledger_drift drift, struct err *reterr)
+int ledger_repair(struct ledger *l, const struct ledger_op *op, enum ledger_drift drift,
+                  struct err *reterr)
 {
     if (drift == DRIFT_POD_UNBOUND) {
-        const struct ledger_op gone = {.kind = LEDGER_POD_GONE, .at_ms = op->at_ms, .name = op->pod.uid};
+        const struct ledger_op gone = {
+            .kind = LEDGER_POD_GONE, .at_ms = op->at_ms, .name = op->pod.uid};
         int r = ledger_apply(l, &gone, reterr);
 
         if (r != 0) {
@@ -293,7 +298,8 @@ bool ledger_audit_nodes(const struct ledger *l, uint32_t *at, uint32_t max,
 {
     for (uint32_t n = 0; n < max && *at < l->node_n; n++, ++*at) {
         if (l->nodes[*at].used && l->nodes[*at].described) {
-            const struct ledger_audit_entry e = {.id = l->names[*at], .touched = l->nodes[*at].touched};
+            const struct ledger_audit_entry e = {.id = l->names[*at],
+                                                 .touched = l->nodes[*at].touched};
 
             fn(ctx, &e);
         }

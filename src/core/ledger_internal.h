@@ -32,12 +32,14 @@ struct ledger_device {
     int64_t mem_mib;
     bool healthy;
     bool lost; /* no longer in the inventory, kept for the pods that hold it */
+    bool overcommitted; /* at the end of the last op */
 };
 
 struct node_entry {
     bool used;
     bool described;
     bool schedulable;
+    bool recomputed; /* in this op */
     bool shrunk; /* an inventory change took capacity away: negative free is excused */
     enum inventory_source source;
     const char *note;
@@ -130,6 +132,13 @@ struct ledger {
     uint32_t free_pod_n;
     struct hashmap pod_index;
 
+    uint32_t *recomputed; /* nodes, in this op */
+    uint32_t recomputed_n;
+    uint32_t recomputed_cap;
+    struct ledger_overcommit *overcommits; /* not taken yet */
+    uint32_t overcommit_n;
+    uint32_t overcommit_cap;
+
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
@@ -188,6 +197,14 @@ static inline void ledger_made_room(struct ledger *l)
 {
     l->room_generation = l->generation + 1;
 }
+
+/* transitions (ledger_overcommit.c) */
+void ledger_overcommit_note(struct ledger *l, uint32_t node); /* recomputed */
+void ledger_overcommit_gone(struct ledger *l, uint32_t node, const struct ledger_device *d);
+/* `now` stands where `before` stood. */
+void ledger_overcommit_carry(struct ledger *l, uint32_t node, const struct ledger_device *before,
+                             struct ledger_device *now);
+void ledger_overcommit_follow(struct ledger *l); /* at the end of an op */
 
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);

@@ -208,12 +208,15 @@ static void node_set_devices(struct ledger *l, uint32_t node, const struct ledge
 
         if (now != LEDGER_NONE) {
             n->shrunk = n->shrunk || device_shrank(&old[i], &all[now]);
+            ledger_overcommit_carry(l, node, &old[i], &all[now]);
         } else if (device_is_held(l, n, old[i].ref) && all_n < DEVICES_PER_NODE_MAX) {
             all[all_n] = old[i];
             all[all_n].lost = true;
             all[all_n].healthy = false;
             all_n++;
             n->shrunk = true;
+        } else {
+            ledger_overcommit_gone(l, node, &old[i]);
         }
     }
     n->device_n = all_n;

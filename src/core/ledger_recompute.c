@@ -165,6 +165,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     }
     row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
     row->version = ++l->version;
+    ledger_overcommit_note(l, node);
 }
 
 /* ---- what a view adds for one demand ---- */

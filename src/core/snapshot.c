@@ -9,7 +9,7 @@
 static void add_device_totals(const struct device_state *s, struct snapshot *ret)
 {
     ret->device_n++;
-    ret->overcommitted_n += s->mem_free_mib < 0 || s->milli_free < 0 || s->slot_free < 0;
+    ret->overcommitted_n += device_is_overcommitted(s);
     ret->milli_cap += s->milli_cap;
     ret->milli_charged += (int64_t)s->milli_cap - s->milli_free;
     ret->mem_cap_mib += s->mem_cap_mib;
@@ -21,7 +21,7 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
-        for (uint32_t j = 0; l->nodes[i].used && j < l->rows[i].device_n; j++) {
+        for (uint32_t j = 0; l->nodes[i].described && j < l->rows[i].device_n; j++) {
             add_device_totals(&l->states[l->rows[i].first_device + j], ret);
         }
     }
@@ -128,6 +128,7 @@ static void take_device(const struct ledger *l, const struct ledger_device *d,
         .healthy = d->healthy,
         .lost = d->lost,
         .exclusive = (s->flags & DEVICE_EXCLUSIVE) != 0,
+        .overcommitted = device_is_overcommitted(s),
         .milli_cap = s->milli_cap,
         .milli_charged = s->milli_cap - s->milli_free,
         .mem_cap_mib = s->mem_cap_mib,

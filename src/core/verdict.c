@@ -17,6 +17,8 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_MEMORY_UNKNOWN] = {"memory_unknown", "GPU memory of the node is not known"},
     [VERDICT_NOT_ALLOWED] = {"not_allowed", "too few GPUs of the model or UUID the pod asks for"},
     [VERDICT_UNHEALTHY] = {"unhealthy", "too few healthy GPUs"},
+    [VERDICT_OVERCOMMITTED] = {"overcommitted",
+                               "GPUs are over-committed and take no new pods until that is over"},
     [VERDICT_NO_COMPUTE] = {"no_compute", "too few GPUs with enough free compute"},
     [VERDICT_NO_MEMORY] = {"no_memory", "too few GPUs with enough free memory"},
     [VERDICT_NO_SLOT] = {"no_slot", "GPUs with room already have the maximum number of sharers"},
@@ -63,6 +65,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_UNHEALTHY:
         return true;
     case VERDICT_FITS:
+    case VERDICT_OVERCOMMITTED:
     case VERDICT_NO_COMPUTE:
     case VERDICT_NO_MEMORY:
     case VERDICT_NO_SLOT:

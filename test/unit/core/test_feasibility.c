@@ -334,7 +334,7 @@ static const struct named_case named_cases[] = {
      {DEVICE(1000, -1, DEVICE_IN_USE)},
      1,
      {{BOTH(1, 0), .phases = 1}},
-     VERDICT_NO_MEMORY,
+     VERDICT_OVERCOMMITTED,
      {0}},
     {"the search turns back: the obvious device for the first is the only one for the second",
      2,

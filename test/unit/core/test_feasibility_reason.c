@@ -37,8 +37,8 @@ static enum verdict place(const struct random_case *c)
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {
     VERDICT_TOO_FEW_GPUS, VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
-    VERDICT_UNHEALTHY,    VERDICT_HELD_ALONE,  VERDICT_NOT_EMPTY,      VERDICT_NO_COMPUTE,
-    VERDICT_NO_MEMORY,    VERDICT_NO_SLOT,     VERDICT_ISOLATED,
+    VERDICT_UNHEALTHY,    VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,   VERDICT_NOT_EMPTY,
+    VERDICT_NO_COMPUTE,   VERDICT_NO_MEMORY,   VERDICT_NO_SLOT,        VERDICT_ISOLATED,
 };
 
 static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
@@ -52,6 +52,7 @@ static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict 
         [VERDICT_MEMORY_UNKNOWN] = a.mem_mib == 0 || d->mem_cap_mib != 0,
         [VERDICT_GPU_TOO_SMALL] = a.mem_mib <= d->mem_cap_mib,
         [VERDICT_UNHEALTHY] = (d->flags & DEVICE_HEALTHY) != 0,
+        [VERDICT_OVERCOMMITTED] = d->milli_free >= 0 && d->mem_free_mib >= 0 && d->slot_free >= 0,
         [VERDICT_HELD_ALONE] = (d->flags & DEVICE_EXCLUSIVE) == 0,
         [VERDICT_NOT_EMPTY] = !a.exclusive || (d->flags & DEVICE_IN_USE) == 0,
         [VERDICT_NO_COMPUTE] = a.milli <= d->milli_free,
@@ -192,6 +193,11 @@ static bool cure(struct random_case *c, enum verdict v)
         }
         if (memory && d->mem_cap_mib == 0) {
             d->mem_free_mib = 0;
+        }
+        if (v == VERDICT_OVERCOMMITTED) {
+            d->milli_free = d->milli_free < 0 ? 0 : d->milli_free;
+            d->mem_free_mib = d->mem_free_mib < 0 ? 0 : d->mem_free_mib;
+            d->slot_free = d->slot_free < 0 ? 0 : d->slot_free;
         }
         if (v == VERDICT_NO_COMPUTE || v == VERDICT_FRAGMENTED) {
             d->milli_free = d->milli_cap = 1 << 20;

@@ -289,7 +289,8 @@ static struct ledger_op described(const char *name)
 {
     static char uuids[2][32];
 
-    inventory = (struct inventory){.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
+    inventory =
+        (struct inventory){.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2};
     for (int i = 0; i < 2; i++) {
         memcpy(uuids[i], "GPU-n1-0", 9);
         uuids[i][7] = (char)('0' + i);

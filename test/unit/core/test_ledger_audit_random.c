@@ -1,5 +1,6 @@
-/* Random clusters whose watches lose events: an audit finds the objects that the ledger has wrong, all of them
- * and no others, and after its repairs the ledger is that of a twin that lost nothing. */
+/* Random clusters whose watches lose events: an audit finds the objects that the ledger has wrong,
+ * all of them and no others, and after its repairs the ledger is that of a twin that lost nothing.
+ */
 #include "core/ledger_audit.h"
 #include "core/snapshot.h"
 #include "core/support/simulation.h"
@@ -128,8 +129,8 @@ static bool same_object(const struct world_event *a, const struct world_event *b
 }
 
 /* Tells the ledger the events of a stream from the cursor on. `lost`: those marked are not told. */
-static void deliver(struct simulation *s, struct simulation_feed *f, const struct world_stream *stream,
-                    const bool *lost)
+static void deliver(struct simulation *s, struct simulation_feed *f,
+                    const struct world_stream *stream, const bool *lost)
 {
     for (; f->cursor < stream->n; f->cursor++) {
         const struct world_event *e = &stream->events[f->cursor];
@@ -150,18 +151,19 @@ static void deliver(struct simulation *s, struct simulation_feed *f, const struc
 
 static void burst(struct simulation *s)
 {
-    static bool (*const changes[])(struct world *) = {world_create_pod,   world_edit_request, world_edit_record,
-                                                      world_delete_pod,   world_finish_pod,   world_foreign_bind,
-                                                      world_agent_reports, world_change_node};
+    static bool (*const changes[])(struct world *) = {
+        world_create_pod, world_edit_request, world_edit_record,   world_delete_pod,
+        world_finish_pod, world_foreign_bind, world_agent_reports, world_change_node};
 
     for (unsigned i = 0; i < BURST; i++) {
         (void)changes[world_below(&s->w, sizeof(changes) / sizeof(changes[0]))](&s->w);
     }
 }
 
-/* An object that changed twice has a history that a list cannot tell: only last versions are lost, and of
- * objects that changed once. */
-static unsigned choose_losses(struct simulation *s, const struct world_stream *stream, size_t from, bool *lost)
+/* An object that changed twice has a history that a list cannot tell: only last versions are lost,
+ * and of objects that changed once. */
+static unsigned choose_losses(struct simulation *s, const struct world_stream *stream, size_t from,
+                              bool *lost)
 {
     unsigned n = 0;
 
@@ -188,7 +190,8 @@ static const struct snapshot_pod *pod_in(const struct snapshot *snap, struct str
 }
 
 /* Did the ledger learn of a change of this node only by the audit? */
-static bool node_was_lost(const struct simulation *s, struct str name, size_t from, const bool *lost)
+static bool node_was_lost(const struct simulation *s, struct str name, size_t from,
+                          const bool *lost)
 {
     for (size_t i = from; i < s->w.node_stream.n; i++) {
         if (lost[i] && str_eq(id_of(&s->w.node_stream.events[i]), name)) {
@@ -198,11 +201,11 @@ static bool node_was_lost(const struct simulation *s, struct str name, size_t fr
     return false;
 }
 
-/* Pods of the one as of the other; devices too, where no request is in annotations (those keep the largest
- * charge that was ever seen) and node and pods were seen in the same order: a device that leaves the inventory
- * before, or after, the pod that names it is there no more, or lost. */
-static void same_state(struct simulation *s, const struct ledger *got, const struct ledger *want, bool numbers,
-                       size_t nodes_from, const bool *lost_nodes)
+/* Pods of the one as of the other; devices too, where no request is in annotations (those keep the
+ * largest charge that was ever seen) and node and pods were seen in the same order: a device that
+ * leaves the inventory before, or after, the pod that names it is there no more, or lost. */
+static void same_state(struct simulation *s, const struct ledger *got, const struct ledger *want,
+                       bool numbers, size_t nodes_from, const bool *lost_nodes)
 {
     struct snapshot x, y;
     struct arena a;
@@ -238,8 +241,9 @@ static void same_state(struct simulation *s, const struct ledger *got, const str
         for (size_t j = 0; j < n->device_n; j++) {
             const struct snapshot_device *d = &n->devices[j], *e = &m->devices[j];
 
-            if (!str_eq(d->uuid, e->uuid) || d->lost != e->lost || d->milli_charged != e->milli_charged ||
-                d->mem_charged_mib != e->mem_charged_mib || d->slot_charged != e->slot_charged) {
+            if (!str_eq(d->uuid, e->uuid) || d->lost != e->lost ||
+                d->milli_charged != e->milli_charged || d->mem_charged_mib != e->mem_charged_mib ||
+                d->slot_charged != e->slot_charged) {
                 simulation_fail(s, "another charge", n->name);
             }
         }
@@ -258,17 +262,19 @@ static bool is_among(const struct audit *a, struct str id)
 }
 
 /* Each finding is of an object whose event was lost. */
-static void blames_only_losses(const struct audit *a, size_t pods_from, const bool *lost_pods, size_t nodes_from,
-                               const bool *lost_nodes)
+static void blames_only_losses(const struct audit *a, size_t pods_from, const bool *lost_pods,
+                               size_t nodes_from, const bool *lost_nodes)
 {
     for (unsigned i = 0; i < a->total; i++) {
         bool lost = false;
 
         for (size_t j = pods_from; j < a->s->w.pod_stream.n; j++) {
-            lost = lost || (lost_pods[j] && str_eq_cstr(id_of(&a->s->w.pod_stream.events[j]), a->uids[i]));
+            lost = lost ||
+                   (lost_pods[j] && str_eq_cstr(id_of(&a->s->w.pod_stream.events[j]), a->uids[i]));
         }
         for (size_t j = nodes_from; j < a->s->w.node_stream.n; j++) {
-            lost = lost || (lost_nodes[j] && str_eq_cstr(id_of(&a->s->w.node_stream.events[j]), a->uids[i]));
+            lost = lost || (lost_nodes[j] &&
+                            str_eq_cstr(id_of(&a->s->w.node_stream.events[j]), a->uids[i]));
         }
         if (!lost) {
             simulation_fail(a->s, "drift where nothing was lost", str_of(a->uids[i]));
@@ -277,7 +283,8 @@ static void blames_only_losses(const struct audit *a, size_t pods_from, const bo
 }
 
 /* A pod that was created, or went, is always seen to be missing. */
-static void blames_lost_lives(const struct audit *a, const struct ledger *twin, size_t from, const bool *lost)
+static void blames_lost_lives(const struct audit *a, const struct ledger *twin, size_t from,
+                              const bool *lost)
 {
     for (size_t j = from; j < a->s->w.pod_stream.n; j++) {
         const struct world_event *e = &a->s->w.pod_stream.events[j];

@@ -247,6 +247,27 @@ static void totals__device_below_zero__counts_as_overcommitted(void **state)
     assert_int_equal(t.overcommitted_n, 1);
 }
 
+static void totals__devices_of_a_node_that_is_gone__do_not_count(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n7-0", 0, 300, 24 * GIB);
+    struct snapshot before, t;
+
+    (void)state;
+    snapshot_totals(fx.l, &before);
+    fixture_node(&fx, "n7", 1, 80 * GIB);
+    fixture_pod(&fx, "gone", &d, "n7", &as);
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n7");
+    assert_int_equal(fixture_state(&fx, "n7")->device_n, 1); /* lost, and still shown */
+    snapshot_totals(fx.l, &t);
+    assert_int_equal(t.device_n, before.device_n);
+    assert_int_equal(t.milli_cap, before.milli_cap);
+    assert_int_equal(t.milli_charged, before.milli_charged);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -262,6 +283,7 @@ int main(void)
         T(take__empty_ledger__is_empty),
         T(totals__agree_with_the_full_snapshot),
         T(totals__device_below_zero__counts_as_overcommitted),
+        T(totals__devices_of_a_node_that_is_gone__do_not_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
