@@ -52,6 +52,11 @@ struct config_client {
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/waker.h; empty: none */
 };
 
+struct config_audit {
+    int32_t interval_ms; /* between audits of the ledger; 0: only when asked */
+    int32_t settle_ms;   /* a difference that lasts so long is drift */
+};
+
 struct config_logging {
     enum log_format format;
     int32_t verbosity;
@@ -81,6 +86,7 @@ struct config {
     struct config_serving serving;
     enum election_mode election;
     struct config_client client;
+    struct config_audit audit;
     struct config_logging logging;
     struct config_limits limits;
     /* Of the file's bytes, hexadecimal, or "built-in": tells versions apart, proves nothing. */

@@ -24,6 +24,25 @@ struct ingest {
     struct events *events; /* NULL: nobody is told */
 };
 
+/* What an object says, as an op of the ledger. Points into itself, the arena and the object: not to be
+ * copied, nor used longer than those live. */
+struct ingest_fact {
+    struct ledger_op op;
+    struct demand demand;
+    struct assignment assignment;
+    struct inventory inventory;
+};
+
+/* Interpreting only: what ingest_pod and the others below apply. They log to in->log what they put up with. */
+WARN_UNUSED int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
+                                struct ingest_fact *ret, struct err *reterr);
+WARN_UNUSED int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,
+                                 struct ingest_fact *ret, struct err *reterr);
+WARN_UNUSED int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret,
+                                         struct err *reterr);
+WARN_UNUSED int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret,
+                                          struct err *reterr);
+
 /* `a` is scratch, reset by the caller between objects. A terminal pod counts as gone. */
 WARN_UNUSED int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
                            struct err *reterr);

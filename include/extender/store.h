@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/ledger.h"
+#include "core/ledger_audit.h"
 #include "core/ledger_standing.h"
 #include "core/preempt.h"
 #include "core/snapshot.h"
@@ -93,10 +94,6 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
                                         struct str decision_id, const struct strategy *device_strategy,
                                         struct store_reservation *ret, struct err *reterr);
 
-/* State of a pod by UID; false when the ledger does not know it. `ret_node` (in `a`) may be NULL. */
-bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledger_pod_state *ret_state,
-                     struct str *ret_node);
-
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);
@@ -109,8 +106,26 @@ uint64_t store_room_generation(struct store *s);
 typedef void store_room_fn(void *ctx);
 void store_watch_room(struct store *s, store_room_fn *fn, void *ctx);
 
+/* `fn` is called for every device that begins or ceases to be over-committed, like the one above. */
+typedef void store_overcommit_fn(void *ctx, const struct ledger_overcommit *o);
+void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx);
+
 /* ledger_check() under the lock: NULL, or the first broken invariant. */
 const char *store_check(struct store *s);
+
+/* ---- for audits: core/ledger_audit.h, one short section each ---- */
+
+struct ledger *store_audit_scratch(struct store *s);
+enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const struct ledger_op *op,
+                              uint64_t *ret_touched);
+/* Looks once more and repairs in the same section, unless something touched the entry since `touched`: then
+ * nobody knows which news are later, and *ret is DRIFT_NONE. Stamps op->at_ms. */
+WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op,
+                             uint64_t touched, enum ledger_drift *ret, struct err *reterr);
+/* The next entries of the ledger; false at the end. `fn` runs under the lock. */
+typedef void store_audit_fn(void *ctx, const struct ledger_audit_entry *e);
+bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
+bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
 
 /* Advisory holds (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
  * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_HOLDS_MAX are kept, the

@@ -32,6 +32,10 @@ enum fgpu_metric {
     FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
+    FGPU_AUDIT_RUNS_TOTAL,  /* result: clean drift failed broken */
+    FGPU_AUDIT_DRIFT_TOTAL, /* cause */
+    FGPU_AUDIT_DURATION_SECONDS, /* nanoseconds in */
+    FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS, /* milliseconds in */
 
     FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
     FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */

@@ -1,8 +1,8 @@
-/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version and an
- * index.
+/* routes/ops.h - what the operations listener serves: /state, /metrics, /configz, /version, an index, and
+ * POST /audit (routes/audit.h).
  *
- * Read-only. Off loopback routes/ops_auth.h stands before them. Nothing here holds a secret: the
- * configuration has none, pods show names only.
+ * Changes nothing but what an audit repairs. Off loopback routes/ops_auth.h stands before them.
+ * Nothing here holds a secret: the configuration has none, pods show names only.
  */
 #ifndef ROUTES_OPS_H
 #define ROUTES_OPS_H
@@ -20,7 +20,7 @@ struct ops {
     struct config_slot *config; /* shown by /configz */
 };
 
-#define OPS_ROUTES 5
+#define OPS_ROUTES 6
 /* Fills the routes of the ops listener; `o` must outlive the server. */
 void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
 

@@ -10,7 +10,8 @@
  * and then rendered node by node without it: however large the cluster, no text of the whole exists
  * in memory. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
  * counts what one process has applied, so after a restart equal numbers may mean different content:
- * a reader that outlives a restart compares metadata.asOf too.
+ * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
+ * end without a change of the ledger, and so behind the back of the ETag.
  *
  * Query: `node=NAME` (that node and what is on it), `namespace=NAME` (its pods, and the nodes that
  * hold them; what is charged counts everybody), `fields=summary` (no lists). Anything else is 400
@@ -28,6 +29,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "config/slot.h"
+#include "extender/audit.h"
 #include "extender/binder.h"
 #include "extender/store.h"
 #include "httpd/server.h"
@@ -57,6 +59,7 @@ struct state_context {
     struct store *store;
     const struct clock *clock;
     struct binder *binder; /* NULL: nothing is ever in flight */
+    struct audit *audit;   /* NULL: the document says nothing about audits */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */

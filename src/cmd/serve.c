@@ -67,7 +67,7 @@ static void print_help(void)
            "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
            "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
            "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n\n"
-           "SIGHUP reads the configuration file again, as does a change of it.\n"
+           "SIGHUP reads the configuration file again, as does a change of it. SIGUSR2 audits the ledger.\n"
            "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
            "unreachable, 70 broken invariant.\n",
            UNREACHABLE_AFTER_S);
@@ -311,6 +311,9 @@ static int watch_over(struct service *service, struct reload *reload, const stru
         } else if (sig == SIGHUP) {
             LOG_WARNING(log, "There is no configuration file to read again: --config was not given");
         }
+        if (sig == SIGUSR2) {
+            service_audit(service);
+        }
         broken = service_check(service);
         if (broken != NULL) {
             LOG_ERROR(log, "The ledger is broken; stopping so that it is read afresh",
@@ -348,6 +351,7 @@ static int serve(const struct options *o, const struct config *config,
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     so = (struct service_options){.config = config,
                                   .credentials = credentials,

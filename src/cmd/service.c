@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "base/rng.h"
 #include "cmd/telemetry.h"
+#include "extender/audit.h"
 #include "extender/binder.h"
 #include "extender/events.h"
 #include "extender/feed.h"
@@ -33,6 +34,7 @@ struct service {
     struct events *events;
     struct waker *waker;
     struct waker_patch waker_patch;
+    struct audit *audit;
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
     struct verbs verbs;
@@ -58,6 +60,28 @@ bool service_is_ready(struct service *s)
 bool service_is_listed(struct service *s)
 {
     return store_is_synced(s->store);
+}
+
+/* ---- what the ledger tells ---- */
+
+static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
+{
+    const struct service *s = ctx;
+
+    if (o->begins) {
+        LOG_WARNING(s->options.log, "A GPU is over-committed; it takes no new pods until that is over",
+                    LOG_STR("node", o->node_name), LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));
+    } else {
+        LOG_INFO(s->options.log, "A GPU is not over-committed any more", LOG_STR("node", o->node_name),
+                 LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));
+    }
+}
+
+static void ledger_is_broken(struct service *s, const char *invariant)
+{
+    metric_inc(METRIC(s->telemetry.metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
+    store_close(s->store, "the ledger is broken");
+    service_notice(s, EVENT_LEDGER_BROKEN, invariant);
 }
 
 static const char *probe_ledger(void *ctx)
@@ -141,6 +165,7 @@ static void set_up_routes(struct service *s)
         .store = s->store,
         .clock = s->options.clock,
         .binder = s->binder,
+        .audit = s->audit,
         .cursors = cursors,
         .is_ready = is_ready,
         .ctx = s,
@@ -225,6 +250,7 @@ static int start_store(struct service *s, struct err *reterr)
         return r;
     }
     s->store = store_new(&limits, s->options.clock);
+    store_watch_overcommit(s->store, overcommit_changed, s);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
     return 0;
 }
@@ -306,6 +332,54 @@ static int start_waker(struct service *s, struct err *reterr)
     }
     return waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, &s->waker_patch, &s->waker,
                      reterr);
+}
+
+/* ---- audits ---- */
+
+static void audit_finished(void *ctx, const struct audit_report *r)
+{
+    struct service *s = ctx;
+
+    telemetry_audit(&s->telemetry, r);
+    if (r->invariant != NULL) {
+        ledger_is_broken(s, r->invariant);
+    }
+}
+
+static void audit_drifted(void *ctx, enum kube_resource resource)
+{
+    const struct service *s = ctx;
+
+    kube_watcher_relist(s->watchers[resource]);
+}
+
+static uint64_t audit_interruptions(void *ctx, enum kube_resource resource, bool *ret_now)
+{
+    const struct service *s = ctx;
+    struct reflector_stats stats;
+
+    kube_watcher_stats(s->watchers[resource], &stats);
+    *ret_now = !stats.watching;
+    return stats.list_n + stats.list_failed_n + stats.watch_failed_n + stats.probe_n + stats.expired_n;
+}
+
+/* After the watchers, whose ledger it audits. */
+static int start_audit(struct service *s, struct err *reterr)
+{
+    const struct config_audit *c = &s->options.config->audit;
+    const struct audit_options options = {.interval_ms = c->interval_ms,
+                                          .settle_ms = c->settle_ms,
+                                          .finished = audit_finished,
+                                          .drifted = audit_drifted,
+                                          .interruptions = audit_interruptions,
+                                          .ctx = s};
+
+    return audit_new(s->book, s->client, s->options.clock, s->options.log, &options, &s->audit, reterr);
+}
+
+void service_audit(struct service *s)
+{
+    audit_request(s->audit, NULL, NULL);
 }
 
 static int start_http(struct service *s, struct err *reterr)
@@ -401,10 +475,13 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         r = start_access(s, reterr);
     }
     if (r == 0) {
-        set_up_routes(s);
         r = start_watchers(s, reterr);
     }
     if (r == 0) {
+        r = start_audit(s, reterr);
+    }
+    if (r == 0) {
+        set_up_routes(s);
         r = start_http(s, reterr);
     }
     if (r != 0) {
@@ -431,9 +508,7 @@ const char *service_check(struct service *s)
     const char *broken = store_check(s->store);
 
     if (broken != NULL) {
-        metric_inc(METRIC(s->telemetry.metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
-        store_close(s->store, "the ledger is broken");
-        service_notice(s, EVENT_LEDGER_BROKEN, broken);
+        ledger_is_broken(s, broken);
     }
     return broken;
 }
@@ -451,6 +526,7 @@ void service_stop(struct service *s, int64_t drain_ms)
         httpd_server_stop(s->http, drain_ms);
     }
     waker_stop(s->waker);
+    audit_free(s->audit);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
         if (s->feeds[i].book != NULL) {

@@ -51,6 +51,9 @@ void service_notice(struct service *s, enum event_reason reason, const char *not
 /* Where another configuration is offered. */
 struct changeover *service_changeover(struct service *s);
 
+/* Starts an audit of the ledger (extender/audit.h) as soon as none is on. */
+void service_audit(struct service *s);
+
 /* Not ready any more, finishes what is in flight (up to drain_ms), stops every thread, frees. */
 void service_stop(struct service *s, int64_t drain_ms);
 

@@ -102,6 +102,9 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
     for (size_t i = 0; i < ACCESS_VERDICT__MAX; i++) {
         (void)METRIC(t->metrics, FGPU_OPS_AUTHORIZATIONS_TOTAL, access_verdict_name((enum access_verdict)i));
     }
+    for (size_t i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
+        (void)METRIC(t->metrics, FGPU_AUDIT_DRIFT_TOTAL, ledger_drift_name((enum ledger_drift)i));
+    }
     metrics_add_collector(t->metrics, collect_watchers, t);
 }
 
@@ -160,6 +163,19 @@ void telemetry_access(void *ctx, enum access_verdict v)
     struct telemetry *t = ctx;
 
     metric_inc(METRIC(t->metrics, FGPU_OPS_AUTHORIZATIONS_TOTAL, access_verdict_name(v)));
+}
+
+void telemetry_audit(void *ctx, const struct audit_report *r)
+{
+    struct telemetry *t = ctx;
+
+    metric_inc(METRIC(t->metrics, FGPU_AUDIT_RUNS_TOTAL, audit_result_name(r->result)));
+    metric_observe(METRIC(t->metrics, FGPU_AUDIT_DURATION_SECONDS), r->duration_ns);
+    metric_set(METRIC(t->metrics, FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS), r->success_ms);
+    for (size_t i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
+        metric_add(METRIC(t->metrics, FGPU_AUDIT_DRIFT_TOTAL, ledger_drift_name((enum ledger_drift)i)),
+                   (int64_t)r->drift[i]);
+    }
 }
 
 void telemetry_http(void *ctx, const struct httpd_observation *o)

@@ -4,6 +4,7 @@
 
 #include "core/verdict.h"
 #include "extender/access.h"
+#include "extender/audit.h"
 #include "extender/events.h"
 #include "httpd/server.h"
 #include "kube/watcher.h"
@@ -30,6 +31,7 @@ void telemetry_api(void *ctx, const char *verb, const char *resource, int http_s
                    int64_t duration_ns);
 void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate);
 void telemetry_access(void *ctx, enum access_verdict v);
+void telemetry_audit(void *ctx, const struct audit_report *r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
 
 #endif

@@ -149,6 +149,13 @@ static const struct schema_field client_rows[] = {
         HELP("CSIStorageCapacity that is touched when room appears, so that refused pods are tried again")),
 };
 
+static const struct schema_field audit_rows[] = {
+    KEY("interval", SCHEMA_DURATION, AT(audit.interval_ms), RANGE(0, 86400000),
+        HELP("time between two comparisons of the ledger with a fresh list, 0 for none")),
+    KEY("settle", SCHEMA_DURATION, AT(audit.settle_ms), RANGE(100, 60000),
+        HELP("time that the watch is given before a difference is an error")),
+};
+
 static const struct schema_field logging_rows[] = {
     KEY("format", SCHEMA_WORD, AT(logging.format), .words = log_format_words,
         HELP("form of the log lines")),
@@ -190,6 +197,7 @@ static const struct schema_field root_rows[] = {
     KEY("election", SCHEMA_WORD, AT(election), .words = election_words, .later = election_later,
         HELP("which of several replicas answers; none means that there is one replica")),
     SECTION("clientConnection", client_rows),
+    SECTION("audit", audit_rows),
     SECTION("logging", logging_rows),
     SECTION("limits", limits_rows, .check = schema_check_limits),
 };

@@ -58,8 +58,10 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
                                    .pod = {.uid = p->uid,
                                            .namespace_ = p->namespace_,
                                            .name = p->name,
+                                           .nominated_node = str_of(p->nominated),
                                            .deleting = p->deleting,
                                            .priority = p->priority,
+                                           .claims_record = p->claims_record,
                                            .demand = p->demand,
                                            .label_hashes = p->labels,
                                            .label_n = p->label_n,
@@ -124,6 +126,7 @@ static bool same_text(const char *a, const char *b)
 static bool same_details(const struct pod_entry *a, const struct pod_entry *b)
 {
     return a->deleting == b->deleting && a->priority == b->priority &&
+           a->claims_record == b->claims_record && same_text(a->nominated, b->nominated) &&
            a->annotation_bytes == b->annotation_bytes && a->label_n == b->label_n &&
            (a->label_n == 0 || memcmp(a->labels, b->labels, a->label_n * sizeof(*a->labels)) == 0);
 }

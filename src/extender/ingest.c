@@ -11,13 +11,17 @@ static int arena_full(struct err *reterr, const char *what, struct str name)
     return err_set(reterr, ERR_LIMIT, "%s %.*s is too large to interpret", what, STR_ARG(name));
 }
 
-int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
+int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
+                    struct ingest_fact *ret, struct err *reterr)
 {
     const struct str *record = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
-    struct assignment assignment;
-    struct demand demand;
     struct err why;
-    struct ledger_op op = {
+
+    if (pod_is_terminal(pod)) {
+        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
+        return 0;
+    }
+    ret->op = (struct ledger_op){
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = pod->uid,
                 .namespace_ = pod->namespace_,
@@ -28,20 +32,16 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
                 .priority = pod->priority,
                 .claims_record = record != NULL && pod->node_name.n == 0,
                 .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
-                .demand = &demand},
+                .demand = &ret->demand},
     };
-
-    if (pod_is_terminal(pod)) {
-        return ingest_pod_gone(in, pod->uid, reterr);
-    }
-    if (!dialect_demand(in->policy, pod, a, &demand) ||
-        !dialect_label_hashes(pod, a, &op.pod.label_hashes, &op.pod.label_n)) {
+    if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
+        !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n)) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
     if (record != NULL && pod->node_name.n > 0) {
-        if (assignment_parse(*record, a, &assignment, &why) == 0) {
-            op.pod.assignment = &assignment;
+        if (assignment_parse(*record, a, &ret->assignment, &why) == 0) {
+            ret->op.pod.assignment = &ret->assignment;
         } else {
             LOG_WARNING(in->log, "Ignored an unreadable assignment annotation; the pod counts on every "
                                  "device of its node unless its devices are known",
@@ -49,78 +49,119 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
                         LOG_CSTR("err", why.msg));
         }
     }
-    return notices_apply(in->store, in->events, &op, reterr);
+    return 0;
 }
 
-int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
+int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, struct err *reterr)
 {
-    struct ledger_op op = {.kind = LEDGER_POD_GONE, .name = uid};
-
-    store_unhold(in->store, uid);
-    return store_apply(in->store, &op, reterr);
-}
-
-int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
-{
-    struct inventory inventory;
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = node->name,
-                 .uid = node->uid,
-                 .schedulable = !node->unschedulable,
-                 .inventory = &inventory},
-    };
-
-    if (!inventory_of_node(in->policy, node, a, &inventory, &op.node.note)) {
-        return arena_full(reterr, "node", node->name);
+    if (pod->uid.n == 0) {
+        return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
     }
-    if (op.node.note != NULL) {
-        LOG_V(in->log, 4, "Inventory of a node needs attention", LOG_STR("node", node->name),
-              LOG_CSTR("note", op.node.note));
+    if (pod_is_terminal(pod)) {
+        ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
+        return 0;
     }
-    return notices_apply(in->store, in->events, &op, reterr);
-}
-
-int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
-{
-    struct ledger_op op = {.kind = LEDGER_NODE_GONE, .name = name};
-
-    return store_apply(in->store, &op, reterr);
-}
-
-int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
-{
-    const struct demand demand = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
-    struct ledger_op op = {
+    ret->demand = (struct demand){.defect = DEMAND_TOO_LARGE, .dialect = ""};
+    ret->op = (struct ledger_op){
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = pod->uid,
                 .namespace_ = pod->namespace_,
                 .name = pod->name,
                 .node_name = pod->node_name,
                 .deleting = pod->deleting,
-                .demand = &demand},
+                .demand = &ret->demand},
     };
+    return 0;
+}
 
-    if (pod->uid.n == 0) {
-        return err_set(reterr, ERR_INVALID, "a pod without a readable uid");
+int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,
+                     struct ingest_fact *ret, struct err *reterr)
+{
+    ret->op = (struct ledger_op){
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = node->name,
+                 .uid = node->uid,
+                 .schedulable = !node->unschedulable,
+                 .inventory = &ret->inventory},
+    };
+    if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note)) {
+        return arena_full(reterr, "node", node->name);
     }
-    return pod_is_terminal(pod) ? ingest_pod_gone(in, pod->uid, reterr)
-                                : notices_apply(in->store, in->events, &op, reterr);
+    if (ret->op.node.note != NULL) {
+        LOG_V(in->log, 4, "Inventory of a node needs attention", LOG_STR("node", node->name),
+              LOG_CSTR("note", ret->op.node.note));
+    }
+    return 0;
+}
+
+int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, struct err *reterr)
+{
+    if (node->name.n == 0) {
+        return err_set(reterr, ERR_INVALID, "a node without a readable name");
+    }
+    ret->inventory = (struct inventory){.source = INVENTORY_NONE};
+    ret->op = (struct ledger_op){
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = node->name,
+                 .uid = node->uid,
+                 .inventory = &ret->inventory,
+                 .note = "the Node object cannot be read: see the log"},
+    };
+    return 0;
+}
+
+/* ---- reading and applying ---- */
+
+static int apply(const struct ingest *in, struct ingest_fact *f, struct err *reterr)
+{
+    if (f->op.kind == LEDGER_POD_GONE) {
+        store_unhold(in->store, f->op.name);
+    }
+    return notices_apply(in->store, in->events, &f->op, reterr);
+}
+
+int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)
+{
+    struct ingest_fact f;
+    int r = ingest_read_pod(in, a, pod, &f, reterr);
+
+    return r == 0 ? apply(in, &f, reterr) : r;
+}
+
+int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
+{
+    struct ingest_fact f = {.op = {.kind = LEDGER_POD_GONE, .name = uid}};
+
+    return apply(in, &f, reterr);
+}
+
+int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
+{
+    struct ingest_fact f;
+    int r = ingest_read_node(in, a, node, &f, reterr);
+
+    return r == 0 ? apply(in, &f, reterr) : r;
+}
+
+int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
+{
+    struct ingest_fact f = {.op = {.kind = LEDGER_NODE_GONE, .name = name}};
+
+    return apply(in, &f, reterr);
+}
+
+int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
+{
+    struct ingest_fact f;
+    int r = ingest_read_pod_unusable(pod, &f, reterr);
+
+    return r == 0 ? apply(in, &f, reterr) : r;
 }
 
 int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
 {
-    const struct inventory nothing = {.source = INVENTORY_NONE};
-    struct ledger_op op = {
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = node->name,
-                 .uid = node->uid,
-                 .inventory = &nothing,
-                 .note = "the Node object cannot be read: see the log"},
-    };
+    struct ingest_fact f;
+    int r = ingest_read_node_unusable(node, &f, reterr);
 
-    if (node->name.n == 0) {
-        return err_set(reterr, ERR_INVALID, "a node without a readable name");
-    }
-    return notices_apply(in->store, in->events, &op, reterr);
+    return r == 0 ? apply(in, &f, reterr) : r;
 }

@@ -12,6 +12,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
 
     BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
     BUG_ON(pthread_mutex_init(&s->room_lock, NULL) != 0);
+    BUG_ON(pthread_mutex_init(&s->overcommit_lock, NULL) != 0);
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
@@ -30,6 +31,7 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
+    BUG_ON(pthread_mutex_destroy(&s->overcommit_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
     free(s);
 }
@@ -45,6 +47,30 @@ static void say_room(struct store *s)
     BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
 }
 
+static void say_overcommits(struct store *s, const struct ledger_overcommit *news, size_t n)
+{
+    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
+    for (size_t i = 0; i < n && s->overcommit_fn != NULL; i++) {
+        s->overcommit_fn(s->overcommit_ctx, &news[i]);
+    }
+    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
+}
+
+void store_unlock_and_tell(struct store *s, uint64_t room)
+{
+    struct ledger_overcommit news[16];
+    size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
+    bool made_room = ledger_room_generation(s->ledger) != room;
+
+    store_unlock(s);
+    if (n > 0) {
+        say_overcommits(s, news, n);
+    }
+    if (made_room) {
+        say_room(s);
+    }
+}
+
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
                        struct ledger_standing *ret_after, struct err *reterr)
 {
@@ -58,20 +84,24 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     }
     room = ledger_room_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
-    room = ledger_room_generation(s->ledger) - room;
     if (ret_after != NULL) {
         ledger_standing(s->ledger, op, ret_after);
     }
-    store_unlock(s);
-    if (room > 0) {
-        say_room(s);
-    }
+    store_unlock_and_tell(s, room);
     return r;
 }
 
 int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
 {
     return store_apply_noting(s, op, NULL, NULL, reterr);
+}
+
+void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx)
+{
+    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
+    s->overcommit_fn = fn;
+    s->overcommit_ctx = ctx;
+    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
 }
 
 uint64_t store_room_generation(struct store *s)
@@ -238,24 +268,6 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
     }
     store_unlock(s);
     return r;
-}
-
-bool store_pod_state(struct store *s, struct str uid, struct arena *a, enum ledger_pod_state *ret_state,
-                     struct str *ret_node)
-{
-    struct ledger_pod pod;
-    bool known;
-
-    store_lock(s);
-    known = ledger_find_pod(s->ledger, uid, &pod);
-    if (known) {
-        *ret_state = pod.state;
-        if (ret_node != NULL) {
-            *ret_node = arena_str(a, pod.node_name);
-        }
-    }
-    store_unlock(s);
-    return known;
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,

@@ -27,6 +27,9 @@ struct store {
     pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
     store_room_fn *room_fn;
     void *room_ctx;
+    pthread_mutex_t overcommit_lock; /* as room_lock */
+    store_overcommit_fn *overcommit_fn;
+    void *overcommit_ctx;
 };
 
 static inline void store_lock(struct store *s)
@@ -38,6 +41,10 @@ static inline void store_unlock(struct store *s)
 {
     BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
 }
+
+/* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
+ * ledger_room_generation() from before. More news than fit into one telling wait for the next op. */
+void store_unlock_and_tell(struct store *s, uint64_t room);
 
 void store_hold_clear(struct hold *h);
 

@@ -9,6 +9,8 @@
 /* 10 us to 5.2 s; 1 ms to 16 s */
 #define VERB_BUCKETS .bucket_first = 10000, .bucket_n = 20
 #define API_BUCKETS .bucket_first = 1000000, .bucket_n = 15
+/* 10 ms to 164 s */
+#define AUDIT_BUCKETS .bucket_first = 10000000, .bucket_n = 15
 
 #define VERBS CLOSED("filter", "prioritize", "bind", "preempt")
 
@@ -97,6 +99,23 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_invariant_violations_total",
          .help = "Broken invariants found by ledger audits. Anything above 0 is a bug.",
          .type = METRIC_COUNTER},
+    [FGPU_AUDIT_RUNS_TOTAL] =
+        {.name = "fgpu_audit_runs_total",
+         .help = "Audits of the ledger against a fresh list, by result.",
+         .type = METRIC_COUNTER,
+         .labels = {{"result", CLOSED("clean", "drift", "failed", "broken")}}},
+    [FGPU_AUDIT_DRIFT_TOTAL] =
+        {.name = "fgpu_audit_drift_total",
+         .help = "Objects that the ledger had wrong, found and repaired by audits, by cause.",
+         .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 20},
+    [FGPU_AUDIT_DURATION_SECONDS] =
+        {.name = "fgpu_audit_duration_seconds",
+         .help = "Time of one audit, waiting for the watches included.",
+         .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, AUDIT_BUCKETS},
+    [FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS] =
+        {.name = "fgpu_audit_last_success_timestamp_seconds",
+         .help = "End of the last audit that was clean, or repaired what it found; 0 before.",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
 
     [FGPU_EVENTS_TOTAL] =
         {.name = "fgpu_events_total",

@@ -4,6 +4,7 @@
 #include "base/build_info.h"
 #include "base/json_write.h"
 #include "obs/catalog.h"
+#include "routes/audit.h"
 
 /* The build may say these; a date of its own making would make every build different. */
 #ifndef FGPU_BUILD_DATE
@@ -106,6 +107,20 @@ static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
+/* ---- /audit ---- */
+
+static enum httpd_action handle_audit(void *ctx, struct httpd_request *req,
+                                      struct httpd_response *resp)
+{
+    const struct ops *o = ctx;
+
+    if (o->state.audit == NULL) {
+        httpd_response_text(resp, 404, "nothing to audit here\n");
+        return HTTPD_REPLY;
+    }
+    return audit_handle(o->state.audit, req, resp);
+}
+
 /* ---- /configz and the index ---- */
 
 static enum httpd_action handle_configz(void *ctx, struct httpd_request *req,
@@ -129,7 +144,8 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req,
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
                                "/metrics   counters and gauges for Prometheus\n"
                                "/configz   the configuration in effect, where each value comes from, the last reload: JSON\n"
-                               "/version   what was built: JSON\n";
+                               "/version   what was built: JSON\n"
+                               "/audit     POST: compares the ledger with the API server now; answers what it found\n";
 
     (void)ctx;
     (void)req;
@@ -144,6 +160,7 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES])
         {.method = "GET", .path = "/metrics", .handle = handle_metrics, .ctx = o},
         {.method = "GET", .path = "/configz", .handle = handle_configz, .ctx = o},
         {.method = "GET", .path = "/version", .handle = handle_version, .ctx = o},
+        {.method = "POST", .path = "/audit", .handle = handle_audit, .ctx = o},
         {.method = "GET", .path = "/", .handle = handle_index, .ctx = o},
     };
 

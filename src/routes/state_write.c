@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "core/dialect.h"
+#include "routes/audit.h"
 
 #include <stdlib.h>
 
@@ -145,6 +146,17 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_object_end(w);
 }
 
+static void write_audit(struct json_writer *w, struct audit *audit)
+{
+    struct audit_report last;
+
+    if (audit != NULL) {
+        audit_last(audit, &last);
+        json_write_key(w, "audit");
+        audit_write(w, &last);
+    }
+}
+
 void state_write_head(struct json_writer *w, const struct state_document *d)
 {
     json_write_object_begin(w);
@@ -152,6 +164,7 @@ void state_write_head(struct json_writer *w, const struct state_document *d)
     json_write_kv_cstr(w, "kind", "State");
     write_metadata(w, d);
     write_summary(w, d);
+    write_audit(w, d->context->audit);
 }
 
 /* ---- nodes ---- */
@@ -224,6 +237,7 @@ static void write_gpu(struct json_writer *w, const struct state_document *d,
     json_write_kv_bool(w, "healthy", gpu->healthy);
     json_write_kv_bool(w, "lost", gpu->lost);
     json_write_kv_bool(w, "exclusive", gpu->exclusive);
+    json_write_kv_bool(w, "overCommitted", gpu->overcommitted);
     write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
     write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);

@@ -51,6 +51,7 @@ static void describe__defaults__exact(void **state)
         "\"healthAddress\":\"127.0.0.1:9441\"},\"election\":\"none\","
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
+        "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
         "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048}}",
         NULL);

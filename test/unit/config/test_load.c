@@ -21,6 +21,8 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_int_equal(c->election, ELECTION_NONE);
     assert_int_equal(c->client.bind_deadline_ms, 5000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
+    assert_int_equal(c->audit.interval_ms, 300000);
+    assert_int_equal(c->audit.settle_ms, 5000);
     assert_int_equal(c->logging.format, LOG_FORMAT_TEXT);
     assert_int_equal(c->limits.body_bytes, 16 << 20);
     assert_string_equal(c->hash, "built-in");
@@ -57,6 +59,7 @@ static void parse__every_key__stored(void **state)
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: none\n"
                     "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
+                    "audit: {interval: 0, settle: 300ms}\n"
                     "logging: {format: json, verbosity: 4}\n"
                     "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100}\n");
     const struct policy *p = &c->policy;
@@ -104,6 +107,8 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->client.bind_deadline_ms, 4500);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);
+    assert_int_equal(c->audit.interval_ms, 0);
+    assert_int_equal(c->audit.settle_ms, 300);
     assert_int_equal(c->logging.format, LOG_FORMAT_JSON);
     assert_int_equal(c->logging.verbosity, 4);
     assert_int_equal(c->limits.body_bytes, 65536);

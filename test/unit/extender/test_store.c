@@ -136,22 +136,11 @@ static void apply__refused_op__is_an_error_and_no_new_generation(void **state)
     assert_int_equal(store_generation(store), before + 1);
 }
 
-static void pod_state__known_and_unknown(void **state)
+static void node__mentioned_by_a_pod_only__is_not_had(void **state)
 {
-    enum ledger_pod_state s;
-    struct str node = STR_NULL;
-
     (void)state;
-    assert_false(store_pod_state(store, STR("a"), &arena, &s, &node));
-    observe("a", NULL);
-    assert_true(store_pod_state(store, STR("a"), &arena, &s, &node));
-    assert_int_equal(s, LEDGER_PENDING);
-    assert_int_equal(node.n, 0);
     observe("a", "n1");
-    assert_true(store_pod_state(store, STR("a"), &arena, &s, &node));
-    assert_int_equal(s, LEDGER_FOREIGN);
-    assert_true(str_eq_cstr(node, "n1"));
-    assert_false(store_has_node(store, STR("n1"))); /* only mentioned, its object was not seen */
+    assert_false(store_has_node(store, STR("n1"))); /* its object was not seen */
 }
 
 /* ---- holds ---- */
@@ -308,7 +297,7 @@ int main(void)
         T(closed__never_ready_again_and_the_first_reason_stays),
         T(apply__stamps_the_wall_time),
         T(apply__refused_op__is_an_error_and_no_new_generation),
-        T(pod_state__known_and_unknown),
+        T(node__mentioned_by_a_pod_only__is_not_had),
         T(hold__until_its_time_is_over),
         T(hold__ones_own__does_not_count_against_oneself),
         T(hold__again_for_the_same_pod__moves),

@@ -192,7 +192,18 @@ void rig_end(void)
 
 static bool known(const char *uid, enum ledger_pod_state *ret)
 {
-    return store_pod_state(rig.store, str_of(uid), NULL, ret, NULL);
+    struct snapshot s;
+    struct arena a;
+    bool found = false;
+
+    arena_init(&a, 64U << 20);
+    assert_int_equal(store_snapshot(rig.store, &a, STR_NULL, STR_NULL, &s, NULL), 0);
+    for (size_t i = 0; i < s.pod_n && !found; i++) {
+        found = str_eq_cstr(s.pods[i].uid, uid);
+        *ret = found ? s.pods[i].state : *ret;
+    }
+    arena_fini(&a);
+    return found;
 }
 
 void rig_create(const struct rig_pod *p)

@@ -1,0 +1,255 @@
+#include "extender/audit_internal.h"
+
+#include "base/bug.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+
+const char *audit_result_name(enum audit_result r)
+{
+    static const char *const names[AUDIT_RESULT__MAX] = {
+        [AUDIT_NEVER] = "never",   [AUDIT_CLEAN] = "clean",   [AUDIT_DRIFT] = "drift",
+        [AUDIT_FAILED] = "failed", [AUDIT_BROKEN] = "broken",
+    };
+
+    BUG_ON((unsigned)r >= AUDIT_RESULT__MAX);
+    return names[r];
+}
+
+static void lock(struct audit *a)
+{
+    BUG_ON(pthread_mutex_lock(&a->lock) != 0);
+}
+
+static void unlock(struct audit *a)
+{
+    BUG_ON(pthread_mutex_unlock(&a->lock) != 0);
+}
+
+/* The condition counts on the system's monotonic clock, whatever `clock` is. */
+static struct timespec in_ns(int64_t ns)
+{
+    struct timespec t;
+    int64_t sum;
+
+    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &t) != 0);
+    ns = ns > 0 ? ns : 0;
+    sum = t.tv_nsec + ns % NS_PER_S;
+    t.tv_sec += (time_t)(ns / NS_PER_S + sum / NS_PER_S);
+    t.tv_nsec = (long)(sum % NS_PER_S);
+    return t;
+}
+
+bool audit_wait(struct audit *a, int64_t until_ns)
+{
+    bool go_on;
+
+    lock(a);
+    while (!a->stopping) {
+        int64_t now_ns = clock_mono_ns(a->clock);
+        struct timespec until;
+
+        if (now_ns >= until_ns || until_ns > a->give_up_ns) {
+            break;
+        }
+        until = in_ns(until_ns - now_ns);
+        (void)pthread_cond_timedwait(&a->changed, &a->lock, &until); /* looks again either way */
+    }
+    go_on = !a->stopping && until_ns <= a->give_up_ns;
+    unlock(a);
+    return go_on;
+}
+
+static bool lister_wait(void *ctx, int64_t until_ns)
+{
+    return audit_wait(ctx, until_ns);
+}
+
+/* ---- the thread ---- */
+
+/* The audits of several fgpu must not meet at the API server. */
+static int64_t next_due_ns(struct audit *a)
+{
+    uint64_t interval = (uint64_t)a->options.interval_ms;
+
+    if (interval == 0) {
+        return INT64_MAX;
+    }
+    interval += rng_below(&a->rng, interval / 5 + 1);
+    return clock_mono_ns(a->clock) +
+           (int64_t)(interval - (uint64_t)a->options.interval_ms / 10) * NS_PER_MS;
+}
+
+/* With the lock. False: stopping. */
+static bool wait_for_work(struct audit *a, int64_t due_ns)
+{
+    while (!a->stopping && !a->asked) {
+        int64_t now_ns = clock_mono_ns(a->clock);
+
+        if (now_ns >= due_ns) {
+            break;
+        }
+        if (due_ns == INT64_MAX) {
+            BUG_ON(pthread_cond_wait(&a->changed, &a->lock) != 0);
+        } else {
+            struct timespec until = in_ns(due_ns - now_ns);
+
+            (void)pthread_cond_timedwait(&a->changed, &a->lock, &until);
+        }
+    }
+    return !a->stopping;
+}
+
+static void answer(struct audit_waiter *waiters, const struct audit_report *r, bool stopped)
+{
+    while (waiters != NULL) {
+        struct audit_waiter *w = waiters;
+
+        waiters = w->next;
+        w->done(w->ctx, r, stopped);
+        free(w);
+    }
+}
+
+static void finish(struct audit *a, struct audit_report *r)
+{
+    bool stopping;
+
+    lock(a);
+    stopping = a->stopping;
+    r->run_n = a->last.run_n + 1;
+    r->success_ms =
+        r->result == AUDIT_CLEAN || r->result == AUDIT_DRIFT ? r->ended_ms : a->last.success_ms;
+    if (!stopping) {
+        a->last = *r;
+    }
+    unlock(a);
+    if (!stopping && a->options.finished != NULL) {
+        a->options.finished(a->options.ctx, r);
+    }
+}
+
+static void *audit_main(void *arg)
+{
+    struct audit *a = arg;
+
+    for (;;) {
+        int64_t due_ns = next_due_ns(a);
+        struct audit_waiter *waiters;
+        struct audit_report report;
+        bool stopped;
+
+        lock(a);
+        if (!wait_for_work(a, due_ns)) {
+            unlock(a);
+            return NULL;
+        }
+        waiters = a->waiters;
+        a->waiters = NULL;
+        a->asked = false;
+        unlock(a);
+        audit_run(a, &report);
+        finish(a, &report);
+        lock(a);
+        stopped = a->stopping;
+        unlock(a);
+        answer(waiters, &report, stopped);
+    }
+}
+
+/* ---- life ---- */
+
+static void audit_init_locks(struct audit *a)
+{
+    pthread_condattr_t attr;
+
+    BUG_ON(pthread_mutex_init(&a->lock, NULL) != 0);
+    BUG_ON(pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
+    BUG_ON(pthread_cond_init(&a->changed, &attr) != 0);
+    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+}
+
+static void audit_fini(struct audit *a)
+{
+    kube_stream_free(a->stream);
+    arena_fini(&a->arena);
+    BUG_ON(pthread_cond_destroy(&a->changed) != 0);
+    BUG_ON(pthread_mutex_destroy(&a->lock) != 0);
+    free(a->seen);
+    free(a->suspects);
+    free(a);
+}
+
+int audit_new(struct rulebook *book, struct kube_client *client, const struct clock *clock,
+              const struct log *log, const struct audit_options *options, struct audit **ret,
+              struct err *reterr)
+{
+    struct audit *a = xcalloc(1, sizeof(*a));
+    uint64_t seed = 0;
+    int r;
+
+    a->book = book;
+    a->log = log;
+    a->clock = clock;
+    a->options = *options;
+    a->give_up_ns = INT64_MAX;
+    arena_init(&a->arena, FEED_ARENA_BYTES_MAX);
+    audit_init_locks(a);
+    r = rng_os_bytes(&seed, sizeof(seed), reterr);
+    rng_init(&a->rng, seed);
+    a->hash_key = (struct hash_key){rng_u64(&a->rng), rng_u64(&a->rng)};
+    if (r == 0) {
+        r = kube_stream_new(client, &a->stream, reterr);
+    }
+    a->lister = (struct kube_lister){a->stream, clock, &a->rng, lister_wait, a};
+    if (r == 0 && pthread_create(&a->thread, NULL, audit_main, a) != 0) {
+        r = err_set(reterr, ERR_INTERNAL, "cannot start the audit's thread");
+    }
+    if (r != 0) {
+        audit_fini(a);
+        return r;
+    }
+    *ret = a;
+    return 0;
+}
+
+void audit_free(struct audit *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    lock(a);
+    a->stopping = true;
+    BUG_ON(pthread_cond_broadcast(&a->changed) != 0);
+    unlock(a);
+    kube_stream_interrupt(a->stream);
+    BUG_ON(pthread_join(a->thread, NULL) != 0);
+    answer(a->waiters, &a->last, true);
+    audit_fini(a);
+}
+
+void audit_request(struct audit *a, audit_done_fn *done, void *ctx)
+{
+    lock(a);
+    if (done != NULL) {
+        struct audit_waiter *w = xmalloc(sizeof(*w));
+
+        *w = (struct audit_waiter){done, ctx, a->waiters};
+        a->waiters = w;
+    }
+    a->asked = true;
+    BUG_ON(pthread_cond_broadcast(&a->changed) != 0);
+    unlock(a);
+}
+
+void audit_last(struct audit *a, struct audit_report *ret)
+{
+    lock(a);
+    *ret = a->last;
+    unlock(a);
+}

@@ -1,0 +1,291 @@
+/* One audit: list, suspect, and (audit_look.c) wait, look again, repair. */
+#include "extender/audit_internal.h"
+
+#include "base/bug.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define SEEN_MIN 1024
+
+static const char TEXT_NOT_SYNCED[] = "the first lists of pods and nodes are not complete yet";
+static const char TEXT_RULES[] = "a new configuration is being taken in: everything is read again";
+static const char TEXT_TOO_MANY[] =
+    "more differences than one run looks at; the watches list again";
+
+/* The first thing that went wrong is what the report says. */
+void audit_fail(struct audit *a, const char *text)
+{
+    if (a->report->error[0] == '\0') {
+        snprintf(a->report->error, sizeof(a->report->error), "%s", text);
+    }
+}
+
+/* ---- suspects ---- */
+
+static struct str put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
+static void suspect_add(struct audit *a, uint64_t touched, struct str id, struct str namespace_,
+                        struct str name)
+{
+    struct suspect s = {.resource = a->resource, .touched = touched};
+    char *at;
+
+    if (a->suspect_n == AUDIT_SUSPECTS_MAX) {
+        a->report->unsettled_n++;
+        a->relist[a->resource] = true;
+        audit_fail(a, TEXT_TOO_MANY);
+        return;
+    }
+    if (a->suspect_n == a->suspect_cap) {
+        a->suspect_cap = a->suspect_cap == 0 ? 64 : a->suspect_cap * 2;
+        a->suspects = xreallocarray(a->suspects, a->suspect_cap, sizeof(*a->suspects));
+    }
+    at = s.text = xmalloc(id.n + namespace_.n + name.n);
+    s.id = put(&at, id);
+    s.namespace_ = put(&at, namespace_);
+    s.name = put(&at, name);
+    a->suspects[a->suspect_n++] = s;
+}
+
+static void suspects_clear(struct audit *a)
+{
+    for (size_t i = 0; i < a->suspect_n; i++) {
+        free(a->suspects[i].text);
+    }
+    a->suspect_n = 0;
+}
+
+/* Those of the list that starts over. */
+static void suspects_drop(struct audit *a, enum kube_resource resource)
+{
+    while (a->suspect_n > 0 && a->suspects[a->suspect_n - 1].resource == resource) {
+        free(a->suspects[--a->suspect_n].text);
+    }
+}
+
+/* ---- what the list has ---- */
+
+static void note_seen(struct audit *a, struct str id)
+{
+    if (a->seen_n == a->seen_cap) {
+        a->seen_cap *= 2;
+        a->seen = xreallocarray(a->seen, a->seen_cap, sizeof(*a->seen));
+    }
+    a->seen[a->seen_n++] = hash_str(a->hash_key, id);
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const uint64_t *p = x, *q = y;
+
+    return (*p > *q) - (*p < *q);
+}
+
+static bool was_seen(const struct audit *a, struct str id)
+{
+    uint64_t hash = hash_str(a->hash_key, id);
+
+    return bsearch(&hash, a->seen, a->seen_n, sizeof(hash), by_number) != NULL;
+}
+
+struct str audit_id_of(const struct kube_object *o)
+{
+    return o->pod != NULL ? o->pod->uid : o->node->name;
+}
+
+/* As the feed would take it in, the object that cannot be read included. */
+int audit_read_fact(struct audit *a, const struct kube_object *o, bool usable,
+                    struct ingest_fact *ret, struct err *reterr)
+{
+    int r = -ERR_INVALID;
+
+    if (usable) {
+        r = o->pod != NULL ? ingest_read_pod(&a->ingest, &a->arena, o->pod, ret, reterr)
+                           : ingest_read_node(&a->ingest, &a->arena, o->node, ret, reterr);
+    }
+    if (r != 0) {
+        r = o->pod != NULL ? ingest_read_pod_unusable(o->pod, ret, reterr)
+                           : ingest_read_node_unusable(o->node, ret, reterr);
+    }
+    return r;
+}
+
+static void listed(struct audit *a, const struct kube_object *o, bool usable)
+{
+    struct str name = o->pod != NULL ? o->pod->name : o->node->name;
+    struct ingest_fact fact;
+    enum ledger_drift drift;
+    uint64_t touched;
+    struct err why;
+
+    note_seen(a, audit_id_of(o));
+    if (audit_read_fact(a, o, usable, &fact, &why) != 0) {
+        a->report->unsettled_n++;
+        audit_fail(a, why.msg);
+    } else {
+        drift = store_drift(a->ingest.store, a->scratch, &fact.op, &touched);
+        if (drift != DRIFT_NONE && touched <= a->generation) {
+            suspect_add(a, touched, audit_id_of(o), o->pod != NULL ? o->pod->namespace_ : STR_NULL,
+                        name);
+        }
+    }
+    arena_reset(&a->arena);
+}
+
+static void on_begin(void *ctx)
+{
+    struct audit *a = ctx;
+
+    a->generation = store_generation(a->ingest.store);
+    a->seen_n = 0;
+    suspects_drop(a, a->resource);
+}
+
+static void on_listed(void *ctx, const struct kube_object *o)
+{
+    listed(ctx, o, true);
+}
+
+static void on_listed_unusable(void *ctx, const struct kube_object *o, bool deleted,
+                               const struct err *why)
+{
+    (void)why;
+    BUG_ON(deleted); /* lists do not delete */
+    listed(ctx, o, false);
+}
+
+static void on_entry(void *ctx, const struct ledger_audit_entry *e)
+{
+    struct audit *a = ctx;
+
+    if (e->touched <= a->generation && !was_seen(a, e->id)) {
+        suspect_add(a, e->touched, e->id, e->namespace_,
+                    a->resource == KUBE_PODS ? e->name : e->id);
+    }
+}
+
+/* Everything the API server has, against the ledger; then what only the ledger has. */
+static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n,
+                   struct err *reterr)
+{
+    const struct reflector_handler handler = {
+        .list_begin = on_begin, .object = on_listed, .unusable = on_listed_unusable, .ctx = a};
+    uint32_t at = 0;
+    int r;
+
+    a->resource = resource;
+    r = kube_list(&a->lister, resource, &handler, reterr);
+    if (r != 0) {
+        return r;
+    }
+    *ret_n = a->seen_n;
+    qsort(a->seen, a->seen_n, sizeof(*a->seen), by_number);
+    while (resource == KUBE_PODS ? store_audit_pods(a->ingest.store, &at, on_entry, a)
+                                 : store_audit_nodes(a->ingest.store, &at, on_entry, a)) {
+    }
+    return 0;
+}
+
+/* ---- the run ---- */
+
+static int run(struct audit *a, struct err *reterr)
+{
+    int r;
+
+    a->report->invariant = store_check(a->ingest.store);
+    if (!store_is_synced(a->ingest.store)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s", TEXT_NOT_SYNCED);
+    }
+    if (rulebook_is_waiting(a->book)) {
+        return err_set(reterr, ERR_UNAVAILABLE, "%s", TEXT_RULES);
+    }
+    r = compare(a, KUBE_NODES, &a->report->node_n, reterr);
+    if (r == 0) {
+        r = compare(a, KUBE_PODS, &a->report->pod_n, reterr);
+    }
+    return r == 0 ? audit_settle(a, reterr) : r;
+}
+
+static void conclude(struct audit *a)
+{
+    struct audit_report *r = a->report;
+
+    if (r->invariant == NULL) {
+        r->invariant = store_check(a->ingest.store);
+    }
+    if (r->invariant != NULL) {
+        r->result = AUDIT_BROKEN;
+    } else if (r->error[0] != '\0') {
+        r->result = AUDIT_FAILED;
+    } else {
+        r->result = r->drift_n > 0 ? AUDIT_DRIFT : AUDIT_CLEAN;
+    }
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        if (a->relist[i] && a->options.drifted != NULL) {
+            a->options.drifted(a->options.ctx, (enum kube_resource)i);
+        }
+    }
+}
+
+static void tell(const struct audit *a, bool troubled)
+{
+    const struct audit_report *r = a->report;
+    const struct log_field fields[] = {
+        LOG_CSTR("result", audit_result_name(r->result)),
+        LOG_I64("pods", (int64_t)r->pod_n),
+        LOG_I64("nodes", (int64_t)r->node_n),
+        LOG_I64("lookedAtAgain", (int64_t)r->suspect_n),
+        LOG_I64("drift", (int64_t)r->drift_n),
+        LOG_I64("undecided", (int64_t)r->unsettled_n),
+        LOG_I64("ms", r->duration_ns / NS_PER_MS),
+        LOG_CSTR("err", r->invariant != NULL ? r->invariant : r->error),
+    };
+    size_t n = sizeof(fields) / sizeof(fields[0]);
+
+    log_write(a->log, troubled ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, troubled ? 0 : 2, __FILE__,
+              __LINE__, "Audited the ledger", fields,
+              troubled && fields[n - 1].s.n > 0 ? n : n - 1);
+}
+
+void audit_run(struct audit *a, struct audit_report *ret)
+{
+    int64_t begun_ns = clock_mono_ns(a->clock);
+    struct err why;
+
+    *ret = (struct audit_report){.started_ms = clock_wall_ms(a->clock)};
+    a->report = ret;
+    a->give_up_ns = begun_ns + AUDIT_RUN_MAX_MS * NS_PER_MS;
+    a->rules = rulebook_take_newest(a->book);
+    a->ingest = a->rules->ingest;
+    a->ingest.log = NULL;
+    a->scratch = store_audit_scratch(a->ingest.store);
+    a->seen_cap = SEEN_MIN;
+    a->seen = xmalloc(a->seen_cap * sizeof(*a->seen));
+    memset(a->relist, 0, sizeof(a->relist));
+    if (run(a, &why) != 0) {
+        audit_fail(a, why.msg);
+    }
+    conclude(a);
+    suspects_clear(a);
+    ledger_free(a->scratch);
+    a->scratch = NULL;
+    rules_put(a->rules);
+    free(a->seen);
+    a->seen = NULL;
+    a->seen_n = a->seen_cap = 0;
+    ret->ended_ms = clock_wall_ms(a->clock);
+    ret->duration_ns = clock_mono_ns(a->clock) - begun_ns;
+    tell(a, ret->result != AUDIT_CLEAN);
+}

@@ -1,0 +1,59 @@
+/* What audits ask of the store. */
+#include "extender/store_internal.h"
+
+#define AUDIT_SLICE 256 /* entries handed out in one section */
+
+struct ledger *store_audit_scratch(struct store *s)
+{
+    return ledger_audit_scratch(s->ledger); /* limits never change */
+}
+
+enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const struct ledger_op *op,
+                              uint64_t *ret_touched)
+{
+    enum ledger_drift d;
+
+    store_lock(s);
+    d = ledger_drift(s->ledger, scratch, op, ret_touched);
+    store_unlock(s);
+    return d;
+}
+
+int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, uint64_t touched,
+                 enum ledger_drift *ret, struct err *reterr)
+{
+    uint64_t now, room;
+    int r = 0;
+
+    op->at_ms = clock_wall_ms(s->clock);
+    store_lock(s);
+    room = ledger_room_generation(s->ledger);
+    *ret = ledger_drift(s->ledger, scratch, op, &now);
+    if (now != touched) {
+        *ret = DRIFT_NONE;
+    } else if (*ret != DRIFT_NONE) {
+        r = ledger_repair(s->ledger, op, *ret, reterr);
+    }
+    store_unlock_and_tell(s, room);
+    return r;
+}
+
+bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
+{
+    bool more;
+
+    store_lock(s);
+    more = ledger_audit_pods(s->ledger, at, AUDIT_SLICE, fn, ctx);
+    store_unlock(s);
+    return more;
+}
+
+bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx)
+{
+    bool more;
+
+    store_lock(s);
+    more = ledger_audit_nodes(s->ledger, at, AUDIT_SLICE, fn, ctx);
+    store_unlock(s);
+    return more;
+}

@@ -1,0 +1,61 @@
+#include "routes/audit.h"
+
+#include "base/bug.h"
+
+#define REPORT_BYTES_MAX ((size_t)64 * 1024)
+
+static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
+{
+    char text[CLOCK_RFC3339_MAX];
+
+    json_write_kv_cstr(w, key, wall_ms == 0 ? "" : clock_rfc3339(wall_ms, text));
+}
+
+void audit_write(struct json_writer *w, const struct audit_report *r)
+{
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "runs", (int64_t)r->run_n);
+    json_write_kv_cstr(w, "result", audit_result_name(r->result));
+    write_time(w, "startedAt", r->started_ms);
+    write_time(w, "endedAt", r->ended_ms);
+    write_time(w, "lastSuccessAt", r->success_ms);
+    json_write_kv_i64(w, "durationMs", r->duration_ns / 1000000);
+    json_write_kv_i64(w, "pods", (int64_t)r->pod_n);
+    json_write_kv_i64(w, "nodes", (int64_t)r->node_n);
+    json_write_kv_i64(w, "lookedAtAgain", (int64_t)r->suspect_n);
+    json_write_kv_i64(w, "undecided", (int64_t)r->unsettled_n);
+    json_write_kv_i64(w, "drift", (int64_t)r->drift_n);
+    json_write_key(w, "driftByCause");
+    json_write_object_begin(w);
+    for (int i = DRIFT_NONE + 1; i < DRIFT__MAX; i++) {
+        if (r->drift[i] > 0) {
+            json_write_kv_i64(w, ledger_drift_name((enum ledger_drift)i), (int64_t)r->drift[i]);
+        }
+    }
+    json_write_object_end(w);
+    json_write_kv_str(w, "error", str_of(r->invariant != NULL ? r->invariant : r->error));
+    json_write_object_end(w);
+}
+
+static void done(void *ctx, const struct audit_report *r, bool stopped)
+{
+    struct httpd_request *req = ctx;
+    struct httpd_response resp;
+    struct json_writer w;
+
+    httpd_response_init(&resp, REPORT_BYTES_MAX);
+    if (stopped) {
+        httpd_response_text(&resp, 503, "fgpu is stopping\n");
+    } else {
+        json_writer_init(&w, &resp.body);
+        audit_write(&w, r);
+    }
+    httpd_resume(req, &resp);
+}
+
+enum httpd_action audit_handle(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    (void)resp;
+    audit_request(ctx, done, req);
+    return HTTPD_SUSPENDED;
+}
