@@ -124,9 +124,10 @@ class Process:
 class ApiServer(Process):
     """fgpu apiserver; include/demo/apiserver.h says what it does."""
 
-    def __init__(self, directory, port=0):
+    def __init__(self, directory, port=0, seed=None):
         name = unique("apiserver")  # its number also makes the UIDs differ from those of every other one
-        super().__init__([str(BINARY), "apiserver", "--port", str(port), "--seed", name.split("-")[1]],
+        self.seed = seed or name.split("-")[1]
+        super().__init__([str(BINARY), "apiserver", "--port", str(port), "--seed", self.seed],
                          directory / (name + ".log"),
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
@@ -297,6 +298,12 @@ class Fgpu(Process):
 
     def states_of(self, pod):
         return {a["state"] for _, _, a in self.allocations(pod)}
+
+    def audit(self):
+        """The report of an audit that begins now."""
+        r = request(self.ops, "POST", "/audit")
+        assert r.status == 200, r.body
+        return r.json
 
     # ---- /metrics ----
 
