@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "core/ledger.h"
+#include "core/ledger_audit.h"
 #include "extender/events.h"
 #include "extender/store.h"
 
@@ -22,6 +23,13 @@ WARN_UNUSED int notices_apply(struct store *s, struct events *events, struct led
 
 /* A Binding whose caller was told "not known yet" has ended. */
 void notice_bind_resolved(struct events *events, const struct bind_request *request, bool bound);
+
+/* A device began, or ceased, to be over-committed: on its node. */
+void notice_overcommit(struct events *events, const struct ledger_overcommit *o);
+
+/* An audit corrected the ledger about a pod, or, with an empty namespace, about a node. */
+void notice_drift(struct events *events, struct str namespace_, struct str name,
+                  enum ledger_drift drift);
 
 /* About fgpu itself, on its own pod. `note` is one or two sentences. */
 void notice_self(struct events *events, enum event_reason reason, const char *note);

@@ -30,8 +30,7 @@ enum event_reason {
     EVENT_DEVICE_RETURNED,    /* ... are back */
     EVENT_DEVICE_UNHEALTHY,   /* GPUs are reported unhealthy */
     EVENT_DEVICE_HEALTHY,     /* ... no longer */
-    EVENT_OVERCOMMITTED,      /* more was given away of a GPU than it has */
-    EVENT_QUARANTINED,        /* a GPU takes no new pods until that is over */
+    EVENT_OVERCOMMITTED,      /* more is in use of a GPU than it has: it takes no new pods */
     EVENT_RECOVERED,          /* the GPU is within its capacity again */
     /* on a Pod */
     EVENT_REQUEST_INVALID,     /* what it asks of GPUs cannot be understood */

@@ -68,6 +68,7 @@ static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
 {
     const struct service *s = ctx;
 
+    notice_overcommit(s->events, o);
     if (o->begins) {
         LOG_WARNING(s->options.log, "A GPU is over-committed; it takes no new pods until that is over",
                     LOG_STR("node", o->node_name), LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));

@@ -3,6 +3,7 @@
 #include "extender/audit_internal.h"
 
 #include "base/bug.h"
+#include "extender/notices.h"
 
 #define NS_PER_MS INT64_C(1000000)
 #define LOGGED_MAX 20 /* objects named in the log of one run */
@@ -16,6 +17,7 @@ static void count(struct audit *a, const struct suspect *s, enum ledger_drift dr
     a->report->drift[drift]++;
     a->report->drift_n++;
     a->relist[s->resource] = true;
+    notice_drift(a->ingest.events, s->namespace_, s->name, drift);
     if (a->report->drift_n <= LOGGED_MAX) {
         LOG_WARNING(a->log, "Repaired the ledger, which had missed a change",
                     LOG_CSTR("cause", ledger_drift_name(drift)),

@@ -142,6 +142,36 @@ void notice_bind_resolved(struct events *events, const struct bind_request *requ
          STR_ARG(request->node_name), bound ? "is bound" : "is not bound; its GPUs are free again");
 }
 
+void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
+{
+    const struct event_object node = {.kind = EVENT_OBJECT_NODE, .name = o->node_name};
+
+    if (o->begins) {
+        tell(events, EVENT_OVERCOMMITTED, &node, STR_NULL,
+             "GPU %d (%.*s) is charged with more than it has. No new pod is put there until that is "
+             "over; /state shows who is on it",
+             o->index, STR_ARG(o->uuid));
+    } else {
+        tell(events, EVENT_RECOVERED, &node, STR_NULL,
+             "GPU %d (%.*s) is within its capacity again and takes new pods", o->index,
+             STR_ARG(o->uuid));
+    }
+}
+
+void notice_drift(struct events *events, struct str namespace_, struct str name,
+                  enum ledger_drift drift)
+{
+    const struct event_object object = {
+        .kind = namespace_.n > 0 ? EVENT_OBJECT_POD : EVENT_OBJECT_NODE,
+        .namespace_ = namespace_,
+        .name = name,
+    };
+
+    tell(events, EVENT_DRIFT_REPAIRED, &object, STR_NULL,
+         "fgpu had missed a change (%s) and found it by an audit; its ledger is corrected",
+         ledger_drift_name(drift));
+}
+
 void notice_self(struct events *events, enum event_reason reason, const char *note)
 {
     const struct event_object self = {.kind = EVENT_OBJECT_SELF};

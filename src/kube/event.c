@@ -18,7 +18,6 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_DEVICE_UNHEALTHY] = {"GPUDeviceUnhealthy", "ReadInventory", true},
     [EVENT_DEVICE_HEALTHY] = {"GPUDeviceHealthy", "ReadInventory", false},
     [EVENT_OVERCOMMITTED] = {"GPUOvercommitted", "CheckCapacity", true},
-    [EVENT_QUARANTINED] = {"GPUQuarantined", "CheckCapacity", true},
     [EVENT_RECOVERED] = {"GPURecovered", "CheckCapacity", false},
     [EVENT_REQUEST_INVALID] = {"GPURequestInvalid", "ReadRequest", true},
     [EVENT_ASSIGNMENT_MISSING] = {"GPUAssignmentMissing", "ReadAssignment", true},
