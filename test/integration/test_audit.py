@@ -119,6 +119,8 @@ def test_end_of_a_pod_lost__finished(cluster, api, fgpu):
     api.set_phase(pod, "Succeeded")
     assert drift_of(fgpu) == {"pod_finished": 1}
     assert free_milli(fgpu, node) == 1000
+    eventually(lambda: [e for e in api.list("events") if e["reason"] == "GPUDriftRepaired" and
+                        e["regarding"]["name"] == pod["metadata"]["name"]], "the Event")
 
 
 def test_bypass_lost__charged_after_the_audit(cluster, api, fgpu):
@@ -294,3 +296,5 @@ def test_over_committed_gpu__closed_shown_and_open_again(cluster, api, fgpu):
     api.delete_pod(ours_mem)
     eventually(lambda: fgpu.fits(tiny, [node]) == [node], "the GPU to be open again")
     eventually(lambda: "A GPU is not over-committed any more" in fgpu.log())
+    eventually(lambda: {"GPUOvercommitted", "GPURecovered"} <=
+               {e["reason"] for e in api.list("events") if e["regarding"]["name"] == node}, "the Events")
