@@ -50,7 +50,8 @@ void waker_stop(struct waker *w); /* NULL is fine */
 /* Everything sent must have been answered: free it after the API client. NULL is fine. */
 void waker_free(struct waker *w);
 
-/* A pod was refused on a ledger of this generation, and more room would help it. */
+/* A pod was refused on a ledger of this generation, for want of room or because of what its nodes are: both may change
+ * (kube-scheduler before 1.32 does not try again for every new node). */
 void waker_refused(struct waker *w, uint64_t generation);
 
 /* `detail` is for the log, valid during the call. */

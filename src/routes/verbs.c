@@ -79,17 +79,6 @@ static void observe_verdicts(const struct verbs *v, const struct filter_result *
     }
 }
 
-/* More room would help: not every node says that no eviction could. */
-static bool waits_for_room(const struct filter_result *f)
-{
-    for (size_t i = 0; f->outcome == FILTER_NONE_FITS && i < f->result_n; i++) {
-        if (!verdict_is_unresolvable(f->results[i].verdict)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int answer_filter(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
                          struct err *reterr)
 {
@@ -110,7 +99,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     if (r != 0) {
         return r;
     }
-    if (v->waker != NULL && waits_for_room(&result)) {
+    if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
         waker_refused(v->waker, result.generation);
     }
     wire_write_filter(&resp->body, &args, &result);
