@@ -65,7 +65,8 @@ struct config_logging {
 struct config_limits {
     int64_t body_bytes;      /* one request body */
     int64_t bytes_in_flight; /* all request bodies held at one moment */
-    int32_t connections;     /* per listener */
+    int32_t connections;     /* of the verbs */
+    int32_t connections_per_address; /* of these; 0: all. Loopback is not counted */
 };
 
 /* Where a value comes from. A key without an entry has its default. No environment variable sets a

@@ -5,19 +5,30 @@
  * schedulers. Plain HTTP only: whether an address may be served is the caller's decision
  * (address_is_loopback).
  *
- * Strictness beyond libmicrohttpd's own (which reads on past all of these): more than one Host,
- * Content-Length or Transfer-Encoding, Transfer-Encoding other than exactly "chunked" or together
- * with Content-Length, Content-Encoding, control bytes in a header value (but NUL, where
- * libmicrohttpd ends the value), a malformed percent
- * escape or a NUL in the target are answered with 400. Unknown paths get 404, known paths with
- * another method 405 and Allow. A fault is answered after the body has been read and thrown away,
- * so that the client really receives the answer; only when the framing itself cannot be trusted the
- * answer is immediate and the connection closes.
+ * Strictness beyond libmicrohttpd's own (which reads on past all of these), see decision 0008:
+ *   400  bytes that another reader could take differently: line ends other than CRLF, folded lines,
+ *        NUL or other control bytes, header names that are no tokens, a target with anything but
+ *        visible ASCII, a malformed percent escape; more than one Host, Content-Length or
+ *        Transfer-Encoding; Transfer-Encoding other than exactly "chunked", or beside Content-Length
+ *   415  Content-Encoding; on routes with HTTPD_ROUTE_JSON a Content-Type that is not JSON
+ *   417  Expect other than 100-continue        505  a version other than HTTP/1.0 and 1.1
+ *   404, 405 with Allow
+ * A fault is answered after the body has been read and thrown away, so that the client really
+ * receives the answer; only when the framing itself cannot be trusted the answer is immediate and
+ * the connection closes. Faults that libmicrohttpd finds by itself (no Host, a head larger than
+ * connection_memory_bytes, an absurd length) it answers with its own short HTML page.
  *
  * Time limits: the idle timeout must exceed the 90 s for which kube-scheduler's client keeps idle
- * connections, so that the client closes first. A request whose head and body are not complete
- * within receive_deadline_ms of its first byte (seen to a tick of 250 ms at most) has its socket
- * shut down, however steadily it drips: libmicrohttpd's own timeout only measures silence.
+ * connections, so that the client closes first. Head, body and answer have absolute deadlines (seen
+ * to a tick of 250 ms at most), however steadily the peer drips: libmicrohttpd's own timeout only
+ * measures silence. The head's runs from its first byte and covers the TLS handshake, the body's from
+ * the end of the head, the answer's from the moment it is ready; a stream has to take each block in
+ * that time. Who misses one has its socket shut down.
+ *
+ * Connections: a full listener makes room for newcomers by dropping those that never completed a
+ * request, then idle ones, then slow senders, the oldest first, and never one whose request is being
+ * worked on. If there is none of these the newcomer is closed without a word. The same holds within
+ * the part of one address.
  *
  * Handlers run on the listener's threads and must not block; a long wait is HTTPD_SUSPENDED.
  */
@@ -50,6 +61,9 @@ enum httpd_route_flag {
      * httpd_request_body_state(); without the flag the server answers 413 or 503. For the verbs,
      * which must answer 200 and an Error. */
     HTTPD_ROUTE_BODY_FAULTS = 1 << 1,
+    /* The body's Content-Type must be application/json, so that no web page can send one here
+     * without the browser asking first. */
+    HTTPD_ROUTE_JSON = 1 << 2,
 };
 
 struct httpd_route {
@@ -71,9 +85,24 @@ struct httpd_listener_config {
     const struct httpd_route *routes; /* must outlive the server */
     size_t route_n;
     unsigned thread_n;       /* 0: 1 */
-    /* 0: 1024. Split evenly over the threads; the caller sees to RLIMIT_NOFILE. */
-    unsigned connection_max;
+    unsigned connection_max; /* 0: 1024. The caller sees to RLIMIT_NOFILE */
+    /* Of connection_max, for one address that is not loopback. 0: all of it. */
+    unsigned connection_max_per_address;
 };
+
+/* Why the server closed a connection, or did not take it. */
+enum httpd_drop {
+    HTTPD_DROP_SLOW_HEAD,
+    HTTPD_DROP_SLOW_BODY,
+    HTTPD_DROP_SLOW_READER,
+    HTTPD_DROP_EVICTED,          /* to make room */
+    HTTPD_DROP_FULL,             /* no room could be made */
+    HTTPD_DROP_FULL_FOR_ADDRESS, /* the same, within connection_max_per_address */
+    HTTPD_DROP__MAX
+};
+
+/* A metric label: "slow-head". */
+const char *httpd_drop_name(enum httpd_drop why);
 
 struct httpd_observation {
     const char *listener;
@@ -93,7 +122,9 @@ struct httpd_config {
     size_t reply_max_bytes;         /* [64 MiB] of the strbuf that handlers fill */
     size_t connection_memory_bytes; /* [64 KiB] heads and transfer buffers, per connection */
     unsigned idle_timeout_s;        /* [180] */
-    int64_t receive_deadline_ms;    /* [10000] */
+    int64_t head_deadline_ms;       /* [5000] */
+    int64_t body_deadline_ms;       /* [10000] */
+    int64_t send_deadline_ms;       /* [15000] */
     const struct clock *clock;      /* [clock_system()] */
     const struct log *log;          /* [none] libmicrohttpd's own messages, verbosity 4 */
     /* [none] Called once per request, when it is over, on a server thread. */
@@ -113,6 +144,8 @@ WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
 void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
                                   size_t inflight_max_bytes);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
+/* Since the start. */
+uint64_t httpd_server_drops(const struct httpd_server *s, size_t listener_ix, enum httpd_drop why);
 
 /* Stops accepting, adds "Connection: close" to every answer and waits up to drain_ms for
  * requests in flight (also new ones on open connections). What is still suspended then is

@@ -19,6 +19,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#define SMALL_LISTENER_CONNECTIONS 64
+/* The small listeners, calls to the API server, log, epoll and what the C library needs. */
+#define OTHER_DESCRIPTORS 512
 
 #define EVENTS_FLUSH_MS 1000
 
@@ -383,28 +388,47 @@ void service_audit(struct service *s)
     audit_request(s->audit, NULL, NULL);
 }
 
+/* Each connection takes a descriptor, and what a shell or a container runtime allows by default is less than
+ * the connections we promise. */
+static void allow_descriptors(const struct service *s)
+{
+    const rlim_t wanted = (rlim_t)s->options.config->limits.connections + OTHER_DESCRIPTORS;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+        LOG_WARNING(s->options.log, "Fewer descriptors than limits.connections needs; raise the limit of the process",
+                    LOG_I64("allowed", (int64_t)limit.rlim_cur), LOG_I64("wanted", (int64_t)wanted));
+    }
+}
+
 static int start_http(struct service *s, struct err *reterr)
 {
     const struct config *c = s->options.config;
     char verbs[ADDRESS_TEXT_MAX], ops[ADDRESS_TEXT_MAX], health[ADDRESS_TEXT_MAX];
-    const unsigned connections = (unsigned)c->limits.connections;
     const struct httpd_listener_config listeners[SERVICE_LISTENER__MAX] = {
         [SERVICE_VERBS] = {.name = "verbs",
                            .address = address_text(&c->serving.verbs, verbs),
                            .routes = s->verb_routes,
                            .route_n = VERB_ROUTES,
                            .thread_n = 2,
-                           .connection_max = connections},
+                           .connection_max = (unsigned)c->limits.connections,
+                           .connection_max_per_address = (unsigned)c->limits.connections_per_address},
         [SERVICE_OPS] = {.name = "ops",
                          .address = address_text(&c->serving.ops, ops),
                          .routes = s->ops_routes,
                          .route_n = OPS_ROUTES,
-                         .connection_max = 64},
+                         .connection_max = SMALL_LISTENER_CONNECTIONS,
+                         .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2},
         [SERVICE_HEALTH] = {.name = "health",
                             .address = address_text(&c->serving.health, health),
                             .routes = s->health_routes,
                             .route_n = HEALTH_ROUTES,
-                            .connection_max = 64},
+                            .connection_max = SMALL_LISTENER_CONNECTIONS,
+                         .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2},
     };
     const struct httpd_config http = {
         .listeners = listeners,
@@ -416,8 +440,11 @@ static int start_http(struct service *s, struct err *reterr)
         .observe = telemetry_http,
         .observe_ctx = &s->telemetry,
     };
-    int r = httpd_server_new(&http, &s->http, reterr);
+    int r;
 
+    allow_descriptors(s);
+    r = httpd_server_new(&http, &s->http, reterr);
+    s->telemetry.http = s->http;
     return r == 0 ? httpd_server_start(s->http, reterr) : r;
 }
 

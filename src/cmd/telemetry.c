@@ -81,6 +81,21 @@ void telemetry_client(struct telemetry *t, struct kube_client *client)
     metrics_add_collector(t->metrics, collect_identity, client);
 }
 
+static void collect_drops(void *ctx, struct metrics *m)
+{
+    static const char *const listeners[] = {"verbs", "ops", "health"};
+    const struct telemetry *t = ctx;
+
+    for (size_t i = 0; t->http != NULL && i < ARRAY_LEN(listeners); i++) {
+        for (size_t why = 0; why < HTTPD_DROP__MAX; why++) {
+            const char *name = httpd_drop_name((enum httpd_drop)why);
+
+            metric_set(METRIC(m, FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, listeners[i], name),
+                       (int64_t)httpd_server_drops(t->http, i, (enum httpd_drop)why));
+        }
+    }
+}
+
 void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
 {
     t->metrics = catalog_metrics_new();
@@ -106,6 +121,7 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
         (void)METRIC(t->metrics, FGPU_AUDIT_DRIFT_TOTAL, ledger_drift_name((enum ledger_drift)i));
     }
     metrics_add_collector(t->metrics, collect_watchers, t);
+    metrics_add_collector(t->metrics, collect_drops, t);
 }
 
 void telemetry_fini(struct telemetry *t)

@@ -34,6 +34,7 @@ struct config *config_defaults(void)
         .body_bytes = INT64_C(16) << 20,
         .bytes_in_flight = INT64_C(64) << 20,
         .connections = 2048,
+        .connections_per_address = 1536,
     };
     (void)snprintf(c->hash, sizeof(c->hash), "built-in");
     c->generation = 1;

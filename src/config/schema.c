@@ -170,6 +170,8 @@ static const struct schema_field limits_rows[] = {
         NOW, HELP("request bodies held at one moment, together")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
         HELP("connections of one listener")),
+    KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),
+        HELP("of these, connections of one caller's address that is not loopback; 0 for all")),
 };
 
 static const struct schema_field root_rows[] = {

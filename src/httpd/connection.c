@@ -1,38 +1,149 @@
-/* httpd/connection.c - open connections and the watchdog that ends slow ones.
+/* httpd/connection.c - open connections: the list of them, and the state each is in.
  *
- * The kernel's count of received bytes (TCP_INFO) tells a dripped request line, which libmicrohttpd
- * shows to nobody, from an idle connection, which must be left alone for longer than the peer keeps
- * it. <linux/tcp.h> and not <netinet/tcp.h>: only the kernel's header has tcpi_bytes_received.
+ * A state is one atomic word, so that the watchdog, admission and libmicrohttpd's threads change it
+ * without a lock: the phase in the low bits, a monotonic time above.
  */
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
 
-#include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
-enum { TICK_MIN_MS = 5, TICK_MAX_MS = 250, TICKS_PER_DEADLINE = 8 };
+#define PHASE_MASK ((int64_t)7)
 
-static void conn_opened(struct httpd_server *s, struct MHD_Connection *mhd, void **socket_context)
+static int64_t pack(enum conn_phase phase, int64_t ns)
 {
+    return (ns & ~PHASE_MASK) | (int64_t)phase;
+}
+
+enum conn_phase httpd_conn_phase(int64_t state)
+{
+    return (enum conn_phase)(state & PHASE_MASK);
+}
+
+int64_t httpd_conn_time_ns(int64_t state)
+{
+    return state & ~PHASE_MASK;
+}
+
+static int64_t from_now(const struct httpd_server *s, int64_t ms)
+{
+    return clock_mono_ns(s->config.clock) + ms * 1000000;
+}
+
+bool httpd_conn_try(struct httpd_conn *c, int64_t seen, enum conn_phase phase, int64_t ns)
+{
+    return atomic_compare_exchange_strong(&c->state, &seen, pack(phase, ns));
+}
+
+/* False: the connection has been dropped; that is never undone. */
+static bool advance(struct httpd_conn *c, enum conn_phase phase, int64_t ns)
+{
+    int64_t state = atomic_load(&c->state);
+    while (httpd_conn_phase(state) != CONN_DROPPED) {
+        if (httpd_conn_try(c, state, phase, ns)) {
+            return true;
+        }
+        state = atomic_load(&c->state);
+    }
+    return false;
+}
+
+int64_t httpd_conn_head_deadline(const struct httpd_server *s)
+{
+    return from_now(s, s->config.head_deadline_ms);
+}
+
+void httpd_conn_request_begins(struct httpd_conn *c)
+{
+    /* A deadline that runs since the first bytes of a dripped request line stays. */
+    const int64_t state = atomic_load(&c->state);
+    if (httpd_conn_phase(state) == CONN_IDLE) {
+        httpd_conn_try(c, state, CONN_HEAD, httpd_conn_head_deadline(c->server));
+    }
+}
+
+void httpd_conn_head_complete(struct httpd_conn *c)
+{
+    advance(c, CONN_BODY, from_now(c->server, c->server->config.body_deadline_ms));
+}
+
+bool httpd_conn_request_received(struct httpd_conn *c)
+{
+    atomic_store(&c->proven, true);
+    return advance(c, CONN_BUSY, from_now(c->server, 0));
+}
+
+void httpd_conn_sending(struct httpd_conn *c)
+{
+    advance(c, CONN_SENDING, from_now(c->server, c->server->config.send_deadline_ms));
+}
+
+void httpd_conn_waiting(struct httpd_conn *c)
+{
+    advance(c, CONN_BUSY, from_now(c->server, 0));
+}
+
+void httpd_conn_request_over(struct httpd_conn *c)
+{
+    atomic_store(&c->rebase, true); /* before the connection looks idle, see watch_idle */
+    advance(c, CONN_IDLE, from_now(c->server, 0));
+}
+
+void httpd_conn_drop_locked(struct httpd_conn *c, int64_t seen, enum httpd_drop why)
+{
+    if (!httpd_conn_try(c, seen, CONN_DROPPED, 0)) {
+        return; /* it has moved on */
+    }
+    c->listener->conn_n--;
+    c->counted = false;
+    atomic_fetch_add(&c->listener->drops[why], 1);
+    shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd reads the end and cleans up */
+}
+
+/* IPv4 as its IPv6-mapped form, so that one comparison serves both. */
+bool httpd_conn_peer(const struct sockaddr *sa, struct in6_addr *ret)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+    if (sa != NULL && sa->sa_family == AF_INET6) {
+        memcpy(&six, sa, sizeof(six));
+        *ret = six.sin6_addr;
+        return true;
+    }
+    if (sa != NULL && sa->sa_family == AF_INET) {
+        memcpy(&four, sa, sizeof(four));
+        *ret = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+        memcpy(&ret->s6_addr[12], &four.sin_addr, 4);
+        return true;
+    }
+    return false;
+}
+
+static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, void **socket_context)
+{
+    struct httpd_server *s = l->server;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     BUG_ON(info == NULL);
     struct httpd_conn *c = xcalloc(1, sizeof(*c));
     c->server = s;
+    c->listener = l;
     c->fd = info->connect_fd;
+    info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    httpd_conn_peer(info != NULL ? info->client_addr : NULL, &c->peer);
+    atomic_init(&c->state, pack(CONN_IDLE, from_now(s, 0)));
+    c->counted = true;
     pthread_mutex_lock(&s->conns_lock);
     c->next = s->conns;
     if (c->next != NULL) {
         c->next->prev = c;
     }
     s->conns = c;
+    l->conn_n++;
     pthread_mutex_unlock(&s->conns_lock);
     *socket_context = c;
 }
@@ -51,6 +162,9 @@ static void conn_closed(struct httpd_server *s, void **socket_context)
     if (c->next != NULL) {
         c->next->prev = c->prev;
     }
+    if (c->counted) {
+        c->listener->conn_n--;
+    }
     pthread_mutex_unlock(&s->conns_lock);
     free(c);
     *socket_context = NULL;
@@ -59,129 +173,10 @@ static void conn_closed(struct httpd_server *s, void **socket_context)
 void httpd_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
                        enum MHD_ConnectionNotificationCode toe)
 {
-    const struct httpd_listener *l = cls;
+    struct httpd_listener *l = cls;
     if (toe == MHD_CONNECTION_NOTIFY_STARTED) {
-        conn_opened(l->server, mhd, socket_context);
+        conn_opened(l, mhd, socket_context);
     } else {
         conn_closed(l->server, socket_context);
     }
-}
-
-static int64_t deadline_from_now(const struct httpd_server *s)
-{
-    return clock_mono_ns(s->config.clock) + s->config.receive_deadline_ms * 1000000;
-}
-
-void httpd_conn_request_begins(struct httpd_conn *c)
-{
-    /* A deadline that runs since the first bytes of a dripped request line stays. */
-    int64_t idle = CONN_IDLE;
-    atomic_compare_exchange_strong(&c->deadline_ns, &idle, deadline_from_now(c->server));
-}
-
-bool httpd_conn_request_received(struct httpd_conn *c)
-{
-    return atomic_exchange(&c->deadline_ns, CONN_RECEIVED) != CONN_KILLED;
-}
-
-void httpd_conn_request_over(struct httpd_conn *c)
-{
-    atomic_store(&c->rebase, true); /* before the connection looks idle, see watch_idle */
-    atomic_store(&c->deadline_ns, CONN_IDLE);
-}
-
-static uint64_t received_bytes(int fd)
-{
-    struct tcp_info info;
-    memset(&info, 0, sizeof(info)); /* an older kernel fills less */
-    socklen_t len = sizeof(info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
-        return 0;
-    }
-    return info.tcpi_bytes_received;
-}
-
-static void watch_idle(struct httpd_conn *c)
-{
-    const bool rebase = atomic_exchange(&c->rebase, false);
-    const uint64_t bytes = received_bytes(c->fd);
-    if (rebase) {
-        c->base_bytes = bytes;
-        return;
-    }
-    if (bytes <= c->base_bytes) {
-        return;
-    }
-    int64_t expected = CONN_IDLE;
-    const int64_t deadline_ns = deadline_from_now(c->server);
-    if (atomic_compare_exchange_strong(&c->deadline_ns, &expected, deadline_ns) &&
-        atomic_load(&c->rebase)) {
-        /* A whole request came and went since the count was taken: it is idle after all. */
-        expected = deadline_ns;
-        atomic_compare_exchange_strong(&c->deadline_ns, &expected, CONN_IDLE);
-    }
-}
-
-static void watch_connections(struct httpd_server *s)
-{
-    const int64_t now_ns = clock_mono_ns(s->config.clock);
-    for (struct httpd_conn *c = s->conns; c != NULL; c = c->next) {
-        int64_t deadline_ns = atomic_load(&c->deadline_ns);
-        if (deadline_ns == CONN_IDLE) {
-            watch_idle(c);
-        } else if (deadline_ns > 0 && deadline_ns <= now_ns &&
-                   atomic_compare_exchange_strong(&c->deadline_ns, &deadline_ns, CONN_KILLED)) {
-            shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd reads the end and cleans up */
-        }
-    }
-}
-
-static int64_t tick_ms(const struct httpd_server *s)
-{
-    const int64_t ms = s->config.receive_deadline_ms / TICKS_PER_DEADLINE;
-    return ms < TICK_MIN_MS ? TICK_MIN_MS : ms > TICK_MAX_MS ? TICK_MAX_MS : ms;
-}
-
-static void *watchdog_main(void *arg)
-{
-    struct httpd_server *s = arg;
-    const int64_t tick_ns = tick_ms(s) * 1000000;
-    pthread_mutex_lock(&s->conns_lock);
-    while (!s->watchdog_stop) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const int64_t ns = until.tv_nsec + tick_ns;
-        until.tv_sec += ns / 1000000000;
-        until.tv_nsec = ns % 1000000000;
-        while (!s->watchdog_stop &&
-               pthread_cond_timedwait(&s->watchdog_wake, &s->conns_lock, &until) != ETIMEDOUT) {
-        }
-        if (s->watchdog_stop) {
-            break;
-        }
-        watch_connections(s);
-        pthread_mutex_unlock(&s->conns_lock);
-        httpd_streams_check_hangup(s);
-        pthread_mutex_lock(&s->conns_lock);
-    }
-    pthread_mutex_unlock(&s->conns_lock);
-    return NULL;
-}
-
-int httpd_watchdog_start(struct httpd_server *s, struct err *reterr)
-{
-    const int r = pthread_create(&s->watchdog, NULL, watchdog_main, s);
-    if (r != 0) {
-        return err_set(reterr, ERR_INTERNAL, "cannot start the deadline thread: %s", strerror(r));
-    }
-    return 0;
-}
-
-void httpd_watchdog_stop(struct httpd_server *s)
-{
-    pthread_mutex_lock(&s->conns_lock);
-    s->watchdog_stop = true;
-    pthread_cond_signal(&s->watchdog_wake);
-    pthread_mutex_unlock(&s->conns_lock);
-    pthread_join(s->watchdog, NULL);
 }

@@ -2,7 +2,8 @@
  *
  * libmicrohttpd 0.9.75 lets a good deal pass (two Content-Lengths, Content-Length beside
  * Transfer-Encoding, any Transfer-Encoding at all); two parties that read one message differently
- * are how requests are smuggled, so all of it is refused here.
+ * are how requests are smuggled, so all of it is refused here. What stands between the words of a
+ * head is for head_bytes.c.
  */
 #include "httpd/server_internal.h"
 
@@ -22,8 +23,9 @@ static void fault(struct httpd_request *req, int status, const char *text)
 
 struct head_scan {
     unsigned host_n, length_n, encoding_n;
-    bool chunked, content_encoding, control_bytes;
-    struct str length;
+    bool chunked, content_encoding, bad_expect, bad_name, control_bytes;
+    struct str length, content_type;
+    struct head_bytes bytes;
 };
 
 static bool has_control_bytes(const char *p, size_t n)
@@ -35,6 +37,30 @@ static bool has_control_bytes(const char *p, size_t n)
         }
     }
     return false;
+}
+
+/* RFC 9110 5.6.2 */
+static bool is_token(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        const char c = s.p[i];
+        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+            return false;
+        }
+    }
+    return s.n > 0;
+}
+
+/* RFC 3986 allows less; the rest is for the router. */
+static bool is_visible_ascii(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] <= 0x20 || s.p[i] >= 0x7f) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const char *key,
@@ -54,42 +80,55 @@ static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const cha
         scan->chunked = str_ieq(text, STR("chunked"));
     } else if (str_ieq(name, STR("Content-Encoding"))) {
         scan->content_encoding = true;
+    } else if (str_ieq(name, STR("Content-Type"))) {
+        scan->content_type = text;
+    } else if (str_ieq(name, STR("Expect"))) {
+        scan->bad_expect |= !str_ieq(str_trim(text), STR("100-continue"));
     }
-    scan->control_bytes |= has_control_bytes(key, key_n) || has_control_bytes(text.p, text.n);
+    httpd_head_bytes_header(&scan->bytes, name, text);
+    scan->bad_name |= !is_token(name);
+    scan->control_bytes |= has_control_bytes(text.p, text.n);
     return MHD_YES;
 }
 
 /* False: where the message ends is not certain. */
-static bool check_headers(struct httpd_request *req)
+static bool check_framing(struct httpd_request *req, const struct head_scan *scan)
 {
-    struct head_scan scan = {.host_n = 0};
-    MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, scan_header, &scan);
-
     uint64_t length = 0;
-    if (scan.length_n > 1) {
+    if (httpd_head_bytes_checked() && !httpd_head_bytes_end(&scan->bytes)) {
+        fault(req, 400, "malformed head: lines end in CRLF, are not folded and hold no NUL");
+    } else if (scan->bad_name || scan->control_bytes) {
+        fault(req, 400, "control bytes in a header, or a name that is no token");
+    } else if (scan->length_n > 1) {
         fault(req, 400, "more than one Content-Length header");
-    } else if (scan.encoding_n > 1) {
+    } else if (scan->encoding_n > 1) {
         fault(req, 400, "more than one Transfer-Encoding header");
-    } else if (scan.encoding_n != 0 && !scan.chunked) {
+    } else if (scan->encoding_n != 0 && !scan->chunked) {
         fault(req, 400, "Transfer-Encoding must be exactly \"chunked\"");
-    } else if (scan.encoding_n != 0 && scan.length_n != 0) {
+    } else if (scan->encoding_n != 0 && scan->length_n != 0) {
         fault(req, 400, "Content-Length and Transfer-Encoding together");
-    } else if (scan.length_n != 0 && !str_to_u64(scan.length, SIZE_MAX - 1, &length)) {
+    } else if (scan->length_n != 0 && !str_to_u64(scan->length, SIZE_MAX - 1, &length)) {
         fault(req, 400, "malformed Content-Length header");
     }
-    if (req->fault_status != 0) {
-        return false;
+    req->content_length = scan->encoding_n != 0 ? SIZE_MAX : (size_t)length;
+    if (httpd_head_bytes_checked() && scan->length_n != 0) {
+        req->head_end = (uintptr_t)scan->bytes.last.p + scan->bytes.last.n + 4; /* CRLF CRLF */
     }
-    req->content_length = scan.encoding_n != 0 ? SIZE_MAX : (size_t)length;
+    return req->fault_status == 0;
+}
 
-    if (scan.host_n > 1) {
+/* Where the message ends is clear; whether it is acceptable is another matter. */
+static void check_meaning(struct httpd_request *req, const struct head_scan *scan, struct str version)
+{
+    if (!str_eq(version, STR("HTTP/1.1")) && !str_eq(version, STR("HTTP/1.0"))) {
+        fault(req, 505, "HTTP/1.1 is spoken here");
+    } else if (scan->host_n > 1) {
         fault(req, 400, "more than one Host header");
-    } else if (scan.content_encoding) {
-        fault(req, 400, "Content-Encoding is not supported: send the body as it is");
-    } else if (scan.control_bytes) {
-        fault(req, 400, "control bytes in a header");
+    } else if (scan->bad_expect) {
+        fault(req, 417, "only \"Expect: 100-continue\" is understood");
+    } else if (scan->content_encoding) {
+        fault(req, 415, "Content-Encoding is not supported: send the body as it is");
     }
-    return true;
 }
 
 static int hex_value(char c)
@@ -165,7 +204,8 @@ static void decode_target(struct httpd_request *req)
     struct str rest = req->target;
     struct str path = STR_NULL;
     str_split(&rest, '?', &path);
-    if (path.n == 0 || path.p[0] != '/' || !unescape(req, path, false, &req->path)) {
+    if (path.n == 0 || path.p[0] != '/' || !is_visible_ascii(req->target) ||
+        !unescape(req, path, false, &req->path)) {
         fault(req, 400, "malformed request target");
         return;
     }
@@ -221,26 +261,48 @@ static void find_route(struct httpd_request *req)
     }
 }
 
-bool httpd_request_read_head(struct httpd_request *req, const char *method)
+/* "application/json", parameters allowed. */
+static bool is_json(struct str content_type)
 {
+    struct str media = STR_NULL;
+    str_split(&content_type, ';', &media);
+    return str_ieq(str_trim(media), STR("application/json"));
+}
+
+static void accept_body(struct httpd_request *req, const struct head_scan *scan)
+{
+    if ((req->route->flags & HTTPD_ROUTE_JSON) != 0 && !is_json(scan->content_type)) {
+        fault(req, 415, "Content-Type must be application/json");
+        return;
+    }
+    req->body_max = req->route->body_max_bytes != 0 ? req->route->body_max_bytes
+                                                    : atomic_load(&req->server->body_max_bytes);
+    if (req->content_length != SIZE_MAX && req->content_length > req->body_max) {
+        req->body_state = HTTPD_BODY_TOO_LARGE;
+        req->discard = true;
+    }
+}
+
+bool httpd_request_read_head(struct httpd_request *req, const char *method, const char *version)
+{
+    struct head_scan scan = {.host_n = 0};
+    httpd_head_bytes_begin(&scan.bytes, str_of(method), req->raw_target, str_of(version));
+    MHD_get_connection_values_n(req->mhd, MHD_HEADER_KIND, scan_header, &scan);
     req->method = arena_str(&req->arena, str_of(method));
-    const bool framed = check_headers(req);
+    if (!check_framing(req, &scan)) {
+        return false;
+    }
+    check_meaning(req, &scan, str_of(version));
     decode_target(req);
     if (req->arena.overflowed) {
         fault(req, 400, "request head too large");
     }
     if (req->fault_status != 0) {
-        return framed;
+        return true;
     }
     find_route(req);
     if (req->route != NULL) {
-        req->body_max = req->route->body_max_bytes != 0
-                            ? req->route->body_max_bytes
-                            : atomic_load(&req->server->body_max_bytes);
-        if (req->content_length != SIZE_MAX && req->content_length > req->body_max) {
-            req->body_state = HTTPD_BODY_TOO_LARGE;
-            req->discard = true;
-        }
+        accept_body(req, &scan);
     }
-    return framed;
+    return true;
 }

@@ -98,6 +98,7 @@ void *httpd_request_on_target(void *cls, const char *target, struct MHD_Connecti
     req->mhd = mhd;
     req->start_ns = clock_mono_ns(l->server->config.clock);
     req->target = arena_str(&req->arena, str_of(target));
+    req->raw_target = str_of(target);
     httpd_conn_request_begins(req->conn);
     return req;
 }
@@ -110,6 +111,15 @@ static enum MHD_Result answer_fault(struct httpd_request *req, int status, const
         httpd_response_header(&req->response, "Allow", str_of(req->allow));
     }
     return httpd_response_queue(req);
+}
+
+/* Without waiting for a body that nobody knows the end of. */
+static enum MHD_Result answer_at_once(struct httpd_request *req)
+{
+    httpd_conn_request_received(req->conn);
+    req->phase = REQUEST_ANSWERED;
+    req->response.close_connection = true;
+    return answer_fault(req, req->fault_status, req->fault_text);
 }
 
 static void link_suspended(struct httpd_request *req)
@@ -308,20 +318,22 @@ enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, c
                                         const char *method, const char *version,
                                         const char *upload, size_t *upload_n, void **req_cls)
 {
-    (void)cls, (void)mhd, (void)url, (void)version;
+    (void)cls, (void)mhd, (void)url;
     struct httpd_request *req = *req_cls;
     BUG_ON(req == NULL);
     if (!req->begun) {
         req->begun = true;
-        if (httpd_request_read_head(req, method)) {
+        if (httpd_request_read_head(req, method, version)) {
+            httpd_conn_head_complete(req->conn);
             return MHD_YES;
         }
-        httpd_conn_request_received(req->conn);
-        req->phase = REQUEST_ANSWERED;
-        req->response.close_connection = true;
-        return answer_fault(req, req->fault_status, req->fault_text);
+        return answer_at_once(req);
     }
     if (*upload_n != 0) {
+        if (!httpd_head_ends_before(req, upload)) {
+            return MHD_NO; /* a bare LF before the body: no telling what the peer means */
+        }
+        req->body_begun = true;
         httpd_body_add(req, upload, *upload_n);
         *upload_n = 0;
         return MHD_YES;

@@ -90,6 +90,7 @@ enum MHD_Result httpd_response_queue(struct httpd_request *req)
         httpd_response_text(resp, 500, "reply larger than the server's limit");
     }
     const bool streamed = resp->stream != NULL;
+    httpd_conn_sending(req->conn);
     struct MHD_Response *r = streamed ? httpd_stream_response(req) : plain_response(resp);
     if (r == NULL) {
         httpd_response_fini(resp);

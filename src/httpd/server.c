@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SEND_GRACE_MS = 1000, CONNECTIONS_DEFAULT = 1024 };
+enum { SEND_GRACE_MS = 1000, CONNECTIONS_DEFAULT = 1024, CONNECTIONS_SLACK = 1024 };
 
 static void fill_defaults(struct httpd_config *c)
 {
@@ -25,7 +25,9 @@ static void fill_defaults(struct httpd_config *c)
     c->connection_memory_bytes =
         c->connection_memory_bytes != 0 ? c->connection_memory_bytes : 64 * 1024;
     c->idle_timeout_s = c->idle_timeout_s != 0 ? c->idle_timeout_s : 180;
-    c->receive_deadline_ms = c->receive_deadline_ms != 0 ? c->receive_deadline_ms : 10000;
+    c->head_deadline_ms = c->head_deadline_ms != 0 ? c->head_deadline_ms : 5000;
+    c->body_deadline_ms = c->body_deadline_ms != 0 ? c->body_deadline_ms : 10000;
+    c->send_deadline_ms = c->send_deadline_ms != 0 ? c->send_deadline_ms : 15000;
     c->clock = c->clock != NULL ? c->clock : clock_system();
 }
 
@@ -116,6 +118,9 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     for (size_t i = 0; i < s->listener_n; i++) {
         s->listeners[i] = (struct httpd_listener){
             .server = s, .config = config->listeners[i], .fd = -1};
+        if (s->listeners[i].config.connection_max == 0) {
+            s->listeners[i].config.connection_max = CONNECTIONS_DEFAULT;
+        }
     }
     for (size_t i = 0; i < s->listener_n; i++) {
         const int r = listener_open(&s->listeners[i], reterr);
@@ -153,8 +158,8 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
 {
     struct httpd_server *s = l->server;
     const unsigned threads = l->config.thread_n;
-    const unsigned connections =
-        l->config.connection_max != 0 ? l->config.connection_max : CONNECTIONS_DEFAULT;
+    /* Out of reach for each thread; see admission.c. */
+    const unsigned connections = (threads == 0 ? 1 : threads) * (l->config.connection_max + CONNECTIONS_SLACK);
     struct MHD_OptionItem pool[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
         {MHD_OPTION_END, 0, NULL},
@@ -165,7 +170,7 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
                            MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U);
     l->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log,
+        flags, 0, httpd_admit, l, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log,
         s, MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
         MHD_OPTION_URI_LOG_CALLBACK, httpd_request_on_target, l, MHD_OPTION_NOTIFY_COMPLETED,
         httpd_request_on_over, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
@@ -203,6 +208,26 @@ uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix)
 {
     BUG_ON(listener_ix >= s->listener_n);
     return s->listeners[listener_ix].port;
+}
+
+uint64_t httpd_server_drops(const struct httpd_server *s, size_t listener_ix, enum httpd_drop why)
+{
+    BUG_ON(listener_ix >= s->listener_n || why >= HTTPD_DROP__MAX);
+    return atomic_load(&s->listeners[listener_ix].drops[why]);
+}
+
+const char *httpd_drop_name(enum httpd_drop why)
+{
+    static const char *const names[HTTPD_DROP__MAX] = {
+        [HTTPD_DROP_SLOW_HEAD] = "slow-head",
+        [HTTPD_DROP_SLOW_BODY] = "slow-body",
+        [HTTPD_DROP_SLOW_READER] = "slow-reader",
+        [HTTPD_DROP_EVICTED] = "evicted",
+        [HTTPD_DROP_FULL] = "full",
+        [HTTPD_DROP_FULL_FOR_ADDRESS] = "full-for-address",
+    };
+    BUG_ON(why >= HTTPD_DROP__MAX);
+    return names[why];
 }
 
 /* New clients are refused at once, but the descriptors stay taken until the threads that may

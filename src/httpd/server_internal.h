@@ -15,20 +15,31 @@
 #include "httpd/server.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* httpd_conn.deadline_ns: a monotonic time, or one of these. */
-#define CONN_IDLE ((int64_t)0)      /* between requests */
-#define CONN_KILLED ((int64_t)-1)   /* the watchdog has shut the socket down */
-#define CONN_RECEIVED ((int64_t)-2) /* a request is complete and being answered */
+/* What a connection is doing. The time beside it (httpd_conn_time_ns) is a deadline while bytes are
+ * awaited from the peer or by it, and otherwise the moment since when it has been so. */
+enum conn_phase {
+    CONN_IDLE,    /* between requests */
+    CONN_HEAD,    /* deadline: receiving a head, or a TLS handshake */
+    CONN_BODY,    /* deadline: receiving a body */
+    CONN_BUSY,    /* a request is complete and being worked on */
+    CONN_SENDING, /* deadline: the answer, or one block of a stream */
+    CONN_DROPPED, /* we have shut the socket down; final */
+};
 
 struct httpd_conn {
     struct httpd_server *server;
+    struct httpd_listener *listener;
     struct httpd_conn *prev, *next; /* server.conns_lock */
+    bool counted;                   /* in listener.conn_n; server.conns_lock */
     int fd;
-    _Atomic int64_t deadline_ns;
+    struct in6_addr peer;
+    _Atomic int64_t state; /* httpd_conn_phase, httpd_conn_time_ns */
+    atomic_bool proven;    /* has completed a request */
     /* How many bytes the kernel has received for us, at the end of the last request; it shows
      * that a connection which looks idle is dripping a request line. `rebase` asks the watchdog
      * to take it anew. */
@@ -61,6 +72,9 @@ struct httpd_request {
 
     struct arena arena;
     struct str target, method, path;
+    struct str raw_target; /* in libmicrohttpd's buffer; until the head has been checked */
+    uintptr_t head_end;    /* where the body must begin; 0: not checked */
+    bool body_begun;
     struct query_pair *query;
     size_t query_n;
     int64_t start_ns;
@@ -94,6 +108,8 @@ struct httpd_listener {
     uint16_t port;
     bool v6;
     struct MHD_Daemon *daemon;
+    unsigned conn_n; /* open and not dropped; server.conns_lock */
+    _Atomic uint64_t drops[HTTPD_DROP__MAX];
 };
 
 struct httpd_server {
@@ -125,10 +141,26 @@ struct httpd_server {
 /* connection.c */
 void httpd_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_context,
                        enum MHD_ConnectionNotificationCode toe);
+enum conn_phase httpd_conn_phase(int64_t state);
+int64_t httpd_conn_time_ns(int64_t state);
+/* False, and nothing changes, unless the state is still the one `seen`. */
+bool httpd_conn_try(struct httpd_conn *c, int64_t seen, enum conn_phase phase, int64_t ns);
+int64_t httpd_conn_head_deadline(const struct httpd_server *s);
 void httpd_conn_request_begins(struct httpd_conn *c);
-/* False: too late, the watchdog has the connection. */
+void httpd_conn_head_complete(struct httpd_conn *c);
+/* False: too late, the connection has been dropped. */
 bool httpd_conn_request_received(struct httpd_conn *c);
+void httpd_conn_sending(struct httpd_conn *c); /* an answer, or the next block of one */
+void httpd_conn_waiting(struct httpd_conn *c); /* a stream that has nothing to send */
 void httpd_conn_request_over(struct httpd_conn *c);
+/* Cuts the connection if it is still in the state `seen`. Under server.conns_lock. */
+void httpd_conn_drop_locked(struct httpd_conn *c, int64_t seen, enum httpd_drop why);
+bool httpd_conn_peer(const struct sockaddr *sa, struct in6_addr *ret);
+
+/* admission.c */
+enum MHD_Result httpd_admit(void *cls, const struct sockaddr *sa, socklen_t len);
+
+/* watchdog.c */
 WARN_UNUSED int httpd_watchdog_start(struct httpd_server *s, struct err *reterr);
 void httpd_watchdog_stop(struct httpd_server *s);
 
@@ -146,7 +178,23 @@ void httpd_request_destroy(struct httpd_request *req);
 
 /* head.c: checks and decodes the head; fills target, method, path, query, route or fault.
  * Returns false when the framing cannot be trusted and the answer must be immediate. */
-WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method);
+WARN_UNUSED bool httpd_request_read_head(struct httpd_request *req, const char *method,
+                                         const char *version);
+
+/* head_bytes.c: whether the lines of a head end as they must. All words are views of libmicrohttpd's
+ * own buffer, in the order received. */
+struct head_bytes {
+    bool strict; /* so far */
+    struct str last;
+    size_t header_n;
+};
+bool httpd_head_bytes_checked(void); /* false: this version of the library parses otherwise */
+void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
+                            struct str version);
+void httpd_head_bytes_header(struct head_bytes *b, struct str name, struct str value);
+bool httpd_head_bytes_end(const struct head_bytes *b);
+/* For every piece of a body. */
+bool httpd_head_ends_before(const struct httpd_request *req, const char *body);
 
 /* body.c */
 void httpd_body_add(struct httpd_request *req, const char *p, size_t n);

@@ -25,7 +25,7 @@ struct httpd_stream {
     bool abort_waits; /* the server stops: waiting is failing */
     bool aborted;
     struct MHD_Connection *mhd; /* NULL before it is sent and after it is over */
-    int fd;
+    struct httpd_conn *conn;    /* as long as mhd */
 
     struct httpd_server *server;       /* NULL before it is sent */
     struct httpd_stream *prev, *next;  /* server.streams, server.lock */
@@ -36,7 +36,6 @@ struct httpd_stream *httpd_stream_new(const struct httpd_stream_source *source)
     struct httpd_stream *s = xcalloc(1, sizeof(*s));
     atomic_init(&s->refs, 1);
     s->source = *source;
-    s->fd = -1;
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -95,6 +94,7 @@ static bool set_aside(struct httpd_stream *s)
     } else if (!s->woken && !s->aborted) {
         s->waiting = true;
         waits = true;
+        httpd_conn_waiting(s->conn);
         MHD_suspend_connection(s->mhd);
     }
     pthread_mutex_unlock(&s->lock);
@@ -118,6 +118,7 @@ static ssize_t pull(void *cls, uint64_t at, char *buf, size_t max)
         const ssize_t n = s->source.read(s->source.ctx, buf, max);
         if (n > 0) {
             BUG_ON((size_t)n > max);
+            httpd_conn_sending(s->conn);
             return n;
         }
         if (n == HTTPD_STREAM_END) {
@@ -172,7 +173,7 @@ struct MHD_Response *httpd_stream_response(struct httpd_request *req)
     pthread_mutex_lock(&s->lock);
     s->server = server;
     s->mhd = req->mhd;
-    s->fd = req->conn->fd;
+    s->conn = req->conn;
     s->abort_waits = atomic_load(&server->draining);
     s->aborted = server->closed;
     pthread_mutex_unlock(&s->lock);
@@ -192,7 +193,7 @@ void httpd_streams_check_hangup(struct httpd_server *server)
         pthread_mutex_lock(&s->lock);
         if (s->waiting) {
             /* A client that closed its sending side is taken as gone, as Go's server does. */
-            struct pollfd p = {.fd = s->fd, .events = POLLRDHUP};
+            struct pollfd p = {.fd = s->conn->fd, .events = POLLRDHUP};
             if (poll(&p, 1, 0) > 0) {
                 s->aborted = true;
                 resume_locked(s);

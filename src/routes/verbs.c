@@ -295,6 +295,6 @@ void verbs_routes(struct verbs *v, struct httpd_route routes[VERB_ROUTES])
     for (size_t i = 0; i < VERB_ROUTES; i++) {
         routes[i] = table[i];
         routes[i].ctx = v;
-        routes[i].flags = HTTPD_ROUTE_BODY_FAULTS;
+        routes[i].flags = HTTPD_ROUTE_BODY_FAULTS | HTTPD_ROUTE_JSON;
     }
 }

@@ -209,3 +209,6 @@ def test_slow_clients__in_the_end__cut_off(shared):
             s.settimeout(PATIENCE_S)
             while receive(s):
                 pass
+    counts = shared.cluster.fgpu.metrics()
+    for reason in ("slow-head", "slow-body"):
+        assert counts[f'fgpu_http_connections_dropped_total{{listener="verbs",reason="{reason}"}}'] >= 8

@@ -53,7 +53,8 @@ static void describe__defaults__exact(void **state)
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
-        "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048}}",
+        "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
+        "\"connectionsPerAddress\":1536}}",
         NULL);
     strbuf_fini(&out);
     config_free(c);

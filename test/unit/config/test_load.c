@@ -61,7 +61,7 @@ static void parse__every_key__stored(void **state)
                     "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
                     "logging: {format: json, verbosity: 4}\n"
-                    "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100}\n");
+                    "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100, connectionsPerAddress: 9}\n");
     const struct policy *p = &c->policy;
     char text[ADDRESS_TEXT_MAX];
 
@@ -114,6 +114,7 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->limits.body_bytes, 65536);
     assert_int_equal(c->limits.bytes_in_flight, 1 << 30);
     assert_int_equal(c->limits.connections, 100);
+    assert_int_equal(c->limits.connections_per_address, 9);
     config_free(c);
 }
 

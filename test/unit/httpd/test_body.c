@@ -237,7 +237,7 @@ static void body__dripping_clients__are_cut_at_the_deadline(void **state)
         {"in the second request line", "GET /ok HTTP/1.1\r\nHost: x\r\n\r\nGET /"},
     };
     struct fixture f;
-    const struct httpd_config config = {.receive_deadline_ms = 100};
+    const struct httpd_config config = {.head_deadline_ms = 100, .body_deadline_ms = 100};
     fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct client c;
@@ -258,7 +258,7 @@ static void body__idle_connections__outlive_the_receive_deadline(void **state)
 {
     (void)state;
     struct fixture f;
-    const struct httpd_config config = {.receive_deadline_ms = 40};
+    const struct httpd_config config = {.head_deadline_ms = 40, .body_deadline_ms = 40};
     fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
     struct client fresh, used;
     client_open(&fresh, f.port);

@@ -208,8 +208,13 @@ static void server__ambiguous_heads__refused(void **state)
          400, false},
         {"Host missing", "GET /ok HTTP/1.1\r\n\r\n", 400, true},
         {"Content-Encoding", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
-                             "Content-Length: 5\r\n\r\nhello", 400, false},
-        {"control byte", "GET /ok HTTP/1.1\r\nHost: x\r\nX: a\x01 b\r\n\r\n", 400, false},
+                             "Content-Length: 5\r\n\r\nhello", 415, false},
+        {"Expect", "GET /ok HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n", 417, false},
+        {"version", "GET /ok HTTP/1.2\r\nHost: x\r\n\r\n", 505, false},
+        {"bytes above ASCII", "GET /o\xc3\xa9 HTTP/1.1\r\nHost: x\r\n\r\n", 400, false},
+        {"control byte", "GET /ok HTTP/1.1\r\nHost: x\r\nX: a\x01 b\r\n\r\n", 400, true},
+        {"CR in a value", "GET /ok HTTP/1.1\r\nHost: x\r\nX: a\rb\r\n\r\n", 400, true},
+        {"name that is no token", "GET /ok HTTP/1.1\r\nHost: x\r\nX(a): b\r\n\r\n", 400, true},
         {"garbage", "\x16\x03\x01\r\n\r\n", 0, true},
     };
     struct fixture f;

@@ -126,6 +126,7 @@ static void catalog__every_metric_in_use__exposition_is_well_formed(void **state
     metric_inc(METRIC(m, FGPU_OPS_AUTHORIZATIONS_TOTAL, "forbidden"));
     metric_inc(METRIC(m, FGPU_HTTP_REQUESTS_TOTAL, "verbs", "200"));
     metric_inc(METRIC(m, FGPU_AUDIT_DRIFT_TOTAL, "pod_gone"));
+    metric_inc(METRIC(m, FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, "verbs", "evicted"));
     metric_set(METRIC(m, FGPU_LOG_DROPPED_TOTAL), 5);
     struct strbuf out = rendered(m);
     assert_int_equal(out.p[out.n - 1], '\n');

@@ -1,0 +1,112 @@
+/* httpd/watchdog.c - the thread that ends slow connections.
+ *
+ * The kernel's count of received bytes (TCP_INFO) tells a dripped request line, which libmicrohttpd
+ * shows to nobody, from an idle connection, which must be left alone for longer than the peer keeps
+ * it. <linux/tcp.h> and not <netinet/tcp.h>: only the kernel's header has tcpi_bytes_received.
+ */
+#include "httpd/server_internal.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { TICK_MIN_MS = 5, TICK_MAX_MS = 250, TICKS_PER_DEADLINE = 8 };
+
+static uint64_t received_bytes(int fd)
+{
+    struct tcp_info info;
+    memset(&info, 0, sizeof(info)); /* an older kernel fills less */
+    socklen_t len = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
+        return 0;
+    }
+    return info.tcpi_bytes_received;
+}
+
+static void watch_idle(struct httpd_conn *c, int64_t state)
+{
+    const bool rebase = atomic_exchange(&c->rebase, false);
+    const uint64_t bytes = received_bytes(c->fd);
+    if (rebase) {
+        c->base_bytes = bytes;
+        return;
+    }
+    if (bytes <= c->base_bytes) {
+        return;
+    }
+    /* Fails when a whole request has come and gone since `state` was read: the times differ. */
+    httpd_conn_try(c, state, CONN_HEAD, httpd_conn_head_deadline(c->server));
+}
+
+static void watch_connections(struct httpd_server *s)
+{
+    static const enum httpd_drop reasons[] = {[CONN_HEAD] = HTTPD_DROP_SLOW_HEAD,
+                                              [CONN_BODY] = HTTPD_DROP_SLOW_BODY,
+                                              [CONN_SENDING] = HTTPD_DROP_SLOW_READER};
+    const int64_t now_ns = clock_mono_ns(s->config.clock);
+    for (struct httpd_conn *c = s->conns; c != NULL; c = c->next) {
+        const int64_t state = atomic_load(&c->state);
+        const enum conn_phase phase = httpd_conn_phase(state);
+        if (phase == CONN_IDLE) {
+            watch_idle(c, state);
+        } else if ((phase == CONN_HEAD || phase == CONN_BODY || phase == CONN_SENDING) &&
+                   httpd_conn_time_ns(state) <= now_ns) {
+            httpd_conn_drop_locked(c, state, reasons[phase]);
+        }
+    }
+}
+
+static int64_t tick_ms(const struct httpd_config *c)
+{
+    int64_t ms = c->head_deadline_ms < c->body_deadline_ms ? c->head_deadline_ms : c->body_deadline_ms;
+    ms = (c->send_deadline_ms < ms ? c->send_deadline_ms : ms) / TICKS_PER_DEADLINE;
+    return ms < TICK_MIN_MS ? TICK_MIN_MS : ms > TICK_MAX_MS ? TICK_MAX_MS : ms;
+}
+
+static void *watchdog_main(void *arg)
+{
+    struct httpd_server *s = arg;
+    const int64_t tick_ns = tick_ms(&s->config) * 1000000;
+    pthread_mutex_lock(&s->conns_lock);
+    while (!s->watchdog_stop) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        const int64_t ns = until.tv_nsec + tick_ns;
+        until.tv_sec += ns / 1000000000;
+        until.tv_nsec = ns % 1000000000;
+        while (!s->watchdog_stop &&
+               pthread_cond_timedwait(&s->watchdog_wake, &s->conns_lock, &until) != ETIMEDOUT) {
+        }
+        if (s->watchdog_stop) {
+            break;
+        }
+        watch_connections(s);
+        pthread_mutex_unlock(&s->conns_lock);
+        httpd_streams_check_hangup(s);
+        pthread_mutex_lock(&s->conns_lock);
+    }
+    pthread_mutex_unlock(&s->conns_lock);
+    return NULL;
+}
+
+int httpd_watchdog_start(struct httpd_server *s, struct err *reterr)
+{
+    const int r = pthread_create(&s->watchdog, NULL, watchdog_main, s);
+    if (r != 0) {
+        return err_set(reterr, ERR_INTERNAL, "cannot start the deadline thread: %s", strerror(r));
+    }
+    return 0;
+}
+
+void httpd_watchdog_stop(struct httpd_server *s)
+{
+    pthread_mutex_lock(&s->conns_lock);
+    s->watchdog_stop = true;
+    pthread_cond_signal(&s->watchdog_wake);
+    pthread_mutex_unlock(&s->conns_lock);
+    pthread_join(s->watchdog, NULL);
+}
