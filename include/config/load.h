@@ -21,6 +21,7 @@
 #include "model/policy.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CONFIG_API_VERSION "fgpu.io/v1alpha1"
@@ -37,13 +38,24 @@ enum ops_authorization { OPS_AUTHORIZATION_REMOTE, OPS_AUTHORIZATION_ALWAYS };
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
-/* Plain HTTP only, so verbs and ops are loopback addresses; health answers anonymous probes
- * anywhere. */
+enum tls_on_loopback { TLS_ON_LOOPBACK_OFF, TLS_ON_LOOPBACK_ON };
+
+/* Texts are NUL-terminated. All three files, or none of them ("" each). */
+struct config_tls {
+    struct str cert_file, key_file, client_ca_file;
+    const struct str *allowed_names; /* of client certificates */
+    size_t allowed_name_n;
+    enum tls_on_loopback on_loopback;
+};
+
+/* Plain HTTP on loopback, TLS elsewhere, with verified client certificates for the verbs and tokens
+ * for ops; health answers anonymous probes in plain HTTP anywhere. */
 struct config_serving {
     struct address verbs;  /* filter, prioritize, bind, preempt */
     struct address ops;    /* metrics, state, configz, version */
     struct address health; /* livez, readyz, healthz */
     enum ops_authorization ops_authorization;
+    struct config_tls tls;
 };
 
 struct config_client {
@@ -112,6 +124,14 @@ void config_free(const struct config *c);
 void config_set_by_flag(struct config *c, const char *key, const char *flag);
 /* Appends "default", "FILE:LINE:COLUMN" or "flag --NAME". */
 void config_origin_text(const struct config *c, struct str key, struct strbuf *out);
+
+/* Is `a`, one of verbs and ops, served with TLS? */
+bool config_serving_is_tls(const struct config_serving *s, const struct address *a);
+/* Must callers of ops show a token? Then TLS does not insist on a certificate of theirs there. */
+bool config_serving_ops_needs_token(const struct config_serving *s);
+/* NULL, or why this cannot be served, and the key it is about: "tls.keyFile". Part of reading a file;
+ * who changes something afterwards asks again. */
+const char *config_serving_problem(const struct config_serving *s, const char **ret_key);
 
 /* Reads the file at `path`. On failure *ret is untouched, the rendered findings are appended to
  * `report` (may be NULL) and reterr holds the first one.

@@ -2,9 +2,9 @@
  *
  * The server has checked the framing, decoded the target and collected the body before a handler
  * runs. Everything behind the views returned here lives in the request and stays valid until the
- * handler has answered or, for a suspended request, until httpd_resume() returns. Two getters read
- * libmicrohttpd's own memory and may be called from within the handler only: httpd_request_header
- * and httpd_request_peer.
+ * handler has answered or, for a suspended request, until httpd_resume() returns. Three getters read
+ * memory of the connection and may be called from within the handler only: httpd_request_header,
+ * httpd_request_peer and httpd_request_client.
  *
  * A request has one user at a time: the handler, then whoever resumes it.
  */
@@ -48,6 +48,11 @@ bool httpd_request_query_next(const struct httpd_request *req, size_t *at, struc
 struct str httpd_request_header(const struct httpd_request *req, const char *name);
 /* "127.0.0.1:53412", in the request's arena. Within the handler only. */
 struct str httpd_request_peer(struct httpd_request *req);
+
+/* The name by which the caller's certificate is allowed (httpd/tls.h), in the request's arena; STR_NULL
+ * without one, which only a listener with client_cert_optional lets through. Within the handler
+ * only. */
+struct str httpd_request_client(struct httpd_request *req);
 
 /* Memory for decoding this request; its cap is httpd_config.arena_max_bytes. */
 struct arena *httpd_request_arena(struct httpd_request *req);

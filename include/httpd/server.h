@@ -2,8 +2,7 @@
  *
  * Several listeners, each with its own routes and its own epoll threads. The server does framing,
  * limits and deadlines, and calls a handler once a request is complete. It knows nothing of JSON or
- * schedulers. Plain HTTP only: whether an address may be served is the caller's decision
- * (address_is_loopback).
+ * schedulers. Which listeners speak TLS (httpd/tls.h) is the caller's decision.
  *
  * Strictness beyond libmicrohttpd's own (which reads on past all of these), see decision 0008:
  *   400  bytes that another reader could take differently: line ends other than CRLF, folded lines,
@@ -41,6 +40,7 @@
 #include "base/log.h"
 #include "httpd/request.h"
 #include "httpd/response.h"
+#include "httpd/tls.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +88,10 @@ struct httpd_listener_config {
     unsigned connection_max; /* 0: 1024. The caller sees to RLIMIT_NOFILE */
     /* Of connection_max, for one address that is not loopback. 0: all of it. */
     unsigned connection_max_per_address;
+    struct httpd_tls *tls; /* NULL: plain HTTP. Must outlive the server */
+    /* With tls: also callers without a certificate, or with one whose name is not allowed, are served;
+     * httpd_request_client tells. A certificate that is wrong is refused here too. */
+    bool client_cert_optional;
 };
 
 /* Why the server closed a connection, or did not take it. */
@@ -98,6 +102,10 @@ enum httpd_drop {
     HTTPD_DROP_EVICTED,          /* to make room */
     HTTPD_DROP_FULL,             /* no room could be made */
     HTTPD_DROP_FULL_FOR_ADDRESS, /* the same, within connection_max_per_address */
+    HTTPD_DROP_TLS_NO_CERTIFICATE,
+    HTTPD_DROP_TLS_BAD_CERTIFICATE, /* see httpd/tls.h; the log says what is wrong */
+    HTTPD_DROP_TLS_NAME,
+    HTTPD_DROP_TLS_HANDSHAKE, /* any other end before TLS was agreed on */
     HTTPD_DROP__MAX
 };
 

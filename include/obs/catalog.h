@@ -50,6 +50,8 @@ enum fgpu_metric {
     FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
     FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */
     FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, /* listener; reason, of httpd */
+    FGPU_TLS_RELOADS_TOTAL,              /* outcome: ok error */
+    FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS,
     FGPU_LOG_DROPPED_TOTAL,
     FGPU_BUILD_INFO, /* version, revision, compiler; set by catalog_metrics_new */
 

@@ -30,13 +30,14 @@
 struct options {
     const char *config, *kubeconfig, *context, *write_config_to;
     const char *addresses[SERVICE_LISTENER__MAX];
+    const char *cert, *key, *client_ca;
     const char *format;
     int verbosity; /* -1: as configured */
     bool wait;
 };
 
 enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT,
-       OPT_WRITE };
+       OPT_WRITE, OPT_CERT, OPT_KEY, OPT_CLIENT_CA };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -45,6 +46,9 @@ static const struct option long_options[] = {
     {"verbs-address", required_argument, NULL, OPT_VERBS},
     {"ops-address", required_argument, NULL, OPT_OPS},
     {"health-address", required_argument, NULL, OPT_HEALTH},
+    {"tls-cert-file", required_argument, NULL, OPT_CERT},
+    {"tls-private-key-file", required_argument, NULL, OPT_KEY},
+    {"client-ca-file", required_argument, NULL, OPT_CLIENT_CA},
     {"logging-format", required_argument, NULL, OPT_FORMAT},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"write-config-to", required_argument, NULL, OPT_WRITE},
@@ -60,9 +64,12 @@ static void print_help(void)
            "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
            "  --kubeconfig FILE         the API server; without it that of the pod fgpu runs in\n"
            "  --context NAME            of the kubeconfig; without it its current-context\n"
-           "  --verbs-address HOST:PORT loopback only, default 127.0.0.1:9443\n"
-           "  --ops-address HOST:PORT   /state /metrics /configz /version, loopback only, default 127.0.0.1:9442\n"
+           "  --verbs-address HOST:PORT default 127.0.0.1:9443; off loopback with TLS only\n"
+           "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; likewise\n"
            "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+           "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
+           "                            PEM, read again when they change and on SIGHUP. Callers need a certificate of\n"
+           "                            the CA with a name that serving.tls.allowedNames has\n"
            "  --logging-format text|json\n"
            "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
            "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
@@ -111,6 +118,15 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_HEALTH:
             o->addresses[SERVICE_HEALTH] = optarg;
+            break;
+        case OPT_CERT:
+            o->cert = optarg;
+            break;
+        case OPT_KEY:
+            o->key = optarg;
+            break;
+        case OPT_CLIENT_CA:
+            o->client_ca = optarg;
             break;
         case OPT_FORMAT:
             o->format = optarg;
@@ -175,21 +191,29 @@ static int override(const struct options *o, struct config *c)
     };
     struct address *targets[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
                                                       &c->serving.health};
+    const struct {
+        struct str *target;
+        const char *given, *key, *flag;
+    } files[] = {
+        {&c->serving.tls.cert_file, o->cert, "serving.tls.certFile", "--tls-cert-file"},
+        {&c->serving.tls.key_file, o->key, "serving.tls.keyFile", "--tls-private-key-file"},
+        {&c->serving.tls.client_ca_file, o->client_ca, "serving.tls.clientCAFile", "--client-ca-file"},
+    };
     struct err err;
 
     for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
-        if (o->addresses[i] == NULL) {
-            continue;
-        }
-        if (address_parse(str_of(o->addresses[i]), targets[i], &err) != 0) {
+        if (o->addresses[i] != NULL && address_parse(str_of(o->addresses[i]), targets[i], &err) != 0) {
             return cmd_usage_error("serve", "%s", err.msg);
         }
-        if (i != SERVICE_HEALTH && !address_is_loopback(targets[i])) {
-            return cmd_usage_error("serve",
-                                   "%s is not a loopback address: plain HTTP is served on loopback only",
-                                   o->addresses[i]);
+        if (o->addresses[i] != NULL) {
+            config_set_by_flag(c, listeners[i].key, listeners[i].flag);
         }
-        config_set_by_flag(c, listeners[i].key, listeners[i].flag);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (files[i].given != NULL) {
+            *files[i].target = str_of(files[i].given);
+            config_set_by_flag(c, files[i].key, files[i].flag);
+        }
     }
     if (o->verbosity >= 0) {
         c->logging.verbosity = o->verbosity;
@@ -221,6 +245,15 @@ static int write_config(const char *path, const struct config *c)
         fprintf(stderr, "fgpu serve: %s: %s\n", path, strerror(errno));
     }
     return ok ? EXIT_OK : EXIT_RUNTIME;
+}
+
+/* File and flags together. Not asked again when the file changes: where fgpu listens stays as it was. */
+static int check_serving(const struct config *c)
+{
+    const char *key;
+    const char *why = config_serving_problem(&c->serving, &key);
+
+    return why == NULL ? EXIT_OK : cmd_usage_error("serve", "serving.%s: %s", key, why);
 }
 
 static int load_credentials(const struct options *o, struct credentials *ret)
@@ -305,6 +338,9 @@ static int watch_over(struct service *service, struct reload *reload, const stru
         if (sig == SIGTERM || sig == SIGINT) {
             LOG_INFO(log, "Stopping", LOG_CSTR("signal", sig == SIGTERM ? "SIGTERM" : "SIGINT"));
             return EXIT_OK;
+        }
+        if (sig == SIGHUP) {
+            service_reload_tls(service);
         }
         if (sig == SIGHUP && reload != NULL) {
             reload_request(reload);
@@ -395,6 +431,9 @@ int cmd_serve(int argc, char **argv)
     }
     if (code == EXIT_OK) {
         code = override(&o, config);
+    }
+    if (code == EXIT_OK) {
+        code = check_serving(config);
     }
     if (code == EXIT_OK && o.write_config_to != NULL) {
         code = write_config(o.write_config_to, config);

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/rng.h"
+#include "cmd/serving.h"
 #include "cmd/telemetry.h"
 #include "extender/audit.h"
 #include "extender/binder.h"
@@ -19,11 +20,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-
-#define SMALL_LISTENER_CONNECTIONS 64
-/* The small listeners, calls to the API server, log, epoll and what the C library needs. */
-#define OTHER_DESCRIPTORS 512
 
 #define EVENTS_FLUSH_MS 1000
 
@@ -51,7 +47,7 @@ struct service {
     struct httpd_route verb_routes[VERB_ROUTES];
     struct httpd_route ops_routes[OPS_ROUTES];
     struct httpd_route health_routes[HEALTH_ROUTES];
-    struct httpd_server *http;
+    struct serving serving;
     atomic_bool stopping;
 };
 
@@ -203,7 +199,7 @@ static void apply(void *ctx, const struct config *c)
     const struct binder_options binder = binder_options(c);
 
     binder_set_options(s->binder, &binder);
-    httpd_server_set_body_limits(s->http, (size_t)c->limits.body_bytes,
+    httpd_server_set_body_limits(s->serving.http, (size_t)c->limits.body_bytes,
                                  (size_t)c->limits.bytes_in_flight);
     if (s->options.sink != NULL) {
         logsink_set_verbosity(s->options.sink, c->logging.verbosity);
@@ -316,14 +312,9 @@ static int start_binder(struct service *s, struct err *reterr)
     return r;
 }
 
-static bool needs_tokens(const struct config_serving *c)
-{
-    return c->ops_authorization == OPS_AUTHORIZATION_ALWAYS || !address_is_loopback(&c->ops);
-}
-
 static int start_access(struct service *s, struct err *reterr)
 {
-    if (!needs_tokens(&s->options.config->serving)) {
+    if (!config_serving_ops_needs_token(&s->options.config->serving)) {
         return 0;
     }
     return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);
@@ -388,64 +379,20 @@ void service_audit(struct service *s)
     audit_request(s->audit, NULL, NULL);
 }
 
-/* Each connection takes a descriptor, and what a shell or a container runtime allows by default is less than
- * the connections we promise. */
-static void allow_descriptors(const struct service *s)
-{
-    const rlim_t wanted = (rlim_t)s->options.config->limits.connections + OTHER_DESCRIPTORS;
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
-        return;
-    }
-    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
-        LOG_WARNING(s->options.log, "Fewer descriptors than limits.connections needs; raise the limit of the process",
-                    LOG_I64("allowed", (int64_t)limit.rlim_cur), LOG_I64("wanted", (int64_t)wanted));
-    }
-}
-
 static int start_http(struct service *s, struct err *reterr)
 {
-    const struct config *c = s->options.config;
-    char verbs[ADDRESS_TEXT_MAX], ops[ADDRESS_TEXT_MAX], health[ADDRESS_TEXT_MAX];
-    const struct httpd_listener_config listeners[SERVICE_LISTENER__MAX] = {
-        [SERVICE_VERBS] = {.name = "verbs",
-                           .address = address_text(&c->serving.verbs, verbs),
-                           .routes = s->verb_routes,
-                           .route_n = VERB_ROUTES,
-                           .thread_n = 2,
-                           .connection_max = (unsigned)c->limits.connections,
-                           .connection_max_per_address = (unsigned)c->limits.connections_per_address},
-        [SERVICE_OPS] = {.name = "ops",
-                         .address = address_text(&c->serving.ops, ops),
-                         .routes = s->ops_routes,
-                         .route_n = OPS_ROUTES,
-                         .connection_max = SMALL_LISTENER_CONNECTIONS,
-                         .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2},
-        [SERVICE_HEALTH] = {.name = "health",
-                            .address = address_text(&c->serving.health, health),
-                            .routes = s->health_routes,
-                            .route_n = HEALTH_ROUTES,
-                            .connection_max = SMALL_LISTENER_CONNECTIONS,
-                         .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2},
+    const struct serving_routes routes[SERVICE_LISTENER__MAX] = {
+        [SERVICE_VERBS] = {s->verb_routes, VERB_ROUTES},
+        [SERVICE_OPS] = {s->ops_routes, OPS_ROUTES},
+        [SERVICE_HEALTH] = {s->health_routes, HEALTH_ROUTES},
     };
-    const struct httpd_config http = {
-        .listeners = listeners,
-        .listener_n = SERVICE_LISTENER__MAX,
-        .body_max_bytes = (size_t)c->limits.body_bytes,
-        .inflight_max_bytes = (size_t)c->limits.bytes_in_flight,
-        .clock = s->options.clock,
-        .log = s->options.log,
-        .observe = telemetry_http,
-        .observe_ctx = &s->telemetry,
-    };
-    int r;
 
-    allow_descriptors(s);
-    r = httpd_server_new(&http, &s->http, reterr);
-    s->telemetry.http = s->http;
-    return r == 0 ? httpd_server_start(s->http, reterr) : r;
+    return serving_start(&s->serving, &s->options, routes, &s->telemetry, reterr);
+}
+
+void service_reload_tls(struct service *s)
+{
+    serving_reload_tls(&s->serving);
 }
 
 static void synced(void *ctx, enum kube_resource resource)
@@ -520,7 +467,7 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
 
         LOG_INFO(o->log, "Listening", LOG_CSTR("listener", names[i]),
-                 LOG_I64("port", httpd_server_port(s->http, i)));
+                 LOG_I64("port", httpd_server_port(s->serving.http, i)));
     }
     *ret = s;
     return 0;
@@ -528,7 +475,7 @@ int service_start(const struct service_options *o, struct service **ret, struct 
 
 uint16_t service_port(const struct service *s, enum service_listener l)
 {
-    return httpd_server_port(s->http, l);
+    return httpd_server_port(s->serving.http, l);
 }
 
 const char *service_check(struct service *s)
@@ -550,9 +497,7 @@ void service_notice(struct service *s, enum event_reason reason, const char *not
 void service_stop(struct service *s, int64_t drain_ms)
 {
     atomic_store(&s->stopping, true);
-    if (s->http != NULL) {
-        httpd_server_stop(s->http, drain_ms);
-    }
+    serving_stop(&s->serving, drain_ms);
     waker_stop(s->waker);
     audit_free(s->audit);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
@@ -572,7 +517,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     waker_free(s->waker);
     binder_free(s->binder);
     events_free(s->events);
-    httpd_server_free(s->http);
+    serving_fini(&s->serving);
     kube_client_free(s->client);
     changeover_free(s->changeover);
     rulebook_free(s->book);

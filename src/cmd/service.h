@@ -38,6 +38,10 @@ enum service_listener { SERVICE_VERBS, SERVICE_OPS, SERVICE_HEALTH, SERVICE_LIST
 WARN_UNUSED int service_start(const struct service_options *o, struct service **ret, struct err *reterr);
 uint16_t service_port(const struct service *s, enum service_listener l);
 
+/* Reads certificate, key and client CA again, without waiting until their change is seen. What is wrong
+ * with them is logged, and the old ones stay. */
+void service_reload_tls(struct service *s);
+
 /* Both resources listed and the hold-off over? */
 bool service_is_ready(struct service *s);
 /* Both resources listed at least once? */

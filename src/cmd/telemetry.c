@@ -96,6 +96,19 @@ static void collect_drops(void *ctx, struct metrics *m)
     }
 }
 
+static void collect_tls(void *ctx, struct metrics *m)
+{
+    const struct telemetry *t = ctx;
+    struct httpd_tls_stats stats;
+
+    if (t->tls != NULL) {
+        httpd_tls_stats(t->tls, &stats);
+        metric_set(METRIC(m, FGPU_TLS_RELOADS_TOTAL, "ok"), (int64_t)stats.reload_n);
+        metric_set(METRIC(m, FGPU_TLS_RELOADS_TOTAL, "error"), (int64_t)stats.reload_failed_n);
+        metric_set(METRIC(m, FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS), stats.not_after_s);
+    }
+}
+
 void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
 {
     t->metrics = catalog_metrics_new();
@@ -122,6 +135,7 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
     }
     metrics_add_collector(t->metrics, collect_watchers, t);
     metrics_add_collector(t->metrics, collect_drops, t);
+    metrics_add_collector(t->metrics, collect_tls, t);
 }
 
 void telemetry_fini(struct telemetry *t)

@@ -16,6 +16,7 @@ struct telemetry {
     struct metric *durations[VERB__MAX];
     struct metric *verdicts[VERDICT__MAX];
     struct kube_watcher *const *watchers; /* KUBE_RESOURCE__MAX; an entry may be NULL */
+    struct httpd_tls *tls; /* NULL without TLS */
     struct httpd_server *http; /* NULL until there is one; its listeners are verbs, ops, health */
 };
 

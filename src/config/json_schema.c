@@ -29,9 +29,6 @@ static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=
 static const char PATTERN_SIZE_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
 static const char PATTERN_ADDRESS[] =
     "^(localhost|" BYTE "([.]" BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PORT;
-static const char PATTERN_LOOPBACK[] =
-    "^(localhost|127([.]" BYTE "){3}|"
-    "\\[[0:]*(:0{0,3}1|:[Ff]{4}:(127[.]|7[Ff])[0-9A-Fa-f:.]*)\\])" PORT;
 
 struct generator {
     const struct config *defaults;
@@ -170,9 +167,6 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         return;
     case SCHEMA_ADDRESS:
         write_pattern(g->w, PATTERN_ADDRESS);
-        return;
-    case SCHEMA_LOOPBACK:
-        write_pattern(g->w, PATTERN_LOOPBACK);
         return;
     case SCHEMA_SECTION:
     case SCHEMA_LIST:

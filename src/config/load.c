@@ -16,6 +16,8 @@
 
 struct config *config_defaults(void)
 {
+    /* the user name in kube-scheduler's own certificates */
+    static const struct str allowed_names[] = {{"system:kube-scheduler", 21}};
     struct config *c = xcalloc(1, sizeof(*c));
 
     arena_init(&c->arena, CONFIG_ARENA_BYTES_MAX);
@@ -24,6 +26,8 @@ struct config *config_defaults(void)
         .verbs = {.host = "127.0.0.1", .port = 9443},
         .ops = {.host = "127.0.0.1", .port = 9442},
         .health = {.host = "127.0.0.1", .port = 9441},
+        .tls = {.cert_file = STR(""), .key_file = STR(""), .client_ca_file = STR(""),
+                .allowed_names = allowed_names, .allowed_name_n = ARRAY_LEN(allowed_names)},
     };
     c->election = ELECTION_NONE;
     c->client = (struct config_client){

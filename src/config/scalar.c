@@ -140,10 +140,6 @@ static void decode_address(struct decode *c, const struct schema_field *f,
 
     if (address_parse(n->text, &a, &err) < 0) {
         config_decode_error(c, n, "%s", err.msg);
-    } else if (f->type == SCHEMA_LOOPBACK && !address_is_loopback(&a)) {
-        config_decode_error(c, n,
-                            "plain HTTP only on loopback; use 127.0.0.1:%u (TLS is not built yet)",
-                            a.port);
     } else {
         store(base, f->offset, &a, sizeof(a));
     }
@@ -197,7 +193,6 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
         decode_label(c, f, n, base);
         return;
     case SCHEMA_ADDRESS:
-    case SCHEMA_LOOPBACK:
         decode_address(c, f, n, base);
         return;
     case SCHEMA_SECTION:
@@ -242,7 +237,6 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
         strbuf_add_str(out, load_str(base, f->offset2));
         return;
     case SCHEMA_ADDRESS:
-    case SCHEMA_LOOPBACK:
         memcpy(&address, (const char *)base + f->offset, sizeof(address));
         strbuf_add_cstr(out, address_text(&address, text));
         return;
@@ -290,9 +284,6 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_ADDRESS:
         strbuf_add_cstr(out, "HOST:PORT");
-        return;
-    case SCHEMA_LOOPBACK:
-        strbuf_add_cstr(out, "HOST:PORT on loopback");
         return;
     case SCHEMA_SECTION:
         strbuf_add_cstr(out, "keys");

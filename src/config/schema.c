@@ -46,7 +46,8 @@ static const char *const log_format_words[] = {
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
-                   sizeof(enum ops_authorization) == sizeof(unsigned int),
+                   sizeof(enum ops_authorization) == sizeof(unsigned int) &&
+                   sizeof(enum tls_on_loopback) == sizeof(unsigned int),
                "enums are not unsigned int");
 
 static const struct schema_field compute_rows[] = {
@@ -128,16 +129,36 @@ static const struct schema_field packing_rows[] = {
         NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
 };
 
+static const char *const on_loopback_words[] = {
+    [TLS_ON_LOOPBACK_OFF] = "plain", [TLS_ON_LOOPBACK_ON] = "tls", NULL};
+
+static const struct schema_field name_item = {.type = SCHEMA_TEXT, RANGE(0, 255)};
+
+static const struct schema_field tls_rows[] = {
+    KEY("certFile", SCHEMA_TEXT, AT(serving.tls.cert_file), RANGE(0, 4095),
+        HELP("PEM file with the certificate, then its intermediates; empty for no TLS")),
+    KEY("keyFile", SCHEMA_TEXT, AT(serving.tls.key_file), RANGE(0, 4095),
+        HELP("PEM file with its key")),
+    KEY("clientCAFile", SCHEMA_TEXT, AT(serving.tls.client_ca_file), RANGE(0, 4095),
+        HELP("PEM file with the CAs of the callers' certificates")),
+    KEY("allowedNames", SCHEMA_LIST, AT(serving.tls.allowed_names),
+        ITEMS(&name_item, struct str, serving.tls.allowed_name_n, 64),
+        HELP("common or alternative names of the certificates that may call")),
+    KEY("onLoopback", SCHEMA_WORD, AT(serving.tls.on_loopback), .words = on_loopback_words,
+        HELP("what is spoken on loopback addresses, plain HTTP or TLS")),
+};
+
 static const struct schema_field serving_rows[] = {
-    KEY("verbsAddress", SCHEMA_LOOPBACK, AT(serving.verbs),
+    KEY("verbsAddress", SCHEMA_ADDRESS, AT(serving.verbs),
         HELP("filter, prioritize and bind; kube-scheduler calls here")),
-    KEY("opsAddress", SCHEMA_LOOPBACK, AT(serving.ops),
+    KEY("opsAddress", SCHEMA_ADDRESS, AT(serving.ops),
         HELP("metrics, state, configz and version")),
     KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
         .words = ops_authorization_words,
         HELP("when callers of ops need a token: remote for any address but loopback, or always")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
+    SECTION("tls", tls_rows),
 };
 
 static const struct schema_field client_rows[] = {

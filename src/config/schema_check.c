@@ -98,6 +98,18 @@ void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const
     const struct config_serving *s = &((const struct config *)base)->serving;
     const struct address *all[] = {&s->verbs, &s->ops, &s->health};
     static const char *const names[] = {"verbsAddress", "opsAddress", "healthAddress"};
+    const char *key;
+    const char *why = config_serving_problem(s, &key);
+
+    if (why != NULL) {
+        struct str rest = str_of(key), part;
+        const struct yaml_doc_node *at = n, *next = n;
+        while (next != NULL && str_split(&rest, '.', &part)) {
+            at = next;
+            next = yaml_doc_find(next, part);
+        }
+        config_decode_error(c, next != NULL ? next : at, "%s: %s", key, why);
+    }
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         for (size_t j = 0; j < i; j++) {

@@ -35,8 +35,7 @@ enum schema_type {
     SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
-    SCHEMA_ADDRESS,   /* struct address; HOST:PORT, plain HTTP allowed anywhere */
-    SCHEMA_LOOPBACK,  /* struct address; HOST:PORT on loopback */
+    SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
     /* several values */
     SCHEMA_SECTION, /* a mapping with the rows `sub`, stored in the same struct */
     SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */

@@ -3,8 +3,8 @@
  * libmicrohttpd stops accepting at its own limit, which would leave a newcomer waiting for as long
  * as somebody sits on idle connections. So its limit is set out of reach and ours makes room:
  * connections that have never completed a request go first, then idle ones, then those that have
- * been sending one for a while; the oldest first. A caller whose request is being worked on is never
- * sent away.
+ * been sending one for a while; the oldest first. A caller whose request is being worked on is
+ * never sent away.
  */
 #include "httpd/server_internal.h"
 
@@ -47,7 +47,8 @@ static enum rank rank_of(const struct httpd_conn *c, int64_t state, int64_t now_
 static bool is_of(const struct httpd_conn *c, const struct httpd_listener *l,
                   const struct in6_addr *peer)
 {
-    return c->listener == l && c->counted && (peer == NULL || memcmp(&c->peer, peer, sizeof(*peer)) == 0);
+    return c->listener == l && c->counted &&
+           (peer == NULL || memcmp(&c->peer, peer, sizeof(*peer)) == 0);
 }
 
 /* Drops the one that can best be spared; false when nobody can. */

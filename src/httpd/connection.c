@@ -6,6 +6,7 @@
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
+#include "httpd/tls_internal.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -134,9 +135,18 @@ static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, vo
     c->listener = l;
     c->fd = info->connect_fd;
     info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    httpd_conn_peer(info != NULL ? info->client_addr : NULL, &c->peer);
+    const struct sockaddr *sa = info != NULL ? info->client_addr : NULL;
+    struct address peer = {.host = ""};
+    if (httpd_conn_peer(sa, &c->peer) && address_from_sockaddr(sa, &peer)) {
+        address_text(&peer, c->peer_text);
+    }
     atomic_init(&c->state, pack(CONN_IDLE, from_now(s, 0)));
     c->counted = true;
+    if (l->config.tls != NULL) {
+        info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        BUG_ON(info == NULL || info->tls_session == NULL);
+        httpd_tls_begin(c, info->tls_session);
+    }
     pthread_mutex_lock(&s->conns_lock);
     c->next = s->conns;
     if (c->next != NULL) {
@@ -150,9 +160,11 @@ static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, vo
 
 /* libmicrohttpd closes the descriptor after this, so a descriptor on the list is never a reused
  * number. */
-static void conn_closed(struct httpd_server *s, void **socket_context)
+static void conn_closed(struct httpd_server *s, struct MHD_Connection *mhd, void **socket_context)
 {
     struct httpd_conn *c = *socket_context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     pthread_mutex_lock(&s->conns_lock);
     if (c->prev != NULL) {
         c->prev->next = c->next;
@@ -166,6 +178,7 @@ static void conn_closed(struct httpd_server *s, void **socket_context)
         c->listener->conn_n--;
     }
     pthread_mutex_unlock(&s->conns_lock);
+    httpd_tls_end(c, info != NULL ? info->tls_session : NULL);
     free(c);
     *socket_context = NULL;
 }
@@ -177,6 +190,6 @@ void httpd_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_cont
     if (toe == MHD_CONNECTION_NOTIFY_STARTED) {
         conn_opened(l, mhd, socket_context);
     } else {
-        conn_closed(l->server, socket_context);
+        conn_closed(l->server, mhd, socket_context);
     }
 }

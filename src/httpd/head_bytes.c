@@ -38,8 +38,8 @@ static uintptr_t end_of(struct str s)
 void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
                             struct str version)
 {
-    b->strict = (uintptr_t)target.p == end_of(method) + 1 &&
-                (uintptr_t)version.p == end_of(target) + 1;
+    b->strict =
+        (uintptr_t)target.p == end_of(method) + 1 && (uintptr_t)version.p == end_of(target) + 1;
     b->last = version;
     b->header_n = 0;
 }

@@ -11,6 +11,7 @@
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
+#include "httpd/tls_internal.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -323,6 +324,9 @@ enum MHD_Result httpd_request_on_access(void *cls, struct MHD_Connection *mhd, c
     BUG_ON(req == NULL);
     if (!req->begun) {
         req->begun = true;
+        if (!httpd_tls_is_admitted(req->conn)) {
+            return MHD_NO; /* the handshake has failed already; should it ever not */
+        }
         if (httpd_request_read_head(req, method, version)) {
             httpd_conn_head_complete(req->conn);
             return MHD_YES;

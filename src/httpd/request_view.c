@@ -56,14 +56,14 @@ struct str httpd_request_header(const struct httpd_request *req, const char *nam
 
 struct str httpd_request_peer(struct httpd_request *req)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(req->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    struct address peer;
-    char buf[ADDRESS_TEXT_MAX];
-    if (info == NULL || !address_from_sockaddr(info->client_addr, &peer)) {
-        return STR("unknown");
-    }
-    return arena_str(&req->arena, str_of(address_text(&peer, buf)));
+    const char *text = req->conn->peer_text;
+    return arena_str(&req->arena, text[0] != '\0' ? str_of(text) : STR("unknown"));
+}
+
+struct str httpd_request_client(struct httpd_request *req)
+{
+    const char *name = req->conn->client_name;
+    return name[0] != '\0' ? arena_str(&req->arena, str_of(name)) : STR_NULL;
 }
 
 struct arena *httpd_request_arena(struct httpd_request *req)

@@ -1,14 +1,17 @@
 /* httpd/server.c - listeners, start and the orderly stop. */
+#define _GNU_SOURCE /* dup3 */
 #include "httpd/server_internal.h"
 
 #include "base/bug.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gnutls/abstract.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,21 +157,39 @@ static void PRINTF_LIKE(2, 0) library_log(void *cls, const char *fmt, va_list ap
     LOG_V(s->config.log, 4, "HTTP library message", LOG_STR("text", str_trim(str_of(text))));
 }
 
+/* Nothing below TLS 1.2, no static RSA, no CBC. */
+static char tls_priorities[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA:-AES-128-CBC:-AES-256-CBC";
+
+/* libmicrohttpd insists on a certificate of its own or somebody to ask for one; by the time it could
+ * be asked, the session has other credentials (tls_session.c). */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *ca_names, int ca_n,
+                          const gnutls_pk_algorithm_t *algorithms, int algorithm_n,
+                          gnutls_pcert_st **ret_chain, unsigned *ret_n, gnutls_privkey_t *ret_key)
+{
+    (void)session, (void)ca_names, (void)ca_n, (void)algorithms, (void)algorithm_n;
+    (void)ret_chain, (void)ret_n, (void)ret_key;
+    return -1;
+}
+
 static int listener_start(struct httpd_listener *l, struct err *reterr)
 {
     struct httpd_server *s = l->server;
     const unsigned threads = l->config.thread_n;
     /* Out of reach for each thread; see admission.c. */
     const unsigned connections = (threads == 0 ? 1 : threads) * (l->config.connection_max + CONNECTIONS_SLACK);
-    struct MHD_OptionItem pool[] = {
-        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    if (threads <= 1) {
-        pool[0] = pool[1]; /* a pool of one is refused; without a pool there is one thread */
+    struct MHD_OptionItem more[4];
+    size_t n = 0;
+    if (threads > 1) { /* a pool of one is refused; without a pool there is one thread */
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL};
     }
+    if (l->config.tls != NULL) {
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities};
+        more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0, no_certificate};
+    }
+    more[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U);
+                           MHD_USE_ERROR_LOG | (l->v6 ? MHD_USE_IPv6 : 0U) |
+                           (l->config.tls != NULL ? MHD_USE_TLS : 0U);
     l->daemon = MHD_start_daemon(
         flags, 0, httpd_admit, l, httpd_request_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, library_log,
         s, MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_NOTIFY_CONNECTION, httpd_conn_notify, l,
@@ -176,13 +197,14 @@ static int listener_start(struct httpd_listener *l, struct err *reterr)
         httpd_request_on_over, l, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
         MHD_OPTION_CONNECTION_TIMEOUT, s->config.idle_timeout_s, MHD_OPTION_CONNECTION_LIMIT,
         connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->config.connection_memory_bytes,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, pool, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
     if (l->daemon == NULL) {
         return err_set(reterr, ERR_INTERNAL,
                        "cannot start the HTTP server for \"%s\" (%s): "
                        "out of threads or descriptors",
                        l->config.address, l->config.name);
     }
+    l->listen_fd = l->fd;
     l->fd = -1;
     return 0;
 }
@@ -225,22 +247,30 @@ const char *httpd_drop_name(enum httpd_drop why)
         [HTTPD_DROP_EVICTED] = "evicted",
         [HTTPD_DROP_FULL] = "full",
         [HTTPD_DROP_FULL_FOR_ADDRESS] = "full-for-address",
+        [HTTPD_DROP_TLS_NO_CERTIFICATE] = "no-certificate",
+        [HTTPD_DROP_TLS_BAD_CERTIFICATE] = "bad-certificate",
+        [HTTPD_DROP_TLS_NAME] = "name-not-allowed",
+        [HTTPD_DROP_TLS_HANDSHAKE] = "handshake",
     };
     BUG_ON(why >= HTTPD_DROP__MAX);
     return names[why];
 }
 
-/* New clients are refused at once, but the descriptors stay taken until the threads that may
- * still call accept() on their numbers have ended (close_listeners). */
+/* New clients are refused at once. Not by MHD_quiesce_daemon: in 0.9.75 that takes the listening socket
+ * out of the epoll sets while a thread that is awake may do the same, and who comes second aborts the
+ * process. Instead something that never has an event takes over the descriptor's number. The socket
+ * is closed by that, which also takes it out of the epoll sets; libmicrohttpd keeps a number that it
+ * may pass to accept() in vain and close in the end. */
 static void stop_accepting(struct httpd_server *s)
 {
     for (size_t i = 0; i < s->listener_n; i++) {
         struct httpd_listener *l = &s->listeners[i];
-        if (l->daemon != NULL) {
-            l->fd = MHD_quiesce_daemon(l->daemon);
-        }
-        if (l->fd >= 0) {
-            shutdown(l->fd, SHUT_RDWR);
+        const int silence = l->daemon != NULL ? eventfd(0, EFD_CLOEXEC) : -1;
+        if (silence >= 0) {
+            (void)dup3(silence, l->listen_fd, O_CLOEXEC);
+            close(silence);
+        } else if (l->daemon != NULL) {
+            shutdown(l->listen_fd, SHUT_RDWR); /* out of descriptors: its threads spin while draining */
         }
     }
 }

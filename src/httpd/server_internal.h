@@ -45,6 +45,12 @@ struct httpd_conn {
      * to take it anew. */
     uint64_t base_bytes; /* watchdog only */
     atomic_bool rebase;
+
+    /* of a TLS listener; changed by the thread that serves the connection */
+    struct tls_identity *identity;
+    bool tls_done, tls_refused;
+    char client_name[256]; /* verified and allowed; "": none */
+    char peer_text[ADDRESS_TEXT_MAX];
 };
 
 enum request_phase {
@@ -104,12 +110,14 @@ struct httpd_request {
 struct httpd_listener {
     struct httpd_server *server;
     struct httpd_listener_config config;
-    int fd; /* -1 once libmicrohttpd owns it */
+    int fd; /* -1 once libmicrohttpd owns it: */
+    int listen_fd;
     uint16_t port;
     bool v6;
     struct MHD_Daemon *daemon;
     unsigned conn_n; /* open and not dropped; server.conns_lock */
     _Atomic uint64_t drops[HTTPD_DROP__MAX];
+    _Atomic int64_t refusal_log_ns; /* no refused TLS client is logged before */
 };
 
 struct httpd_server {

@@ -1,10 +1,10 @@
-/* httpd/watchdog.c - the thread that ends slow connections.
+/* httpd/watchdog.c - the thread that ends slow connections, and looks after certificates.
  *
  * The kernel's count of received bytes (TCP_INFO) tells a dripped request line, which libmicrohttpd
  * shows to nobody, from an idle connection, which must be left alone for longer than the peer keeps
  * it. <linux/tcp.h> and not <netinet/tcp.h>: only the kernel's header has tcpi_bytes_received.
  */
-#include "httpd/server_internal.h"
+#include "httpd/tls_internal.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -60,9 +60,19 @@ static void watch_connections(struct httpd_server *s)
     }
 }
 
+static void poll_certificates(struct httpd_server *s)
+{
+    for (size_t i = 0; i < s->listener_n; i++) {
+        if (s->listeners[i].config.tls != NULL) {
+            httpd_tls_poll(s->listeners[i].config.tls, clock_mono_ns(s->config.clock));
+        }
+    }
+}
+
 static int64_t tick_ms(const struct httpd_config *c)
 {
-    int64_t ms = c->head_deadline_ms < c->body_deadline_ms ? c->head_deadline_ms : c->body_deadline_ms;
+    int64_t ms =
+        c->head_deadline_ms < c->body_deadline_ms ? c->head_deadline_ms : c->body_deadline_ms;
     ms = (c->send_deadline_ms < ms ? c->send_deadline_ms : ms) / TICKS_PER_DEADLINE;
     return ms < TICK_MIN_MS ? TICK_MIN_MS : ms > TICK_MAX_MS ? TICK_MAX_MS : ms;
 }
@@ -87,6 +97,7 @@ static void *watchdog_main(void *arg)
         watch_connections(s);
         pthread_mutex_unlock(&s->conns_lock);
         httpd_streams_check_hangup(s);
+        poll_certificates(s);
         pthread_mutex_lock(&s->conns_lock);
     }
     pthread_mutex_unlock(&s->conns_lock);

@@ -172,6 +172,14 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_COUNTER,
          .labels = {{"listener", CLOSED("verbs", "ops", "health")}, {"reason", NULL}},
          .series_max = 48},
+    [FGPU_TLS_RELOADS_TOTAL] =
+        {.name = "fgpu_tls_reloads_total",
+         .help = "Changes of certificate, key or client CA taken (ok) or found wrong (error).",
+         .type = METRIC_COUNTER, .labels = {{"outcome", CLOSED("ok", "error")}}},
+    [FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS] =
+        {.name = "fgpu_tls_certificate_expiration_timestamp_seconds",
+         .help = "End of the certificate fgpu shows, since the Unix epoch; 0 without TLS.",
+         .type = METRIC_GAUGE},
     [FGPU_LOG_DROPPED_TOTAL] =
         {.name = "fgpu_log_dropped_total",
          .help = "Log records lost because their reader did not keep up.",

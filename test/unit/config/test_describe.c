@@ -48,7 +48,8 @@ static void describe__defaults__exact(void **state)
         "\"hold\":\"3s\"},"
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"opsAuthorization\":\"remote\","
-        "\"healthAddress\":\"127.0.0.1:9441\"},\"election\":\"none\","
+        "\"healthAddress\":\"127.0.0.1:9441\",\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
+        "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
@@ -79,6 +80,9 @@ static void describe__read_back__same_configuration(void **state)
         {"addresses",
          "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "
          "opsAuthorization: always}\n"},
+        {"TLS",
+         "serving: {verbsAddress: ':1', tls: {certFile: /c, keyFile: k, clientCAFile: ca.pem, "
+         "allowedNames: [a, 'b c'], onLoopback: tls}}\n"},
     };
     struct strbuf once, twice;
 

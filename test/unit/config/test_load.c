@@ -271,13 +271,26 @@ static void parse__one_mistake__exact_report(void **state)
          "did you mean 'best-fit'?\n  packing: {nodeStrategy: bestfit}\n                          "
          "^\n"},
         {"verbs off loopback", "serving: {verbsAddress: '0.0.0.0:9443'}\n",
-         "f.yaml:3:25: serving.verbsAddress: plain HTTP only on loopback; use 127.0.0.1:9443 "
-         "(TLS is not built yet)\n"
+         "f.yaml:3:25: serving: verbsAddress: plain HTTP only on loopback; use a 127.0.0.1 address, "
+         "or give serving.tls\n"
          "  serving: {verbsAddress: '0.0.0.0:9443'}\n                          ^\n"},
-        {"address without host", "serving: {opsAddress: ':9442'}\n",
-         "f.yaml:3:23: serving.opsAddress: plain HTTP only on loopback; use 127.0.0.1:9442 "
-         "(TLS is not built yet)\n"
+        {"ops on every address", "serving: {opsAddress: ':9442'}\n",
+         "f.yaml:3:23: serving: opsAddress: plain HTTP only on loopback; use a 127.0.0.1 address, "
+         "or give serving.tls\n"
          "  serving: {opsAddress: ':9442'}\n                        ^\n"},
+        {"certificate without key", "serving: {tls: {certFile: /c}}\n",
+         "f.yaml:3:16: serving: tls.keyFile: a certificate needs its key\n"
+         "  serving: {tls: {certFile: /c}}\n                 ^\n"},
+        {"key without certificate", "serving: {tls: {keyFile: /k}}\n",
+         "f.yaml:3:16: serving: tls.certFile: TLS needs a certificate\n"
+         "  serving: {tls: {keyFile: /k}}\n                 ^\n"},
+        {"certificate without client CA", "serving: {tls: {certFile: /c, keyFile: /k}}\n",
+         "f.yaml:3:16: serving: tls.clientCAFile: without it nobody's certificate could be verified\n"
+         "  serving: {tls: {certFile: /c, keyFile: /k}}\n                 ^\n"},
+        {"nobody allowed", "serving: {tls: {certFile: /c, keyFile: /k, clientCAFile: /a, allowedNames: []}}\n",
+         "f.yaml:3:76: serving: tls.allowedNames: with an empty list nobody may call\n"
+         "  serving: {tls: {certFile: /c, keyFile: /k, clientCAFile: /a, allowedNames: []}}\n"
+         "                                                                             ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"
          "  serving: {healthAddress: 0.0.0.0:9443}\n                           ^\n"},

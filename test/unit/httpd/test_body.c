@@ -254,7 +254,7 @@ static void body__dripping_clients__are_cut_at_the_deadline(void **state)
     fixture_stop(&f);
 }
 
-static void body__idle_connections__outlive_the_receive_deadline(void **state)
+static void body__idle_connections__outlive_the_head_deadline(void **state)
 {
     (void)state;
     struct fixture f;
@@ -318,7 +318,7 @@ int main(void)
         cmocka_unit_test(body__chunked__is_collected_and_capped),
         cmocka_unit_test(body__over_the_common_budget__busy_until_others_are_done),
         cmocka_unit_test(body__dripping_clients__are_cut_at_the_deadline),
-        cmocka_unit_test(body__idle_connections__outlive_the_receive_deadline),
+        cmocka_unit_test(body__idle_connections__outlive_the_head_deadline),
         cmocka_unit_test(body__client_gone_half_way__leaves_nothing_behind),
         cmocka_unit_test(body__expect_100_continue__is_answered),
     };

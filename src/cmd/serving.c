@@ -1,0 +1,129 @@
+#include "cmd/serving.h"
+
+#include "base/bug.h"
+
+#include <sys/resource.h>
+
+#define VERBS_THREADS 2
+#define SMALL_LISTENER_CONNECTIONS 64
+/* The small listeners, calls to the API server, log, epoll and what the C library needs. */
+#define OTHER_DESCRIPTORS 512
+
+/* Each connection takes a descriptor, and what a shell or a container runtime allows by default is less than
+ * the connections we promise. */
+static void allow_descriptors(const struct service_options *o)
+{
+    const rlim_t wanted = (rlim_t)o->config->limits.connections + OTHER_DESCRIPTORS;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+        LOG_WARNING(o->log, "Fewer descriptors than limits.connections needs; raise the limit of the process",
+                    LOG_I64("allowed", (int64_t)limit.rlim_cur), LOG_I64("wanted", (int64_t)wanted));
+    }
+}
+
+static int start_tls(struct serving *s, const struct service_options *o, struct err *reterr)
+{
+    const struct config_serving *c = &o->config->serving;
+    const struct httpd_tls_config tls = {.cert_file = c->tls.cert_file.p,
+                                         .key_file = c->tls.key_file.p,
+                                         .client_ca_file = c->tls.client_ca_file.p,
+                                         .client_names = c->tls.allowed_names,
+                                         .client_name_n = c->tls.allowed_name_n,
+                                         .log = o->log};
+    bool is_used = config_serving_is_tls(c, &c->verbs) || config_serving_is_tls(c, &c->ops);
+
+    return is_used ? httpd_tls_new(&tls, &s->tls, reterr) : 0;
+}
+
+/* `guarded`: only who is on this machine, or has shown who he is, may call. */
+static struct httpd_listener_config listener(const struct serving *s, const struct service_options *o,
+                                             const char *name, const struct address *address,
+                                             const struct serving_routes *routes, bool guarded)
+{
+    bool is_tls = guarded && config_serving_is_tls(&o->config->serving, address);
+
+    /* config_serving_problem has seen to it; this is the last door */
+    BUG_ON(guarded && !is_tls && !address_is_loopback(address));
+    return (struct httpd_listener_config){
+        .name = name,
+        .routes = routes->routes,
+        .route_n = routes->n,
+        .connection_max = SMALL_LISTENER_CONNECTIONS,
+        .connection_max_per_address = SMALL_LISTENER_CONNECTIONS / 2,
+        .tls = is_tls ? s->tls : NULL,
+    };
+}
+
+static int start_http(struct serving *s, const struct service_options *o,
+                      const struct serving_routes routes[SERVICE_LISTENER__MAX], struct telemetry *telemetry,
+                      struct err *reterr)
+{
+    static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
+    const struct config *c = o->config;
+    const struct address *addresses[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
+                                                              &c->serving.health};
+    struct httpd_listener_config listeners[SERVICE_LISTENER__MAX];
+    char texts[SERVICE_LISTENER__MAX][ADDRESS_TEXT_MAX];
+    const struct httpd_config http = {
+        .listeners = listeners,
+        .listener_n = SERVICE_LISTENER__MAX,
+        .body_max_bytes = (size_t)c->limits.body_bytes,
+        .inflight_max_bytes = (size_t)c->limits.bytes_in_flight,
+        .clock = o->clock,
+        .log = o->log,
+        .observe = telemetry_http,
+        .observe_ctx = telemetry,
+    };
+    int r;
+
+    for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
+        listeners[i] = listener(s, o, names[i], addresses[i], &routes[i], i != SERVICE_HEALTH);
+        listeners[i].address = address_text(addresses[i], texts[i]);
+    }
+    listeners[SERVICE_OPS].client_cert_optional = config_serving_ops_needs_token(&c->serving);
+    listeners[SERVICE_VERBS].thread_n = VERBS_THREADS;
+    listeners[SERVICE_VERBS].connection_max = (unsigned)c->limits.connections;
+    listeners[SERVICE_VERBS].connection_max_per_address = (unsigned)c->limits.connections_per_address;
+    r = httpd_server_new(&http, &s->http, reterr);
+    telemetry->http = s->http;
+    return r == 0 ? httpd_server_start(s->http, reterr) : r;
+}
+
+int serving_start(struct serving *s, const struct service_options *o,
+                  const struct serving_routes routes[SERVICE_LISTENER__MAX], struct telemetry *telemetry,
+                  struct err *reterr)
+{
+    int r = start_tls(s, o, reterr);
+
+    if (r != 0) {
+        return r;
+    }
+    telemetry->tls = s->tls;
+    allow_descriptors(o);
+    return start_http(s, o, routes, telemetry, reterr);
+}
+
+void serving_reload_tls(struct serving *s)
+{
+    if (s->tls != NULL && httpd_tls_reload(s->tls, NULL) != 0) {
+        return; /* logged and counted there */
+    }
+}
+
+void serving_stop(struct serving *s, int64_t drain_ms)
+{
+    if (s->http != NULL) {
+        httpd_server_stop(s->http, drain_ms);
+    }
+}
+
+void serving_fini(struct serving *s)
+{
+    httpd_server_free(s->http);
+    httpd_tls_free(s->tls);
+}

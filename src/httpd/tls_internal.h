@@ -1,0 +1,30 @@
+/* httpd/tls_internal.h - one reading of the files, and its use in a session. */
+#ifndef HTTPD_TLS_INTERNAL_H
+#define HTTPD_TLS_INTERNAL_H
+
+#include "httpd/server_internal.h"
+#include "httpd/tls.h"
+
+#include <gnutls/gnutls.h>
+
+/* Immutable; a connection keeps the one it began with. */
+struct tls_identity {
+    atomic_uint refs;
+    gnutls_certificate_credentials_t credentials;
+    int64_t not_after_s;
+};
+
+/* With a reference. */
+struct tls_identity *httpd_tls_identity(struct httpd_tls *t);
+void httpd_tls_identity_unref(struct tls_identity *id);
+bool httpd_tls_name_allowed(const struct httpd_tls *t, struct str name);
+/* Reads the files when they have changed and the last look was long enough ago. */
+void httpd_tls_poll(struct httpd_tls *t, int64_t now_ns);
+
+/* tls_session.c: what a connection of a TLS listener knows. */
+void httpd_tls_begin(struct httpd_conn *c, gnutls_session_t session);
+void httpd_tls_end(struct httpd_conn *c, gnutls_session_t session);
+/* May requests of this connection be handled? */
+bool httpd_tls_is_admitted(const struct httpd_conn *c);
+
+#endif
