@@ -117,9 +117,10 @@ func TestFgpuMayDoWhatItNeedsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestBothVariantsGiveFgpuTheSameRules(t *testing.T) {
-	var rules [2][]rbacv1.PolicyRule
-	for i, folder := range []string{"dedicated", "control-plane"} {
+func TestAllVariantsGiveFgpuTheSameRules(t *testing.T) {
+	folders := []string{"dedicated", "control-plane", "mtls"}
+	rules := make([][]rbacv1.PolicyRule, len(folders))
+	for i, folder := range folders {
 		objects, err := harness.Objects(manifest(folder, "rbac.yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -130,8 +131,10 @@ func TestBothVariantsGiveFgpuTheSameRules(t *testing.T) {
 			}
 		}
 	}
-	if a, b := mustJSON(t, rules[0]), mustJSON(t, rules[1]); a != b {
-		t.Errorf("dedicated: %s\ncontrol-plane: %s", a, b)
+	for i := range folders {
+		if a, b := mustJSON(t, rules[0]), mustJSON(t, rules[i]); a != b {
+			t.Errorf("%s: %s\n%s: %s", folders[0], a, folders[i], b)
+		}
 	}
 }
 

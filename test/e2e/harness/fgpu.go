@@ -3,11 +3,14 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -17,6 +20,33 @@ type Fgpu struct {
 	*Process
 	VerbsURL string
 	OpsURL   string
+	client   *http.Client // for OpsURL
+}
+
+// PresentCertificate makes the URLs https and State show a certificate: fgpu runs with TLS on loopback.
+func (f *Fgpu) PresentCertificate(certFile, keyFile, caFile string) error {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return fmt.Errorf("%s: no certificate", caFile)
+	}
+	f.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
+	f.VerbsURL = strings.Replace(f.VerbsURL, "http:", "https:", 1)
+	f.OpsURL = strings.Replace(f.OpsURL, "http:", "https:", 1)
+	return nil
+}
+
+// Ops reads a document of the ops listener.
+func (f *Fgpu) Ops(ctx context.Context, path string) ([]byte, error) {
+	return get(ctx, f.client, f.OpsURL+path, "")
 }
 
 // StartFgpu runs the binary with a configuration file and the identity in a kubeconfig, until it is ready.
@@ -41,7 +71,7 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 		}
 		addresses[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	f := &Fgpu{VerbsURL: "http://" + addresses[0], OpsURL: "http://" + addresses[1]}
+	f := &Fgpu{VerbsURL: "http://" + addresses[0], OpsURL: "http://" + addresses[1], client: loopbackClient}
 	f.Process = &Process{
 		Name: "fgpu", Path: binary, LogFile: filepath.Join(cp.Dir, name+".fgpu.log"),
 		Args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],
@@ -98,7 +128,7 @@ type Allocation struct {
 
 // State reads what fgpu believes.
 func (f *Fgpu) State(ctx context.Context) (*State, error) {
-	body, err := Get(ctx, f.OpsURL+"/state", "")
+	body, err := f.Ops(ctx, "/state")
 	if err != nil {
 		return nil, err
 	}

@@ -224,6 +224,10 @@ var loopbackClient = &http.Client{Transport: &http.Transport{
 
 // Get reads a document from a server on the loopback. A status other than 200 is an error with the body.
 func Get(ctx context.Context, url, token string) ([]byte, error) {
+	return get(ctx, loopbackClient, url, token)
+}
+
+func get(ctx context.Context, client *http.Client, url, token string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -231,7 +235,7 @@ func Get(ctx context.Context, url, token string) ([]byte, error) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := loopbackClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
