@@ -131,7 +131,9 @@ def refused(world, pair, address=None):
         with contextlib.closing(c):
             c.request("POST", "/v1/filter", json.dumps({"Pod": pod_object("p"), "NodeNames": ["a"]}), HEADERS)
             c.getresponse()
-    return str(e.value)
+    said = str(e.value).lower().replace("_", " ")
+    # A client that is still writing when the connection closes learns that and not why.
+    return said.replace("tlsv13 alert ", "") if "alert" in said else None
 
 
 def test_scheduler__with_its_certificate__schedules(world):
@@ -152,7 +154,8 @@ def test_caller__without_the_right_certificate__never_answered(world, listener):
             (world.other.issue(NAME, "clientAuth"), "unknown ca", "bad-certificate"),
             (world.ca.issue(NAME, "serverAuth"), "bad certificate", "bad-certificate"),
             (world.ca.issue("kubelet", "clientAuth"), "access denied", "name-not-allowed")]:
-        assert alert in refused(world, pair, address).lower().replace("_", " ").replace("tlsv13 alert ", "")
+        said = refused(world, pair, address)
+        assert said is None or alert in said
         series = f'fgpu_http_connections_dropped_total{{listener="{listener}",reason="{reason}"}}'
         assert world.fgpu.metrics()[series] > before[series]
     series = 'fgpu_requests_total{verb="filter",outcome="not_ours"}'
