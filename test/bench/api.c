@@ -220,6 +220,15 @@ static enum httpd_action handle_get(void *ctx, struct httpd_request *req,
         httpd_response_text(resp, 404, "bench_api does not serve this");
         return HTTPD_REPLY;
     }
+    if (httpd_request_query(req, "sendInitialEvents", &ignored)) {
+        /* As servers without WatchList: what is measured at the start is a list. */
+        resp->status = 422;
+        strbuf_add_cstr(
+            &resp->body,
+            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\","
+            "\"message\":\"sendInitialEvents: Forbidden\",\"reason\":\"Invalid\",\"code\":422}");
+        return HTTPD_REPLY;
+    }
     return httpd_request_query(req, "watch", &ignored) ? watch(api, req, resp, is_pods)
                                                        : list(api, req, resp, is_pods);
 }
