@@ -61,6 +61,8 @@ static int refuse_syntax(struct builder *b)
     if (p->error == YAML_READER_ERROR) {
         pos = text_pos_at(b->d->text, p->problem_offset);
         remedy = "save the file as UTF-8";
+    } else if (!text_line(b->d->text, pos.line, &line)) {
+        pos = text_pos_at(b->d->text, b->d->text.n); /* libyaml counts a line behind the last one */
     }
     for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
         if (strcmp(problem, remedies[i].problem) == 0) {
