@@ -70,7 +70,7 @@ struct snapshot {
     size_t node_n;
     const struct snapshot_pod *pods;
     size_t pod_n;
-    /* totals over described nodes */
+    /* totals over all nodes, lost devices and those of nodes that are gone but still hold pods included */
     uint64_t device_n;
     uint64_t overcommitted_n;
     int64_t milli_cap, milli_charged;

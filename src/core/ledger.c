@@ -18,6 +18,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     l->models = intern_new(limits->hash_key, UINT16_MAX);
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
+    ledger_states_grow(l); /* never NULL: a node without devices points to its beginning */
     return l;
 }
 

@@ -151,6 +151,8 @@ struct ledger {
 /* nodes (ledger_nodes.c) */
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
 uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
+/* Room for more device states; ledger_new makes the first. */
+void ledger_states_grow(struct ledger *l);
 /* Forgets the node if nothing is known of it and no pod is attached. */
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
 /* Drops devices that left the inventory once no pod holds them any more. */

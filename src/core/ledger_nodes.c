@@ -61,18 +61,22 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     return i;
 }
 
+void ledger_states_grow(struct ledger *l)
+{
+    l->state_cap = l->state_cap == 0 ? 512 : l->state_cap * 2;
+    l->states = xreallocarray(l->states, l->state_cap, sizeof(*l->states));
+}
+
 static uint32_t extent_take(struct ledger *l, uint32_t n)
 {
-    uint32_t first, cap;
+    uint32_t first;
 
     BUG_ON(n == 0 || n > DEVICES_PER_NODE_MAX);
     if (l->free_extent_n[n] > 0) {
         return l->free_extents[n][--l->free_extent_n[n]];
     }
     if (l->state_n + n > l->state_cap) {
-        cap = l->state_cap == 0 ? 512 : l->state_cap * 2;
-        l->states = xreallocarray(l->states, cap, sizeof(*l->states));
-        l->state_cap = cap;
+        ledger_states_grow(l);
     }
     first = l->state_n;
     l->state_n += n;

@@ -139,10 +139,10 @@ void ledger_recompute(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
     struct node_state *row = &l->rows[node];
-    struct device_state *states = l->states == NULL ? NULL : &l->states[row->first_device];
+    struct device_state *states = &l->states[row->first_device];
     int64_t unsteered = 0;
 
-    BUG_ON(n->extent_n != n->device_n || (n->device_n > 0 && states == NULL));
+    BUG_ON(n->extent_n != n->device_n);
     row->share_pod_n = 0;
     for (uint32_t i = 0; i < n->device_n; i++) {
         states[i] = ledger_empty_state(l, &n->devices[i]);
