@@ -213,9 +213,24 @@ static void judge_properties(struct builder *b, struct yaml_doc_node *n, const y
         diagnostics_add(b->d, n->pos, "tags are not accepted; remove the '!...' before the value");
         n->type = YAML_DOC_REFUSED;
     }
-    if (anchor != NULL) {
+    if (anchor != NULL && b->d->secret) { /* it may be the beginning of a password */
+        diagnostics_add(b->d, n->pos,
+                        "anchors are not accepted; put text that starts with '&' in quotes");
+    } else if (anchor != NULL) {
         diagnostics_add(b->d, n->pos, "anchors are not accepted; remove the '&%.20s'",
                         (const char *)anchor);
+    }
+}
+
+static void refuse_alias(struct builder *b, struct yaml_doc_node *n, const char *name)
+{
+    n->type = YAML_DOC_REFUSED;
+    if (b->d->secret) {
+        diagnostics_add(b->d, n->pos,
+                        "aliases are not accepted; put text that starts with '*' in quotes");
+    } else {
+        diagnostics_add(b->d, n->pos,
+                        "aliases are not accepted; write the value out instead of '*%.20s'", name);
     }
 }
 
@@ -263,10 +278,7 @@ static int take_event(struct builder *b, const yaml_event_t *e, bool *ret_done)
         *ret_done = true;
         return 0;
     case YAML_ALIAS_EVENT:
-        diagnostics_add(b->d, n->pos,
-                        "aliases are not accepted; write the value out instead of '*%.20s'",
-                        (const char *)e->data.alias.anchor);
-        n->type = YAML_DOC_REFUSED;
+        refuse_alias(b, n, (const char *)e->data.alias.anchor);
         return attach(b, n);
     case YAML_SCALAR_EVENT:
         return take_scalar(b, n, e);

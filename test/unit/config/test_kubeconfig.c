@@ -134,6 +134,10 @@ static void parse__bad_user__place_and_remedy(void **state)
         {"password alone", "password: hush", "k:3:25: username is missing"},
         {"token twice", "token: hush, token: quiet",
          "k:4:14: duplicate key 'token', first on line 4"},
+        {"a password that is an alias to YAML", "username: u, password: *hush",
+         "k:4:24: aliases are not accepted; put text that starts with '*' in quotes"},
+        {"a token that is an anchor to YAML", "token: &hush",
+         "k:4:8: anchors are not accepted; put text that starts with '&' in quotes"},
         {"malformed beside a secret", "token: hush]",
          "k:4:12: not valid YAML: did not find expected ',' or '}'; a '{' is not closed"},
     };
@@ -250,7 +254,7 @@ static void parse__bad_structure__place_and_remedy(void **state)
          "current-context: x\ncontexts: [{name: x, context: {cluster: k, user: u}}]\n", NULL,
          "k:2:41: no cluster is named 'k' (and 1 more)"},
         {"anchor", "current-context: &a x\n", NULL,
-         "k:1:18: anchors are not accepted; remove the '&a'"},
+         "k:1:18: anchors are not accepted; put text that starts with '&' in quotes"},
         {"second document", "current-context: x\n---\na: b\n", NULL,
          "k:2:1: a second document starts here; the file must hold only one"},
     };

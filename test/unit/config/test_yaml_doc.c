@@ -147,8 +147,8 @@ static void read__malformed__stops_with_place_and_remedy(void **state)
             "-\nf:2:1: not valid YAML: did not find expected ',' or ']'; a '[' is not closed\n"),
         ROW("open quote", "a: 'x\n",
             "-\nf:2:1: not valid YAML: found unexpected end of stream; a quote is not closed\n"),
-        ROW("cut off without a last line break", "a: \"b\"c: {d\n: e}}",
-            "-\nf:2:5: not valid YAML: could not find expected ':'; a key needs ': ' after it\n"),
+        ROW("cut off without a last line break", "a: 1\nb",
+            "-\nf:2:2: not valid YAML: could not find expected ':'; a key needs ': ' after it\n"),
         ROW("bad escape", "a: \"\\q\"\n",
             "-\nf:1:5: not valid YAML: found unknown escape character; use single quotes, or "
             "'\\\\' for one backslash\n"),
