@@ -1,0 +1,121 @@
+/* The record fgpu.io/assignment, which anybody may have written: what is accepted is within the
+ * documented ranges, and formatting it and reading it back gives the same record. */
+#include "fuzz.h"
+
+#include "core/assignment.h"
+#include "kube/names.h"
+
+#define MEMORY (4U << 20)
+
+static void check_device(const struct assigned_container *c, size_t i)
+{
+    const struct assigned_device *d = &c->devices[i];
+
+    FUZZ_CHECK(d->uuid.n <= ASSIGNMENT_UUID_BYTES_MAX);
+    FUZZ_CHECK(d->index >= 0 && d->milli >= 0 && d->milli <= ASSIGNMENT_MILLI_MAX);
+    FUZZ_CHECK(d->mem_mib >= 0 && d->mem_mib <= ASSIGNMENT_MEM_MIB_MAX);
+    FUZZ_CHECK(i == 0 || d[-1].index < d->index);
+    for (size_t k = 0; k < i; k++) {
+        FUZZ_CHECK(d->uuid.n == 0 || !str_eq(d->uuid, c->devices[k].uuid));
+    }
+}
+
+static void check_record(const struct assignment *as)
+{
+    FUZZ_CHECK(as->id.n >= 1 && as->id.n <= ASSIGNMENT_ID_BYTES_MAX);
+    for (size_t i = 0; i < as->container_n; i++) {
+        const struct assigned_container *c = &as->containers[i];
+
+        FUZZ_CHECK(c->name.n >= 1 && c->name.n <= ASSIGNMENT_NAME_BYTES_MAX && c->position == 0);
+        for (size_t k = 0; k < i; k++) {
+            FUZZ_CHECK(!str_eq(c->name, as->containers[k].name));
+        }
+        for (size_t k = 0; k < c->device_n; k++) {
+            check_device(c, k);
+        }
+    }
+}
+
+static void check_equal(const struct assignment *a, const struct assignment *b)
+{
+    FUZZ_SAME(a->id, b->id);
+    FUZZ_CHECK(a->container_n == b->container_n);
+    for (size_t i = 0; i < a->container_n; i++) {
+        const struct assigned_container *x = &a->containers[i], *y = &b->containers[i];
+
+        FUZZ_SAME(x->name, y->name);
+        FUZZ_CHECK(x->init == y->init && x->device_n == y->device_n);
+        for (size_t k = 0; k < x->device_n; k++) {
+            FUZZ_SAME(x->devices[k].uuid, y->devices[k].uuid);
+            FUZZ_CHECK(x->devices[k].index == y->devices[k].index &&
+                       x->devices[k].milli == y->devices[k].milli &&
+                       x->devices[k].mem_mib == y->devices[k].mem_mib);
+        }
+    }
+}
+
+/* The positions that the containers of such a pod would have. */
+static struct assignment with_positions(const struct assignment *as, struct arena *a)
+{
+    struct assigned_container *c = ARENA_ARRAY(a, as->container_n, struct assigned_container);
+    uint16_t n[2] = {0, 0};
+
+    FUZZ_CHECK(c != NULL);
+    for (size_t i = 0; i < as->container_n; i++) {
+        c[i] = as->containers[i];
+        c[i].position = n[c[i].init]++;
+    }
+    return (struct assignment){as->id, c, as->container_n};
+}
+
+static void check_annotations(struct kv_list list)
+{
+    FUZZ_CHECK(list.n >= 1);
+    FUZZ_SAME(list.items[0].key, STR(ASSIGNMENT_KEY));
+    for (size_t i = 0; i < list.n; i++) {
+        FUZZ_CHECK(kube_name_is_annotation_key(list.items[i].key));
+        for (size_t k = 0; k < i; k++) {
+            FUZZ_CHECK(!str_eq(list.items[i].key, list.items[k].key));
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input in = {data, size};
+    enum demand_qos qos = fuzz_below(&in, QOS__MAX);
+    struct str text = fuzz_rest(&in);
+    struct assignment as = {.container_n = 77}, placed, again;
+    struct kv_list list, list_again;
+    struct arena a;
+    struct err err;
+    int rc;
+
+    arena_init(&a, MEMORY);
+    rc = assignment_parse(text, &a, &as, &err);
+    if (rc != 0) {
+        FUZZ_CHECK(as.container_n == 77 && err.msg[0] != '\0');
+        FUZZ_CHECK(rc == -ERR_PARSE || rc == -ERR_INVALID || rc == -ERR_LIMIT);
+        arena_fini(&a);
+        return 0;
+    }
+    check_record(&as);
+    placed = with_positions(&as, &a);
+    /* It can grow: what stood there unescaped may be written escaped. */
+    rc = assignment_format(&placed, qos, &a, &list, &err);
+    FUZZ_CHECK(rc == 0 || (rc == -ERR_LIMIT && text.n > ASSIGNMENT_BYTES_MAX / 6));
+    if (rc == 0) {
+        check_annotations(list);
+        FUZZ_CHECK(assignment_parse(list.items[0].value, &a, &again, &err) == 0);
+        check_equal(&as, &again);
+        placed = with_positions(&again, &a);
+        FUZZ_CHECK(assignment_format(&placed, qos, &a, &list_again, &err) == 0);
+        FUZZ_CHECK(list.n == list_again.n);
+        for (size_t i = 0; i < list.n; i++) {
+            FUZZ_SAME(list.items[i].key, list_again.items[i].key);
+            FUZZ_SAME(list.items[i].value, list_again.items[i].value);
+        }
+    }
+    arena_fini(&a);
+    return 0;
+}
