@@ -33,16 +33,23 @@
 static struct world {
     struct canned cluster;
     struct store *empty; /* never synced: for the binder */
-    struct ingest empty_ingest;
-    struct placement_context empty_placement;
+    struct rulebook *empty_book;
     struct verbs verbs;
     struct ops ops;
     struct health health;
     struct health_handlers health_handlers;
-    struct config *config;
+    struct config_slot *slot;
     struct httpd_route verb_routes[VERB_ROUTES], ops_table[OPS_ROUTES], health_table[HEALTH_ROUTES];
     struct httpd_server *server;
 } w;
+
+static struct rulebook *book_of(const struct ingest *facts)
+{
+    const struct rules *rules;
+
+    FUZZ_CHECK(rules_new(facts, 1, NULL, NULL, &rules, NULL) == 0);
+    return rulebook_new(rules);
+}
 
 static void world_start(void)
 {
@@ -63,24 +70,23 @@ static void world_start(void)
     const struct httpd_config config = {.listeners = listeners,
                                         .listener_n = LISTENERS,
                                         .body_max_bytes = 4096,
-                                        .receive_deadline_ms = 2000};
+                                        .head_deadline_ms = 2000,
+                                        .body_deadline_ms = 2000};
 
     signal(SIGPIPE, SIG_IGN);
     canned_init(&w.cluster);
     w.empty = store_new(&limits, clock_system());
-    w.empty_ingest = (struct ingest){.store = w.empty, .policy = policy_defaults()};
-    FUZZ_CHECK(placement_context_init(&w.empty_placement, w.empty, policy_defaults(), NULL) == 0);
-    FUZZ_CHECK(binder_new(&w.empty_placement, &w.empty_ingest, NULL, clock_system(), &options,
-                          &w.verbs.binder, NULL) == 0);
-    w.verbs.placement = &w.cluster.placement;
+    w.empty_book = book_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
+    FUZZ_CHECK(binder_new(w.empty_book, NULL, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
+    w.verbs.book = book_of(&w.cluster.ingest);
     w.verbs.clock = clock_system();
     verbs_routes(&w.verbs, w.verb_routes);
-    w.config = config_defaults();
+    w.slot = config_slot_new(config_defaults(), "fgpu.yaml", 0);
     w.ops.state.store = w.cluster.store;
     w.ops.state.clock = clock_system();
-    w.ops.state.config_hash = w.config->hash;
+    w.ops.state.config = w.slot;
     w.ops.state.version = FGPU_VERSION;
-    w.ops.config = w.config;
+    w.ops.config = w.slot;
     w.ops.metrics = catalog_metrics_new();
     ops_routes(&w.ops, w.ops_table);
     health_init(&w.health);

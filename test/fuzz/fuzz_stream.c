@@ -22,6 +22,7 @@ enum cut { WHOLE, BYTES, RANDOM };
 
 struct run {
     struct store *store;
+    struct rulebook *book;
     struct feed feed;
     struct reflector_handler to_store;
     struct reflector *reflector;
@@ -137,15 +138,18 @@ static void run_init(struct run *r, enum kube_resource resource, uint64_t cut_se
                                               .bookmark = on_bookmark,
                                               .synced = on_synced,
                                               .ctx = r};
-    struct ingest ingest = {.policy = policy_defaults()};
+    struct ingest facts = {.policy = policy_defaults()};
+    const struct rules *rules;
 
     memset(r, 0, sizeof(*r));
     r->now_ns = 1000000000;
-    r->store = ingest.store = store_new(&limits, still());
+    r->store = facts.store = store_new(&limits, still());
     strbuf_init(&r->story, MEMORY);
     rng_init(&r->rng, 1);
     rng_init(&r->cut_rng, cut_seed);
-    feed_init(&r->feed, &ingest, resource);
+    FUZZ_CHECK(rules_new(&facts, 1, NULL, NULL, &rules, NULL) == 0);
+    r->book = rulebook_new(rules);
+    feed_init(&r->feed, r->book, resource);
     r->to_store = feed_handler(&r->feed);
     r->reflector = reflector_new(resource, &handler, &r->rng);
 }
@@ -154,6 +158,7 @@ static void run_fini(struct run *r)
 {
     reflector_free(r->reflector);
     feed_fini(&r->feed);
+    rulebook_free(r->book);
     store_free(r->store);
     strbuf_fini(&r->story);
 }

@@ -143,7 +143,7 @@ static void prioritize(const struct extender_args *args, struct arena *a)
     FUZZ_CHECK(placement_prioritize(&cluster.placement, a, &args->pod, args->names, args->name_n,
                                     &result, NULL) == 0);
     strbuf_init(&reply, MEMORY);
-    wire_write_priorities(&reply, &result, args->name_n);
+    wire_write_priorities(&reply, &result);
     c = read_json(strbuf_view(&reply));
     FUZZ_CHECK(cJSON_IsArray(c));
     cJSON_ArrayForEach(entry, c)
