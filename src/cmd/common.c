@@ -12,7 +12,7 @@ void cmd_config_names(struct config_names *ret)
     static struct str names[STRATEGIES_MAX];
     size_t n = 0;
 
-    for (; strategies[n] != NULL && n < STRATEGIES_MAX; n++) {
+    for (; n < STRATEGIES_MAX && strategies[n] != NULL; n++) {
         names[n] = str_of(strategies[n]->name);
     }
     *ret = (struct config_names){names, n};

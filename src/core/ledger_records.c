@@ -102,6 +102,7 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
             const struct wish *wish = &d->wishes[w];
             const struct assigned_container *c = assigned_to(as, wish);
 
+            BUG_ON(c == NULL);
             for (size_t i = 0; i < wish->count; i++, at++) {
                 if ((wish->phases & phases & -phases) != 0) {
                     phase_add(&f, refs[at], &c->devices[i]);

@@ -88,6 +88,7 @@ static void plan(struct workload *w)
             total += shapes[i].share;
         }
     }
+    BUG_ON(typical <= 0); /* some shape has one device */
     w->steady_n = r.milli_capacity * w->p->load_pct / 100 * total / typical;
     w->steady_n = w->steady_n > 0 ? w->steady_n : 1;
     w->interval_ns =

@@ -218,24 +218,26 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
 }
 
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
-                                         struct ledger_op *op, const struct strategy *device_strategy,
+                                         const struct ledger_op *asked,
+                                         const struct strategy *device_strategy,
                                          struct store_reservation *ret, struct err *reterr)
 {
     struct placement at;
+    struct ledger_op op = *asked;
 
-    ret->verdict = ledger_place_pod(s->ledger, op->reserve.node_name, op->reserve.uid, device_strategy, &at);
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, device_strategy, &at);
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }
     ret->qos = pod->demand->qos;
-    ret->assignment = (struct assignment){.id = op->reserve.decision_id};
-    op->reserve.placement = &at;
-    if (ledger_apply(s->ledger, op, reterr) != 0) {
+    ret->assignment = (struct assignment){.id = op.reserve.decision_id};
+    op.reserve.placement = &at;
+    if (ledger_apply(s->ledger, &op, reterr) != 0) {
         return STORE_FAILED;
     }
     if (pod->demand->unsteered_n == 0 &&
-        ledger_assignment(s->ledger, op->reserve.uid, a, &ret->assignment, reterr) != 0) {
-        struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op->at_ms, .name = op->reserve.uid};
+        ledger_assignment(s->ledger, op.reserve.uid, a, &ret->assignment, reterr) != 0) {
+        struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op.at_ms, .name = op.reserve.uid};
 
         BUG_ON(ledger_apply(s->ledger, &undo, NULL) != 0);
         return STORE_FAILED;

@@ -90,6 +90,7 @@ static void read_nodes(struct json_reader *r, struct arena *a, struct text_list 
 
     if (inner == NULL) {
         json_fail(r, ERR_LIMIT, ARENA_FULL);
+        return;
     }
     json_object_begin(r);
     while (json_object_next(r, &key)) {

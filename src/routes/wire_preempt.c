@@ -65,7 +65,7 @@ static void read_pods(struct json_reader *r, struct arena *a, bool whole, struct
         } else if (kube_decode_pod(r, &pod)) {
             *uid = pod.uid;
         }
-        if (!json_failed(r) && uid->n == 0) {
+        if (uid != NULL && !json_failed(r) && uid->n == 0) {
             json_fail(r, ERR_INVALID, "a victim without a uid");
         }
     }
