@@ -309,7 +309,7 @@ static void check_snapshot(const struct run *r, const struct snapshot *s)
                totals.overcommitted_n == s->overcommitted_n);
     FUZZ_CHECK(!r->honest || s->overcommitted_n == 0);
     for (size_t i = 0; i < s->node_n; i++) {
-        device_n += s->nodes[i].device_n;
+        device_n += s->nodes[i].described ? s->nodes[i].device_n : 0;
         for (size_t k = 0; k < s->nodes[i].device_n; k++) {
             const struct snapshot_device *d = &s->nodes[i].devices[k];
 

@@ -42,7 +42,7 @@ static size_t check_reasons(const cJSON *map, const struct extender_args *args)
     FUZZ_CHECK(cJSON_IsObject(map));
     cJSON_ArrayForEach(reason, map)
     {
-        FUZZ_CHECK(times_asked(args, str_of(reason->string)) == 1);
+        FUZZ_CHECK(times_asked(args, str_of(reason->string)) > 0);
         FUZZ_CHECK(text_of(reason).n > 0);
         n++;
     }
@@ -64,12 +64,28 @@ static size_t check_names(const cJSON *c, const struct extender_args *args)
             args->raw_nodes != NULL ? read_json_text(name, "metadata.name") : text_of(name);
         const cJSON *other;
 
-        FUZZ_CHECK(times_asked(args, s) == 1);
+        FUZZ_CHECK(times_asked(args, s) > 0);
         for (other = name->next; other != NULL; other = other->next) {
             FUZZ_CHECK(!str_eq(s, args->raw_nodes != NULL ? read_json_text(other, "metadata.name")
                                                           : text_of(other)));
         }
         n++;
+    }
+    return n;
+}
+
+/* A name asked twice is answered once. */
+static size_t distinct_names(const struct extender_args *args)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < args->name_n; i++) {
+        bool seen = false;
+
+        for (size_t j = 0; j < i && !seen; j++) {
+            seen = str_eq(args->names[i], args->names[j]);
+        }
+        n += !seen;
     }
     return n;
 }
@@ -95,14 +111,14 @@ static void check_filter_reply(struct str reply, const struct extender_args *arg
              check_reasons(cJSON_GetObjectItemCaseSensitive(c, "FailedAndUnresolvableNodes"), args);
     switch (result->outcome) {
     case FILTER_NOT_OURS:
-        FUZZ_CHECK(fit == args->name_n && failed == 0);
+        FUZZ_CHECK(fit == distinct_names(args) && failed == 0);
         break;
     case FILTER_SOME_FIT:
         FUZZ_CHECK(fit > 0 && fit == result->fit_n && failed == 0);
         break;
     case FILTER_DEFECT:
     case FILTER_NONE_FITS:
-        FUZZ_CHECK(fit == 0 && failed == args->name_n);
+        FUZZ_CHECK(fit == 0 && failed == distinct_names(args));
         break;
     }
     cJSON_Delete(c);
@@ -150,12 +166,12 @@ static void prioritize(const struct extender_args *args, struct arena *a)
     {
         int points = cJSON_GetObjectItemCaseSensitive(entry, "Score")->valueint;
 
-        FUZZ_CHECK(times_asked(args, read_json_text(entry, "Host")) == 1);
+        FUZZ_CHECK(times_asked(args, read_json_text(entry, "Host")) > 0);
         FUZZ_CHECK(points >= 0 && points <= 10);
         FUZZ_CHECK(n == 0 || result.points[n] <= result.points[n - 1]);
         n++;
     }
-    FUZZ_CHECK(n == args->name_n);
+    FUZZ_CHECK(n == distinct_names(args));
     cJSON_Delete(c);
     store_unhold(cluster.store, args->pod.uid);
     strbuf_fini(&reply);
@@ -176,7 +192,6 @@ static void read_args(struct str body, bool points, struct arena *a)
         return;
     }
     for (size_t i = 0; i < args.name_n; i++) {
-        FUZZ_CHECK(times_asked(&args, args.names[i]) == 1);
         FUZZ_CHECK(args.raw_nodes == NULL || fuzz_is_within(args.raw_nodes[i], body));
     }
     if (points) {
