@@ -77,7 +77,8 @@ static void world_start(void)
     canned_init(&w.cluster);
     w.empty = store_new(&limits, clock_system());
     w.empty_book = book_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
-    FUZZ_CHECK(binder_new(w.empty_book, NULL, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
+    FUZZ_CHECK(
+        binder_new(w.empty_book, NULL, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
     w.verbs.book = book_of(&w.cluster.ingest);
     w.verbs.clock = clock_system();
     verbs_routes(&w.verbs, w.verb_routes);
@@ -112,8 +113,8 @@ static int dial(uint16_t port)
 /* Cuts one whole answer off; its status, or 0 when the rest holds none. */
 static int take_answer(struct str *rest)
 {
-    static const int known[] = {100, 200, 304, 400, 404, 405, 411,
-                                413, 414, 415, 417, 431, 501, 503, 505};
+    static const int known[] = {100, 200, 304, 400, 404, 405, 411, 413,
+                                414, 415, 417, 431, 501, 503, 505};
     const char *end = rest->n > 0 ? memmem(rest->p, rest->n, "\r\n\r\n", 4) : NULL;
     struct str head = {rest->p, end != NULL ? (size_t)(end - rest->p) + 4 : 0}, lines = head, line,
                body;
