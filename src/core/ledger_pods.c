@@ -301,7 +301,10 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     }
     p->reserved_here = false;
     d = ledger_read_record(l, p, d, f->assignment, wishes, &recorded);
-    p->conflict = d == &recorded ? CONFLICT_REQUEST : NULL;
+    p->conflict = NULL;
+    if (d == &recorded || withdrawn) { /* as pod_reobserve() would say of the same observation */
+        p->conflict = withdrawn && d != &recorded && reread ? CONFLICT_READING : CONFLICT_REQUEST;
+    }
     if (demand_is_empty(d)) { /* what it asked for while it was pending counts for nothing */
         ledger_pod_drop(l, pod);
         forget_nodes(l, before, node);

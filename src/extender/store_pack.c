@@ -73,8 +73,10 @@ static int section(struct store *s, struct arena *a, struct call *c, struct stor
     if (n > STORE_PACK_SECTION && c->begun_n <= BEGIN_AGAIN_MAX && v.nomination_n == 0) {
         n = STORE_PACK_SECTION;
     }
-    ret->n += pack_some(&v, &c->query, c->names + c->done, n, ret->results + ret->n);
-    c->done += n;
+    if (n > 0) { /* a caller may ask about no node at all: then there is no array either */
+        ret->n += pack_some(&v, &c->query, c->names + c->done, n, ret->results + ret->n);
+        c->done += n;
+    }
     return 0;
 }
 

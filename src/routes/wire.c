@@ -55,7 +55,9 @@ static void read_names(struct json_reader *r, struct arena *a, struct text_list 
         if (json_string(r, &name) && !text_list_add(a, names, name)) {
             json_fail(r, ERR_LIMIT, ARENA_FULL);
         }
-        names->n += json_take_plain_strings(r, names->items + names->n, names->cap - names->n);
+        if (names->n < names->cap) {
+            names->n += json_take_plain_strings(r, names->items + names->n, names->cap - names->n);
+        }
     }
 }
 

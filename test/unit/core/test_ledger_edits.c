@@ -344,6 +344,27 @@ static void tamper__record_and_request_edited__the_same_twice_is_the_same_confli
     assert_ptr_equal(fx.snapshot.pods[0].conflict_text, conflict);
 }
 
+static void tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_at_once(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 8 * GIB);
+    const char *conflict;
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    fixture_pod(&fx, "a", &nothing, "n1", &as);
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
+    (void)fixture_state(&fx, "n1");
+    conflict = fx.snapshot.pods[0].conflict_text;
+    assert_non_null(conflict);
+    fixture_pod(&fx, "a", &nothing, "n1", &as);
+    (void)fixture_state(&fx, "n1");
+    assert_ptr_equal(fx.snapshot.pods[0].conflict_text, conflict);
+}
+
 static void tamper__record_restored__is_no_conflict_any_more(void **state)
 {
     struct wish w;
@@ -550,6 +571,7 @@ int main(void)
         T(reserved__bound_by_our_decision_with_edited_devices__keeps_its_device),
         T(reserved__bound_there_by_another_decision__goes_by_that_record),
         T(tamper__record_and_request_edited__the_same_twice_is_the_same_conflict),
+        T(tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_at_once),
         T(tamper__record_restored__is_no_conflict_any_more),
         T(foreign__on_a_node_never_seen__observed_again__node_is_still_known),
         T(list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it),

@@ -362,6 +362,20 @@ static size_t hold_n(void)
 }
 
 /* kube-scheduler skips prioritize when one node is left; and a new filter call ends the attempt before. */
+static void filter__asked_about_no_node__an_empty_answer(void **state)
+{
+    struct test_pod p;
+    struct filter_result r;
+
+    (void)state;
+    assert_int_equal(placement_filter(&context, &arena, make_pod(&p, "u", "fgpu.io/gpu-milli", "300"), NULL,
+                                      0, &r, NULL),
+                     0);
+    assert_int_equal(r.outcome, FILTER_NONE_FITS);
+    assert_int_equal(r.fit_n, 0);
+    assert_int_equal(r.result_n, 0);
+}
+
 static void filter__one_node_left__is_held_until_the_next_filter(void **state)
 {
     struct test_pod p;
@@ -569,6 +583,7 @@ int main(void)
         T(filter__more_fit_than_candidates__the_best_in_order),
         T(filter__nothing_fits__every_name_once_with_its_verdict),
         T(filter__one_node_left__is_held_until_the_next_filter),
+        T(filter__asked_about_no_node__an_empty_answer),
         T(prioritize__pod_without_gpu_or_with_a_defect__all_zero),
         T(request_larger_than_its_memory__is_an_error),
         T(context__unknown_strategy__names_it),
