@@ -99,6 +99,14 @@ struct device_pattern {
     bool exclude;
 };
 
+/* What a pod takes of the machine beside GPUs, as kube-scheduler counts it: peak over its phases, overhead
+ * included. It shapes scores, because GPUs without cores and memory beside them are worth little; whether it
+ * fits is kube-scheduler's affair (design.md 3.2). Saturated. */
+struct host_request {
+    int32_t cpu_milli;
+    int32_t mem_mib;
+};
+
 /* With a defect, only `defect`, `source` and `dialect` mean anything: no wishes, no constraints. */
 struct demand {
     enum demand_defect defect;
@@ -106,6 +114,7 @@ struct demand {
     enum demand_qos qos;
     const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
     int32_t unsteered_n; /* whole GPUs of a plugin that kubelet picks; then wish_n == 0 */
+    struct host_request host; /* also of a pod that asks for no GPU */
     size_t wish_n;
     const struct wish *wishes;
     size_t model_n;

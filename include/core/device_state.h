@@ -46,15 +46,35 @@ enum node_flag {
     NODE_DESCRIBED = 1 << 0, /* we have seen its Node object */
 };
 
+/* Cores and memory of a machine, less what its pods ask for. Free amounts may be negative; a capacity of 0 is
+ * not known, and then nothing is said about that dimension. */
+struct host_state {
+    int32_t cpu_cap_milli;
+    int32_t cpu_free_milli;
+    int32_t mem_cap_mib;
+    int32_t mem_free_mib;
+};
+
+/* Kinds of pods by the GPUs they take, bits of node_state.pod_classes. */
+enum pod_class {
+    POD_CLASS_SHARED = 1 << 0, /* parts of GPUs */
+    POD_CLASS_1 = 1 << 1,      /* whole GPUs: one, */
+    POD_CLASS_2 = 1 << 2,      /* two or three, */
+    POD_CLASS_4 = 1 << 3,      /* four to seven, */
+    POD_CLASS_8 = 1 << 4,      /* eight or more */
+};
+
 struct node_state {
     uint32_t name_id;      /* in the view's name table */
     uint32_t first_device; /* in the view's device array */
     uint16_t device_n;
     uint8_t flags;         /* enum node_flag */
+    uint8_t pod_classes;   /* enum pod_class, of the pods that hold GPUs here */
     uint64_t version;      /* of the numbers here: no two changes of any node have the same */
     int32_t unsteered_cap; /* whole GPUs of a plugin */
     int32_t unsteered_used;
     int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
+    struct host_state host;
 };
 
 /* More was charged than there is, in any dimension: it takes nobody until that is over. Two pods of which one

@@ -26,6 +26,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "core/assignment.h"
+#include "core/choice.h"
 #include "core/demand.h"
 #include "core/placement.h"
 #include "core/strategy.h"
@@ -154,10 +155,10 @@ bool ledger_has_node(const struct ledger *l, struct str node_name);
  * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
                           const struct demand *d, const uint64_t *label_hashes, size_t label_n,
-                          const struct strategy *device_strategy, struct placement *ret);
+                          const struct pack_params *params, struct placement *ret);
 /* The same with everything taken from the pod the ledger knows by this UID. */
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
-                              const struct strategy *device_strategy, struct placement *ret);
+                              const struct pack_params *params, struct placement *ret);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

@@ -3,6 +3,7 @@
 #ifndef CORE_PACK_H
 #define CORE_PACK_H
 
+#include "core/choice.h"
 #include "core/demand.h"
 #include "core/score_cache.h"
 #include "core/strategy.h"
@@ -11,11 +12,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct pack_params {
-    const struct strategy *node_strategy;
-    const struct strategy *device_strategy;
-};
 
 /* A pod that was just promised a node and is not bound yet (contract.md R19). Holds only lower scores: a node
  * that would no longer fit if the held pod landed there goes to the end of the order. */

@@ -1,7 +1,10 @@
 /* core/strategy.h - preference among placements that are feasible. Pure functions, one file each.
  *
  * Feasibility is decided elsewhere (core/feasibility.h) and is the same for every strategy. Node level and
- * device level are chosen apart: any strategy may serve at either. Integers only: replicas must agree.
+ * device level are chosen apart: any strategy may serve at either. Scores are integers: replicas must agree.
+ *
+ * A strategy that knows more than the node before it (what pods are expected, what is scarce) reads that from the
+ * outlook, which is a function of the ledger (core/outlook.h).
  */
 #ifndef CORE_STRATEGY_H
 #define CORE_STRATEGY_H
@@ -12,14 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct outlook;
+struct pack_result;
+
 /* A node with the placement under judgement: `before` and `after` are its devices without and with it. Whole
  * GPUs of a plugin change no device; for them speak the numbers below. */
 struct strategy_node {
+    const struct demand *demand;
+    const struct node_state *node; /* before */
     const struct device_state *before;
     const struct device_state *after;
     size_t device_n;
     int32_t unsteered_cap;  /* GPUs of the plugin; 0: none */
     int32_t unsteered_free; /* of these, not taken with the placement */
+    struct host_state host; /* after */
 };
 
 struct strategy {
@@ -29,8 +38,15 @@ struct strategy {
      * container reuses what an app container has). Must depend on nothing but these, so that equal devices
      * are interchangeable in the search. */
     int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
-    /* Higher is better; comparable between nodes. */
-    int64_t (*node_score)(const struct strategy_node *n);
+    /* Higher is better; comparable between nodes. `o` may be NULL unless `looks_ahead`. */
+    int64_t (*node_score)(const struct outlook *o, const struct strategy_node *n);
+    /* As device strategy: of a pod that takes one device, every different device is judged by node_score, the
+     * first of the best wins; device_cost speaks only for pods that take several. */
+    bool tries_devices;
+    bool looks_ahead; /* node_score reads the outlook, which must have been brought up to date */
+    /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with
+     * VERDICT_FITS count). */
+    void (*normalise)(struct pack_result *results, size_t n);
 };
 
 /* Every strategy, NULL-terminated, in the order of the documentation. */

@@ -16,8 +16,7 @@
 struct placement_context {
     struct store *store;
     const struct policy *policy;
-    const struct strategy *node_strategy;
-    const struct strategy *device_strategy;
+    struct pack_params params;
 };
 
 /* Strategies by the names in the policy. ERR_INVALID names the unknown one. */

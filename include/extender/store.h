@@ -91,7 +91,7 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
  * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct strategy *device_strategy,
+                                        struct str decision_id, const struct pack_params *params,
                                         struct store_reservation *ret, struct err *reterr);
 
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,

@@ -1,7 +1,6 @@
 #include "core/ledger.h"
 
 #include "base/bug.h"
-#include "core/feasibility.h"
 #include "core/ledger_internal.h"
 
 #include <stdlib.h>
@@ -199,7 +198,7 @@ bool ledger_has_node(const struct ledger *l, struct str node_name)
 
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
                           const struct demand *d, const uint64_t *label_hashes, size_t label_n,
-                          const struct strategy *device_strategy, struct placement *ret)
+                          const struct pack_params *params, struct placement *ret)
 {
     struct device_state states[DEVICES_PER_NODE_MAX];
     uint32_t node = ledger_node_find(l, node_name);
@@ -217,19 +216,19 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n, NULL,
                        NULL);
     allowed = xmalloc(intern_count(l->models) + 1);
-    v = feasibility_place(row, states, ledger_allowed_models(l, d, allowed), d, device_strategy, ret);
+    v = choice_make(params, row, states, ledger_allowed_models(l, d, allowed), d, ret, NULL);
     free(allowed);
     return v;
 }
 
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
-                              const struct strategy *device_strategy, struct placement *ret)
+                              const struct pack_params *params, struct placement *ret)
 {
     uint32_t i = ledger_pod_lookup(l, uid);
     const struct pod_entry *p;
 
     BUG_ON(i == LEDGER_NONE);
     p = &l->pods[i];
-    return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, device_strategy,
+    return ledger_place(l, node_name, p->namespace_, p->demand, p->labels, p->label_n, params,
                         ret);
 }

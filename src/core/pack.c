@@ -1,57 +1,29 @@
 #include "core/pack.h"
 
-#include "base/bug.h"
-#include "core/feasibility.h"
-
 #include <string.h>
-
-static enum verdict place(const struct ledger_view *v, const struct node_state *n,
-                          const struct device_state *devices, const struct pack_params *p,
-                          struct placement *ret)
-{
-    return feasibility_place(n, devices, v->allowed_models, v->pod.demand, p->device_strategy, ret);
-}
-
-/* The devices of `n` after the placement, into `after`. */
-static void take(const struct node_state *n, const struct device_state *before, const struct demand *d,
-                 const struct placement *at, struct device_state *after)
-{
-    uint64_t used = 0;
-
-    memcpy(after, before, n->device_n * sizeof(*after));
-    for (size_t w = 0; w < d->wish_n; w++) {
-        used |= at->wish_devices[w];
-    }
-    while (used != 0) {
-        unsigned i = (unsigned)__builtin_ctzll(used);
-        struct charge c = placement_charge(d, at, before, i);
-
-        device_take(&after[i], &c);
-        used &= used - 1;
-    }
-}
 
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
                        int64_t *ret_score, struct placement *placement)
 {
-    struct device_state room[DEVICES_PER_NODE_MAX], after[DEVICES_PER_NODE_MAX];
-    const struct device_state *before = ledger_view_devices(v, n, room);
-    const struct demand *d = v->pod.demand;
+    struct device_state room[DEVICES_PER_NODE_MAX];
     struct placement local;
-    struct placement *at = placement != NULL ? placement : &local;
-    enum verdict verdict = place(v, n, before, p, at);
 
-    if (verdict == VERDICT_FITS) {
-        take(n, before, d, at, after);
-        *ret_score = p->node_strategy->node_score(
-            &(struct strategy_node){.before = before,
-                                    .after = after,
-                                    .device_n = n->device_n,
-                                    .unsteered_cap = n->unsteered_cap,
-                                    .unsteered_free = n->unsteered_cap - n->unsteered_used -
-                                                      d->unsteered_n});
-    }
-    return verdict;
+    return choice_make(p, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand,
+                       placement != NULL ? placement : &local, ret_score);
+}
+
+static bool place(const struct ledger_view *v, const struct node_state *n, const struct device_state *devices,
+                  const struct pack_params *p)
+{
+    struct placement at;
+
+    return choice_make(p, n, devices, v->allowed_models, v->pod.demand, &at, NULL) == VERDICT_FITS;
+}
+
+static bool place_other(const struct node_state *n, const struct device_state *devices, const struct demand *d,
+                        const struct pack_params *p, struct placement *ret)
+{
+    return choice_make(p, n, devices, NULL, d, ret, NULL) == VERDICT_FITS;
 }
 
 /* ---- holds ---- */
@@ -83,15 +55,15 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
         const struct demand *held = q->holds[i].demand;
 
         if (!str_eq(q->holds[i].node_name, name) ||
-            feasibility_place(&node, devices, NULL, held, q->params->device_strategy, &at) != VERDICT_FITS) {
+            !place_other(&node, devices, held, q->params, &at)) {
             continue;
         }
         node.unsteered_used += held->unsteered_n;
         node.share_pod_n += held->unsteered_n == 0;
-        take(&node, devices, held, &at, next);
+        choice_take(&node, devices, held, &at, next);
         memcpy(devices, next, node.device_n * sizeof(devices[0]));
     }
-    return place(v, &node, devices, q->params, &at) == VERDICT_FITS;
+    return place(v, &node, devices, q->params);
 }
 
 /* ---- many nodes ---- */
@@ -135,19 +107,19 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
             begun = true;
             row_without = row_with = q->row;
             memcpy(without, q->devices, n->device_n * sizeof(without[0]));
-            take(n, without, d, at, with);
+            choice_take(n, without, d, at, with);
             row_with.unsteered_used += d->unsteered_n;
             row_with.share_pod_n += d->unsteered_n == 0;
         }
-        if (feasibility_place(&row_without, without, NULL, q->demand, p->device_strategy, &there) != VERDICT_FITS) {
+        if (!place_other(&row_without, without, q->demand, p, &there)) {
             continue;
         }
-        take(n, without, q->demand, &there, next);
+        choice_take(n, without, q->demand, &there, next);
         memcpy(without, next, n->device_n * sizeof(next[0]));
-        if (feasibility_place(&row_with, with, NULL, q->demand, p->device_strategy, &there) != VERDICT_FITS) {
+        if (!place_other(&row_with, with, q->demand, p, &there)) {
             return false;
         }
-        take(n, with, q->demand, &there, next);
+        choice_take(n, with, q->demand, &there, next);
         memcpy(with, next, n->device_n * sizeof(next[0]));
         row_with.unsteered_used += q->demand->unsteered_n;
         row_with.share_pod_n += q->demand->unsteered_n == 0;
@@ -251,7 +223,10 @@ void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const 
     struct pack_query q;
 
     pack_query_init(&q, v, p, holds, hold_n);
-    (void)pack_some(v, &q, names, name_n, ret);
+    name_n = pack_some(v, &q, names, name_n, ret);
+    if (p->node_strategy->normalise != NULL) {
+        p->node_strategy->normalise(ret, name_n);
+    }
 }
 
 /* ---- ranking ---- */

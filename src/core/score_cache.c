@@ -75,6 +75,7 @@ static void key_of(const struct demand *d, const struct strategy *node_strategy,
     key_add_number(k, (uintptr_t)node_strategy);
     key_add_number(k, (uintptr_t)device_strategy);
     key_add_number(k, (uint64_t)d->unsteered_n);
+    key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
     key_add_number(k, d->wish_n);
     for (size_t i = 0; i < d->wish_n; i++) {
         const struct wish *w = &d->wishes[i];

@@ -10,14 +10,14 @@ int placement_context_init(struct placement_context *c, struct store *store, con
     *c = (struct placement_context){
         .store = store,
         .policy = policy,
-        .node_strategy = strategy_find(policy->node_strategy),
-        .device_strategy = strategy_find(policy->device_strategy),
+        .params = {.node_strategy = strategy_find(policy->node_strategy),
+                   .device_strategy = strategy_find(policy->device_strategy)},
     };
-    if (c->node_strategy == NULL) {
+    if (c->params.node_strategy == NULL) {
         return err_set(reterr, ERR_INVALID, "unknown node strategy \"%.*s\"",
                        STR_ARG(policy->node_strategy));
     }
-    if (c->device_strategy == NULL) {
+    if (c->params.device_strategy == NULL) {
         return err_set(reterr, ERR_INVALID, "unknown device strategy \"%.*s\"",
                        STR_ARG(policy->device_strategy));
     }
@@ -35,7 +35,6 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
                   const struct str *names, size_t name_n, struct demand *ret_demand,
                   struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct pack_params params = {c->node_strategy, c->device_strategy};
     struct view_pod key = {.uid = pod->uid,
                            .namespace_ = pod->namespace_,
                            .priority = pod->priority,
@@ -57,7 +56,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
         return 0;
     }
     r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    return r != 0 ? r : store_pack(c->store, a, &key, &params, holds, hold_n, names, name_n, ret, reterr);
+    return r != 0 ? r : store_pack(c->store, a, &key, &c->params, holds, hold_n, names, name_n, ret, reterr);
 }
 
 static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name,

@@ -219,13 +219,13 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
 
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
                                          const struct ledger_op *asked,
-                                         const struct strategy *device_strategy,
+                                         const struct pack_params *params,
                                          struct store_reservation *ret, struct err *reterr)
 {
     struct placement at;
     struct ledger_op op = *asked;
 
-    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, device_strategy, &at);
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, params, &at);
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }
@@ -247,7 +247,7 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
 
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct strategy *device_strategy,
+                                        struct str decision_id, const struct pack_params *params,
                                         struct store_reservation *ret, struct err *reterr)
 {
     struct ledger_op op = {
@@ -265,7 +265,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         ret->defect = pod.demand->defect;
         ret->annotation_bytes = pod.annotation_bytes;
         if (r == STORE_RESERVED) {
-            r = reserve(s, a, &pod, &op, device_strategy, ret, reterr);
+            r = reserve(s, a, &pod, &op, params, ret, reterr);
         }
     }
     store_unlock(s);

@@ -141,6 +141,9 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
         r = section(s, a, &c, ret, reterr);
         store_unlock(s);
     } while (r == 0 && c.done < name_n);
+    if (r == 0 && params->node_strategy->normalise != NULL) {
+        params->node_strategy->normalise(ret->results, ret->n);
+    }
     if (r == 0 && c.query.unknown_n > 1) {
         ret->n = drop_unknown_repeats(ret->results, ret->n);
     }

@@ -23,8 +23,8 @@ static const struct policy defaults = {
     .max_sharers = 16,
     .overcommit_milli = 1000,
     .overcommit_mem_milli = 1000,
-    .node_strategy = {"best-fit", 8},
-    .device_strategy = {"best-fit", 8},
+    .node_strategy = {"tight-fit", 9},
+    .device_strategy = {"tight-fit", 9},
     .candidates = 100,
     .hold_ms = 3000,
 };

@@ -72,7 +72,7 @@ static void check_search(const struct demand *d)
                                            .slot_cap = 16,
                                            .flags = DEVICE_HEALTHY | (i > 0 ? DEVICE_IN_USE : 0)};
     }
-    v = feasibility_place(&node, devices, NULL, d, strategy_find(STR("best-fit")), &p);
+    v = feasibility_place(&node, devices, NULL, d, strategy_find(STR("tight-fit")), &p);
     FUZZ_CHECK(v < VERDICT__MAX);
     if (d->unsteered_n > 0) {
         return;

@@ -189,7 +189,9 @@ static struct ledger_op draw_reservation(struct run *r, size_t pod)
                                          .decision_id = STR("ours"),
                                          .placement = &r->placement};
     memset(&r->placement, 0, sizeof(r->placement));
-    if (!forged && ledger_place_pod(r->l, op.reserve.node_name, uids[pod], strategies[0],
+    if (!forged && ledger_place_pod(r->l, op.reserve.node_name, uids[pod],
+                                    &(struct pack_params){.node_strategy = strategies[0],
+                                                          .device_strategy = strategies[0]},
                                     &r->placement) != VERDICT_FITS) {
         forged = true;
     }

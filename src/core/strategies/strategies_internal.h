@@ -8,7 +8,7 @@
 
 extern const struct strategy strategy_binpack;
 extern const struct strategy strategy_spread;
-extern const struct strategy strategy_best_fit;
+extern const struct strategy strategy_tight_fit;
 
 /* Amounts are compared as shares of the device's own capacity, so that unequal devices compare. */
 #define SHARE_ALL 10000

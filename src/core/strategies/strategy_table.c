@@ -3,7 +3,7 @@
 const struct strategy *const strategies[] = {
     &strategy_binpack,
     &strategy_spread,
-    &strategy_best_fit,
+    &strategy_tight_fit,
     NULL,
 };
 

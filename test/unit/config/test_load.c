@@ -266,9 +266,9 @@ static void parse__one_mistake__exact_report(void **state)
         {"election not built", "election: lease\n",
          "f.yaml:3:11: election: 'lease' is not built yet; use 'none'\n  election: lease\n         "
          "   ^\n"},
-        {"strategy misspelt", "packing: {nodeStrategy: bestfit}\n",
-         "f.yaml:3:25: packing.nodeStrategy: 'bestfit' is not one of: binpack, spread, best-fit; "
-         "did you mean 'best-fit'?\n  packing: {nodeStrategy: bestfit}\n                          "
+        {"strategy misspelt", "packing: {nodeStrategy: tightfit}\n",
+         "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit; "
+         "did you mean 'tight-fit'?\n  packing: {nodeStrategy: tightfit}\n                          "
          "^\n"},
         {"verbs off loopback", "serving: {verbsAddress: '0.0.0.0:9443'}\n",
          "f.yaml:3:25: serving: verbsAddress: plain HTTP only on loopback; use a 127.0.0.1 address, "

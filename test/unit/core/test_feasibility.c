@@ -217,7 +217,7 @@ struct named_case {
     size_t wish_n;
     struct wish wishes[4];
     enum verdict want;
-    uint64_t placed[4]; /* under best-fit, when it fits */
+    uint64_t placed[4]; /* under tight-fit, when it fits */
 };
 
 static const struct named_case named_cases[] = {
@@ -354,7 +354,7 @@ static void place__named_cases__as_expected(void **state)
         struct demand d = {.wish_n = row->wish_n, .wishes = row->wishes};
         struct placement p;
         enum verdict v =
-            feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("best-fit")), &p);
+            feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("tight-fit")), &p);
 
         if (v != row->want) {
             fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));

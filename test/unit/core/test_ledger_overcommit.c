@@ -65,7 +65,7 @@ static enum verdict verdict_for(const struct demand *d)
 {
     struct placement at;
 
-    return ledger_place(fx.l, STR("n1"), STR("default"), d, NULL, 0, strategy_find(STR("best-fit")),
+    return ledger_place(fx.l, STR("n1"), STR("default"), d, NULL, 0, fixture_params("tight-fit"),
                         &at);
 }
 
@@ -112,7 +112,7 @@ static void reservation_computed_before__refused_on_a_device_that_is_over_commit
     (void)state;
     fixture_pod(&fx, "p", &tiny, NULL, NULL);
     assert_int_equal(
-        ledger_place_pod(fx.l, STR("n1"), STR("p"), strategy_find(STR("best-fit")), &at),
+        ledger_place_pod(fx.l, STR("n1"), STR("p"), fixture_params("tight-fit"), &at),
         VERDICT_FITS);
     assert_int_equal(at.wish_devices[0], 1);
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
@@ -265,7 +265,7 @@ static void watch_over(struct simulation *s)
         }
         w.milli = (int32_t)world_below(&s->w, 2);
         w.count = (uint16_t)(1 + world_below(&s->w, 2));
-        if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, strategy_find(STR("spread")),
+        if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, fixture_params("spread"),
                          &at) == VERDICT_FITS) {
             for (uint32_t j = 0; j < n->device_n; j++) {
                 if ((at.wish_devices[0] >> j & 1) != 0 && device_is_overcommitted(&states[j])) {

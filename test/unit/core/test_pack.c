@@ -52,7 +52,8 @@ static const struct pack_params *params_of(const char *node, const char *device)
 {
     static struct pack_params p;
 
-    p = (struct pack_params){strategy_find(str_of(node)), strategy_find(str_of(device))};
+    p = (struct pack_params){.node_strategy = strategy_find(str_of(node)),
+                             .device_strategy = strategy_find(str_of(device))};
     return &p;
 }
 
@@ -69,7 +70,7 @@ static size_t rank_all(const struct demand *d, const struct pack_hold *holds, si
 {
     struct ledger_view v = view_for(d);
 
-    pack_nodes(&v, params_of("best-fit", "best-fit"), holds, hold_n, order, n, ret);
+    pack_nodes(&v, params_of("tight-fit", "tight-fit"), holds, hold_n, order, n, ret);
     return pack_rank(ret, n, limit);
 }
 
@@ -133,7 +134,7 @@ static void pack_some__name_again__is_left_out(void **state)
     struct pack_result r[5];
 
     (void)state;
-    pack_query_init(&q, &v, params_of("best-fit", "best-fit"), NULL, 0);
+    pack_query_init(&q, &v, params_of("tight-fit", "tight-fit"), NULL, 0);
     q.seen = seen;
     assert_int_equal(pack_some(&v, &q, asked, 3, r), 2);
     assert_int_equal(pack_some(&v, &q, asked + 3, 2, r + 2), 1); /* across calls too */

@@ -82,7 +82,7 @@ static bool preempt(const char *node, const struct demand *d, int32_t priority, 
                                       .namespace_ = STR("default"),
                                       .priority = priority,
                                       .demand = d,
-                                      .device_strategy = strategy_find(STR("best-fit")),
+                                      .device_strategy = strategy_find(STR("tight-fit")),
                                       .victims = uids,
                                       .victim_n = named_n};
 
@@ -201,7 +201,7 @@ static bool fits_without(const struct running *pods, int n, const bool *leaves, 
             assert_int_equal(ledger_apply(fx.l, &gone, NULL), 0);
         }
     }
-    fits = ledger_place(fx.l, STR("n"), STR("default"), d, NULL, 0, strategy_find(STR("best-fit")), &at) ==
+    fits = ledger_place(fx.l, STR("n"), STR("default"), d, NULL, 0, fixture_params("tight-fit"), &at) ==
            VERDICT_FITS;
     for (int i = 0; i < n; i++) {
         if (leaves[i]) {
@@ -279,7 +279,7 @@ static void preempt__random_nodes__fits_without_the_victims_and_needs_each(void 
 
 static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority)
 {
-    const struct pack_params params = {strategy_find(STR("best-fit")), strategy_find(STR("best-fit"))};
+    const struct pack_params params = *fixture_params("tight-fit");
     struct wish w;
     struct demand d = fixture_share(&w, milli);
     struct pack_result result, remembered;

@@ -27,7 +27,7 @@ static const struct pack_params *any_params(unsigned i)
     while (strategies[n] != NULL) {
         n++;
     }
-    p = (struct pack_params){strategies[i % n], strategies[i / n % n]};
+    p = (struct pack_params){.node_strategy = strategies[i % n], .device_strategy = strategies[i / n % n]};
     return &p;
 }
 

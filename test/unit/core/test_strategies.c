@@ -104,8 +104,12 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
         FAIL_CASE(k, c, s, "another placement the second time");
     }
     take_all(c, &p, after);
-    if (s->node_score(&(struct strategy_node){c->devices, after, c->node.device_n, 0, 0}) !=
-        s->node_score(&(struct strategy_node){copy.devices, after, c->node.device_n, 0, 0})) {
+    if (s->node_score(NULL, &(struct strategy_node){.before = c->devices,
+                                                  .after = after,
+                                                  .device_n = c->node.device_n}) !=
+        s->node_score(NULL, &(struct strategy_node){.before = copy.devices,
+                                                   .after = after,
+                                                   .device_n = c->node.device_n})) {
         FAIL_CASE(k, c, s, "another score the second time");
     }
 }
@@ -194,7 +198,7 @@ static void all__order_of_equal_devices__does_not_matter(void **state)
     for_all(CASES, 8, check_equal_devices);
 }
 
-/* A node of twice the size with the same devices twice is the same to judge (best-fit counts empty
+/* A node of twice the size with the same devices twice is the same to judge (tight-fit counts empty
  * ones). */
 static void used_share__node_twice_the_size__scores_the_same(void **state)
 {
@@ -297,9 +301,9 @@ static const struct device_row device_rows[] = {
      1,
      2,
      10},
-    {"least left", "best-fit", {{1000, 16000}, {500, 8000}, {320, 8000}}, 3, 300, 1000, 1, 4},
+    {"least left", "tight-fit", {{1000, 16000}, {500, 8000}, {320, 8000}}, 3, 300, 1000, 1, 4},
     {"least left of what binds: memory",
-     "best-fit",
+     "tight-fit",
      {{600, 1100}, {320, 8000}},
      2,
      300,
@@ -307,7 +311,7 @@ static const struct device_row device_rows[] = {
      1,
      1},
     {"equal in what binds: least of the rest",
-     "best-fit",
+     "tight-fit",
      {{300, 8000}, {300, 4000}},
      2,
      300,
@@ -315,7 +319,7 @@ static const struct device_row device_rows[] = {
      1,
      2},
     {"a used one that leaves much before an empty one",
-     "best-fit",
+     "tight-fit",
      {{1000, 16000}, {999, 16000}},
      2,
      999,
@@ -323,7 +327,7 @@ static const struct device_row device_rows[] = {
      1,
      2},
     {"an empty one when no used one fits",
-     "best-fit",
+     "tight-fit",
      {{100, 16000}, {1000, 16000}},
      2,
      300,
@@ -366,7 +370,7 @@ static void device_order__two_containers__follow_the_strategy(void **state)
     static const struct {
         const char *strategy;
         uint64_t first, second;
-    } rows[] = {{"binpack", 1, 1}, {"spread", 1, 2}, {"best-fit", 1, 1}};
+    } rows[] = {{"binpack", 1, 1}, {"spread", 1, 2}, {"tight-fit", 1, 1}};
     const struct device_state devices[] = {device(1000, 16000), device(1000, 16000)};
     const struct wish wishes[] = {{.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1},
                                   {.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1}};
@@ -395,7 +399,7 @@ static bool breaks_empty(const struct random_case *c, const struct placement *p)
     return false;
 }
 
-static void best_fit__used_device_fits__no_empty_one_is_opened(void **state)
+static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
 {
     static struct random_case c, used;
     struct rng r;
@@ -412,11 +416,11 @@ static void best_fit__used_device_fits__no_empty_one_is_opened(void **state)
         for (size_t i = 0; i < c.node.device_n; i++) { /* only used devices */
             used.devices[i].flags |= (c.devices[i].flags & DEVICE_IN_USE) == 0 ? DEVICE_DENIED : 0;
         }
-        if (place(&used, &strategy_best_fit, &q) == VERDICT_FITS) {
+        if (place(&used, &strategy_tight_fit, &q) == VERDICT_FITS) {
             on_trial++;
-            assert_int_equal(place(&c, &strategy_best_fit, &p), VERDICT_FITS);
+            assert_int_equal(place(&c, &strategy_tight_fit, &p), VERDICT_FITS);
             if (breaks_empty(&c, &p)) {
-                FAIL_CASE(k, &c, &strategy_best_fit, "opens an empty device");
+                FAIL_CASE(k, &c, &strategy_tight_fit, "opens an empty device");
             }
         }
     }
@@ -474,31 +478,31 @@ static const struct node_row node_rows[] = {
      {{HALF, NEW}, 2, TAKE(1, 300, 1000)},
      {{HALF, HALF}, 2, TAKE(1, 300, 1000)}},
     {"less left on the device",
-     "best-fit",
+     "tight-fit",
      {{{400, 8000}, NEW}, 2, TAKE(1, 300, 1000)},
      {{HALF, FULL}, 2, TAKE(1, 300, 1000)}},
     {"a used device, though much is left, before an empty one that is filled",
-     "best-fit",
+     "tight-fit",
      {{{999, 16000}, NEW}, 2, TAKE(1, 900, 100)},
      {{FULL, NEW}, 2, TAKE(2, 1000, 16000)}},
     {"an empty device where fewer are empty",
-     "best-fit",
+     "tight-fit",
      {{NEW, NEW, FULL, FULL}, 4, TAKE(1, 300, 1000)},
      {{NEW, NEW, NEW, FULL}, 4, TAKE(1, 300, 1000)}},
     {"a whole device where fewer are empty",
-     "best-fit",
+     "tight-fit",
      {{NEW, FULL}, 2, TAKE_WHOLE(1)},
      {{NEW, NEW}, 2, TAKE_WHOLE(1)}},
     {"a whole device where fewer are empty, not where more is used",
-     "best-fit",
+     "tight-fit",
      {{NEW, {999, 16000}}, 2, TAKE_WHOLE(1)},
      {{NEW, NEW, FULL, FULL}, 4, TAKE_WHOLE(1)}},
     {"two used ones before one used and one opened",
-     "best-fit",
+     "tight-fit",
      {{HALF, HALF}, 2, TAKE(3, 100, 100)},
      {{{100, 100}, NEW}, 2, TAKE(3, 100, 100)}},
     {"plugin: fewer left",
-     "best-fit",
+     "tight-fit",
      {.unsteered_cap = 8, .unsteered_free = 1},
      {.unsteered_cap = 8, .unsteered_free = 4}},
     {"plugin: fuller",
@@ -521,8 +525,11 @@ static int64_t score(const struct strategy *s, const struct node_side *n)
             device_take(&after[i], &(struct charge){n->milli, 1, n->mem_mib, n->whole});
         }
     }
-    return s->node_score(
-        &(struct strategy_node){before, after, n->device_n, n->unsteered_cap, n->unsteered_free});
+    return s->node_score(NULL, &(struct strategy_node){.before = before,
+                                                       .after = after,
+                                                       .device_n = n->device_n,
+                                                       .unsteered_cap = n->unsteered_cap,
+                                                       .unsteered_free = n->unsteered_free});
 }
 
 static void node_order__rows__as_expected(void **state)
@@ -560,8 +567,12 @@ static void all__extreme_devices__no_overflow(void **state)
         for (size_t k = 0; k < DEVICES_PER_NODE_MAX; k++) {
             (void)strategies[i]->device_cost(&before[k], &(struct charge){1, 1, 1, false});
         }
-        (void)strategies[i]->node_score(
-            &(struct strategy_node){before, after, DEVICES_PER_NODE_MAX, INT32_MAX, INT32_MIN});
+        (void)strategies[i]->node_score(NULL,
+                                        &(struct strategy_node){.before = before,
+                                                                .after = after,
+                                                                .device_n = DEVICES_PER_NODE_MAX,
+                                                                .unsteered_cap = INT32_MAX,
+                                                                .unsteered_free = INT32_MIN});
     }
 }
 
@@ -576,7 +587,7 @@ int main(void)
         cmocka_unit_test(find__every_name_of_the_table__is_found),
         cmocka_unit_test(device_order__rows__as_expected),
         cmocka_unit_test(device_order__two_containers__follow_the_strategy),
-        cmocka_unit_test(best_fit__used_device_fits__no_empty_one_is_opened),
+        cmocka_unit_test(tight_fit__used_device_fits__no_empty_one_is_opened),
         cmocka_unit_test(node_order__rows__as_expected),
         cmocka_unit_test(all__extreme_devices__no_overflow),
     };

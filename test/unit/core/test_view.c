@@ -200,7 +200,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     struct ledger_op op = {
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = STR("n2"), .uid = STR("n2"), .schedulable = true, .inventory = &inventory}};
-    struct pack_params p = {strategy_find(STR("best-fit")), strategy_find(STR("best-fit"))};
+    struct pack_params p = *fixture_params("tight-fit");
     struct device_pattern wanted = {STR("*l4"), false};
     struct str names[] = {STR("n1"), STR("n2")};
     struct pack_result results[2];

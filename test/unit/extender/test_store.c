@@ -253,7 +253,7 @@ static void *everything(void *arg)
         const struct pack_hold *h;
         struct snapshot s;
         struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
-        const struct pack_params params = {strategies[0], strategies[0]};
+        const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
         struct store_pack_answer answer;
         size_t n;
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* binpack, spread, best-fit. */
+/* binpack, spread, tight-fit. */
 extern const struct config_names unit_names;
 
 /* Fails with both texts in the message. `row` names the row of the table, or NULL. */

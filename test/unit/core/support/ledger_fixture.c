@@ -10,6 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct pack_params *fixture_params(const char *strategy)
+{
+    static struct pack_params p;
+    const struct strategy *s = strategy_find(str_of(strategy));
+
+    assert_non_null(s);
+    p = (struct pack_params){.node_strategy = s, .device_strategy = s};
+    return &p;
+}
+
 void fixture_init(struct ledger_fixture *f)
 {
     struct ledger_limits limits = {
@@ -136,7 +146,7 @@ int fixture_reserve(struct ledger_fixture *f, const char *uid, const char *node)
                                        .decision_id = str_of(uid),
                                        .placement = &at}};
     enum verdict v =
-        ledger_place_pod(f->l, str_of(node), str_of(uid), strategy_find(STR("best-fit")), &at);
+        ledger_place_pod(f->l, str_of(node), str_of(uid), fixture_params("tight-fit"), &at);
 
     return v != VERDICT_FITS ? (int)v : ledger_apply(f->l, &op, NULL);
 }

@@ -11,6 +11,9 @@
 #define VIEW_POD(uid_, demand_)                                                                    \
     (&(struct view_pod){.uid = str_of(uid_), .namespace_ = STR("default"), .demand = (demand_)})
 
+/* The strategy at both levels; valid until the next call. */
+const struct pack_params *fixture_params(const char *strategy);
+
 struct ledger_fixture {
     struct ledger *l;
     struct arena arena;
@@ -37,7 +40,7 @@ struct demand fixture_annotated(struct wish *w, int32_t milli);              /* 
 /* Observes a pod "default/<uid>"; node NULL: pending; record NULL: none. */
 int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,
                 const struct assignment *record);
-/* Searches with best-fit and reserves; 0 or an error, or the verdict as a positive number. */
+/* Searches with tight-fit and reserves; 0 or an error, or the verdict as a positive number. */
 int fixture_reserve(struct ledger_fixture *f, const char *uid, const char *node);
 int fixture_name_op(struct ledger_fixture *f, enum ledger_op_kind kind, const char *name);
 int fixture_bracket(struct ledger_fixture *f, enum ledger_op_kind kind);

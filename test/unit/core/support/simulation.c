@@ -209,7 +209,7 @@ static void reserve(struct simulation *s, unsigned i)
                     .decision_id = arena_printf(&s->w.arena, "ours-%u-%u", i, s->step),
                     .placement = &at}};
 
-    if (ledger_place_pod(s->l, op.reserve.node_name, op.reserve.uid, strategy_find(STR("best-fit")), &at) !=
+    if (ledger_place_pod(s->l, op.reserve.node_name, op.reserve.uid, &(struct pack_params){.node_strategy = strategy_find(STR("tight-fit")), .device_strategy = strategy_find(STR("tight-fit"))}, &at) !=
         VERDICT_FITS) {
         return;
     }

@@ -1,4 +1,4 @@
-/* best-fit: where the least is left over on the devices that are touched, and no empty device is
+/* tight-fit: where the least is left over on the devices that are touched, and no empty device is
  * opened while a used one fits.
  *
  * What is left of a device afterwards are two shares of its capacity, compute and memory. The
@@ -44,10 +44,11 @@ static bool device_changed(const struct device_state *b, const struct device_sta
            b->mem_free_mib != a->mem_free_mib;
 }
 
-static int64_t node_score(const struct strategy_node *n)
+static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
 {
     int64_t sum = 0, opened_n = 0, changed_n = 0, empty_n = 0;
 
+    (void)o;
     for (size_t i = 0; i < n->device_n; i++) {
         const struct device_state *b = &n->before[i], *a = &n->after[i];
 
@@ -67,8 +68,8 @@ static int64_t node_score(const struct strategy_node *n)
     return -((sum + opened_n * OPENING) * EMPTY_MAX + empty_n);
 }
 
-const struct strategy strategy_best_fit = {
-    .name = "best-fit",
+const struct strategy strategy_tight_fit = {
+    .name = "tight-fit",
     .summary =
         "the GPU on which the least is left over; empty GPUs stay empty as long as used ones fit",
     .device_cost = device_cost,

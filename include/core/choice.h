@@ -1,0 +1,34 @@
+/* core/choice.h - which devices of one node a demand gets, and what that is worth.
+ *
+ * feasibility_place() finds out whether there is a placement; here the strategies choose among
+ * them. filter and bind choose by this one procedure, so bind takes what filter had in mind as long
+ * as the node has not changed.
+ */
+#ifndef CORE_CHOICE_H
+#define CORE_CHOICE_H
+
+#include "core/demand.h"
+#include "core/device_state.h"
+#include "core/placement.h"
+#include "core/strategy.h"
+#include "core/verdict.h"
+
+#include <stdint.h>
+
+struct pack_params {
+    const struct strategy *node_strategy;
+    const struct strategy *device_strategy;
+    const struct outlook *outlook; /* NULL: nothing is known; then no strategy that looks ahead */
+};
+
+/* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on
+ * VERDICT_FITS only. See core/feasibility.h for `allowed_models`. */
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
+                         const struct device_state *devices, const uint8_t *allowed_models,
+                         const struct demand *d, struct placement *ret, int64_t *ret_score);
+
+/* The devices of `n` once the placement is taken, into `after` (room for n->device_n). */
+void choice_take(const struct node_state *n, const struct device_state *before,
+                 const struct demand *d, const struct placement *at, struct device_state *after);
+
+#endif

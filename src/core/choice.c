@@ -1,0 +1,113 @@
+#include "core/choice.h"
+
+#include "core/feasibility.h"
+
+#include <string.h>
+
+void choice_take(const struct node_state *n, const struct device_state *before,
+                 const struct demand *d, const struct placement *at, struct device_state *after)
+{
+    uint64_t used = 0;
+
+    memcpy(after, before, n->device_n * sizeof(*after));
+    for (size_t w = 0; w < d->wish_n; w++) {
+        used |= at->wish_devices[w];
+    }
+    while (used != 0) {
+        unsigned i = (unsigned)__builtin_ctzll(used);
+        struct charge c = placement_charge(d, at, before, i);
+
+        device_take(&after[i], &c);
+        used &= used - 1;
+    }
+}
+
+static int32_t less(int32_t free, int32_t taken)
+{
+    int32_t left;
+
+    return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
+}
+
+static int64_t score(const struct strategy *s, const struct outlook *o, const struct node_state *n,
+                     const struct demand *d, const struct device_state *before,
+                     const struct device_state *after)
+{
+    struct strategy_node at = {
+        .demand = d,
+        .node = n,
+        .before = before,
+        .after = after,
+        .device_n = n->device_n,
+        .unsteered_cap = n->unsteered_cap,
+        .unsteered_free = n->unsteered_cap - n->unsteered_used - d->unsteered_n,
+        .host = n->host,
+    };
+
+    at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
+    at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
+    return s->node_score(o, &at);
+}
+
+/* Every different device that takes the one wish, judged by the device strategy's node score. */
+static void try_devices(const struct pack_params *p, const struct node_state *n,
+                        const struct device_state *devices, const uint8_t *allowed_models,
+                        const struct demand *d, struct placement *ret, int64_t *ret_score)
+{
+    struct device_state after[DEVICES_PER_NODE_MAX];
+    const struct wish *w = &d->wishes[0];
+    int64_t best = INT64_MIN;
+    bool found = false;
+
+    memcpy(after, devices, n->device_n * sizeof(after[0]));
+    for (unsigned i = 0; i < n->device_n; i++) {
+        const struct device_state *v = &devices[i];
+        struct charge c = wish_charge(w, v->milli_cap, v->mem_cap_mib, v->mem_base_mib);
+        bool seen =
+            !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
+        int64_t s;
+
+        for (unsigned k = 0; k < i && !seen; k++) {
+            seen = device_equal(v, &devices[k]);
+        }
+        if (seen) {
+            continue;
+        }
+        device_take(&after[i], &c);
+        s = score(p->device_strategy, p->outlook, n, d, devices, after);
+        after[i] = *v;
+        if (!found || s > best) {
+            found = true;
+            best = s;
+            ret->wish_devices[0] = UINT64_C(1) << i;
+        }
+    }
+    *ret_score = best;
+}
+
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
+                         const struct device_state *devices, const uint8_t *allowed_models,
+                         const struct demand *d, struct placement *ret, int64_t *ret_score)
+{
+    struct device_state after[DEVICES_PER_NODE_MAX];
+    enum verdict v = feasibility_place(n, devices, allowed_models, d, p->device_strategy, ret);
+    int64_t known;
+
+    if (v != VERDICT_FITS) {
+        return v;
+    }
+    if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1) {
+        try_devices(p, n, devices, allowed_models, d, ret, &known);
+        if (p->node_strategy == p->device_strategy) {
+            if (ret_score != NULL) {
+                *ret_score = known;
+            }
+            return v;
+        }
+    }
+    if (ret_score != NULL) {
+        choice_take(n, devices, d, ret, after);
+        *ret_score = score(p->node_strategy, p->outlook, n, d, devices, after);
+    }
+    return v;
+}
