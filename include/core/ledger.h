@@ -42,6 +42,7 @@
 #define LEDGER_NAMES_MAX 4000000 /* interned names of nodes, devices and models, ever */
 
 struct ledger;
+struct mix; /* core/mix.h */
 
 enum ledger_op_kind {
     LEDGER_NODE_DESCRIBED, /* .node */
@@ -115,6 +116,9 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  *   ERR_LIMIT      a bound above would be passed
  * Observations never fail except by ERR_LIMIT. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
+
+/* What pods have asked for so far. Borrowed. */
+const struct mix *ledger_mix(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */
 uint64_t ledger_generation(const struct ledger *l);

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "core/ledger_internal.h"
+#include "core/mix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     l->names_known = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
     l->uuids = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
     l->models = intern_new(limits->hash_key, UINT16_MAX);
+    l->mix = mix_new();
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
     ledger_states_grow(l); /* never NULL: a node without devices points to its beginning */
@@ -54,6 +56,7 @@ void ledger_free(struct ledger *l)
     intern_free(l->names_known);
     intern_free(l->uuids);
     intern_free(l->models);
+    mix_free(l->mix);
     free(l);
 }
 
@@ -139,6 +142,11 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         l->generation++;
     }
     return r;
+}
+
+const struct mix *ledger_mix(const struct ledger *l)
+{
+    return l->mix;
 }
 
 uint64_t ledger_generation(const struct ledger *l)

@@ -1,4 +1,5 @@
-/* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c and snapshot.c only.
+/* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c, snapshot.c and outlook*.c
+ * only.
  *
  * Three tables: nodes, pods, and one contiguous array of device states in which each node owns an extent
  * (so that a decision over all nodes reads memory in few places). rows[i], names[i] and nodes[i] describe the same node.
@@ -144,6 +145,8 @@ struct ledger {
 
     uint32_t pod_epoch;
     uint32_t node_epoch;
+    struct mix *mix;
+
     bool pods_synced;
     bool nodes_synced;
 };

@@ -1,0 +1,231 @@
+/* The demand mix: counting, forgetting, settling, churn. */
+#include "core/mix.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static struct demand pod(struct wish *w, int32_t cpu, uint16_t count, int32_t milli)
+{
+    *w = (struct wish){.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
+    return (struct demand){.host = {cpu, 1024}, .wish_n = count > 0, .wishes = w};
+}
+
+static void arrive(struct mix *m, int32_t cpu, uint16_t count, int32_t milli, int times)
+{
+    struct wish w;
+    struct demand d = pod(&w, cpu, count, milli);
+
+    for (int i = 0; i < times; i++) {
+        mix_arrived(m, &d);
+    }
+}
+
+/* Settled pods of this kind, in MIX_POD. */
+static uint64_t weight(struct mix *m, int32_t cpu, uint16_t count, int32_t milli)
+{
+    for (size_t i = 0; i < mix_shape_n(m); i++) {
+        const struct mix_shape *s = mix_shape(m, i);
+
+        if (s->host.cpu_milli == cpu && s->count == count && s->milli == milli) {
+            return s->weight;
+        }
+    }
+    return 0;
+}
+
+static void mix__equal_pods__count_as_one_shape(void **state)
+{
+    struct mix *m = mix_new();
+
+    (void)state;
+    assert_int_equal(mix_version(m), 0);
+    arrive(m, 1000, 1, 300, 3);
+    arrive(m, 1000, 1, 301, 2);
+    arrive(m, 1000, 0, 0, 1);
+    mix_settle(m);
+    assert_int_equal(mix_shape_n(m), 3);
+    assert_int_equal(mix_arrived_n(m), 6);
+    assert_int_equal(weight(m, 1000, 1, 300), 3 * MIX_POD);
+    assert_int_equal(weight(m, 1000, 0, 0), MIX_POD);
+    mix_free(m);
+}
+
+static void mix__models__are_part_of_the_shape_and_copied(void **state)
+{
+    struct mix *m = mix_new();
+    char text[] = "T4";
+    struct device_pattern pattern = {.text = {text, 2}};
+    struct wish w;
+    struct demand d = pod(&w, 1000, 1, 300);
+
+    (void)state;
+    mix_arrived(m, &d);
+    d.models = &pattern;
+    d.model_n = 1;
+    mix_arrived(m, &d);
+    pattern.exclude = true;
+    mix_arrived(m, &d);
+    text[0] = 'X';
+    assert_int_equal(mix_shape_n(m), 3);
+    assert_true(str_eq_cstr(mix_shape(m, 1)->models[0].text, "T4"));
+    assert_false(mix_shape(m, 1)->models[0].exclude);
+    assert_true(mix_shape(m, 2)->models[0].exclude);
+    mix_free(m);
+}
+
+static void mix__defective_pods__do_not_count(void **state)
+{
+    struct mix *m = mix_new();
+    struct demand d = {.defect = DEMAND_COUNT};
+
+    (void)state;
+    mix_arrived(m, &d);
+    mix_departed(m, &d);
+    assert_int_equal(mix_shape_n(m), 0);
+    assert_int_equal(mix_arrived_n(m) + mix_departed_n(m), 0);
+    mix_free(m);
+}
+
+static void mix__several_containers__are_summed_on_few_devices(void **state)
+{
+    struct mix *m = mix_new();
+    struct wish w[3] = {
+        {.count = 1, .kind = WISH_BOTH, .milli = 700, .mem_mib = 1000, .phases = 1},
+        {.count = 1, .kind = WISH_BOTH, .milli = 500, .mem_mib = 3000, .phases = 1},
+        {.count = 1,
+         .kind = WISH_BOTH,
+         .milli = 900,
+         .mem_mib = 100,
+         .phases = 2}, /* alone, before them */
+    };
+    struct demand d = {.wish_n = 3, .wishes = w};
+
+    (void)state;
+    mix_arrived(m, &d);
+    assert_int_equal(mix_shape(m, 0)->count, 2);
+    assert_int_equal(mix_shape(m, 0)->milli, 600);
+    assert_int_equal(mix_shape(m, 0)->mem_mib, 2000);
+    mix_free(m);
+}
+
+static void mix__plugin_gpus__are_whole_and_marked(void **state)
+{
+    struct mix *m = mix_new();
+    struct demand d = {.unsteered_n = 4};
+
+    (void)state;
+    mix_arrived(m, &d);
+    assert_true(mix_shape(m, 0)->unsteered);
+    assert_int_equal(mix_shape(m, 0)->count, 4);
+    assert_int_equal(mix_shape(m, 0)->milli, 1000);
+    mix_free(m);
+}
+
+static void mix__between_settlements__readers_see_the_same(void **state)
+{
+    struct mix *m = mix_new();
+    uint64_t version;
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 64); /* settles at 1, 2, 4, ... 32, 64 */
+    version = mix_version(m);
+    assert_int_equal(version, 7);
+    arrive(m, 1000, 1, 300, MIX_SETTLE_MIN - 1);
+    assert_int_equal(mix_version(m), version);
+    assert_int_equal(weight(m, 1000, 1, 300), 64 * MIX_POD);
+    arrive(m, 1000, 1, 300, 1);
+    assert_int_equal(mix_version(m), version + 1);
+    assert_int_equal(weight(m, 1000, 1, 300), 96 * MIX_POD);
+    mix_free(m);
+}
+
+static void mix__large__settles_every_twentieth_part(void **state)
+{
+    struct mix *m = mix_new();
+    uint64_t before;
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 10000);
+    before = mix_version(m);
+    arrive(m, 1000, 1, 300, 10000);
+    assert_in_range(mix_version(m) - before, 14, 15); /* 1.05^14.2 = 2 */
+    mix_free(m);
+}
+
+static void mix__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices(void **state)
+{
+    struct mix *m = mix_new();
+
+    (void)state;
+    arrive(m, 7, 8, 1000, 1); /* once only, long ago */
+    for (int i = 0; i < 3 * MIX_SHAPES_MAX; i++) {
+        arrive(m, 1000 + i, 1, 300, 1);
+        arrive(m, 99, 1, 500, 1);
+    }
+    mix_settle(m);
+    assert_in_range(mix_shape_n(m), MIX_SHAPES_MAX / 2, MIX_SHAPES_MAX);
+    assert_int_equal(weight(m, 7, 8, 1000), MIX_POD);
+    assert_int_equal(weight(m, 99, 1, 500), 3 * MIX_SHAPES_MAX * MIX_POD);
+    assert_int_equal(weight(m, 1000, 1, 300), 0);
+    assert_int_equal(weight(m, 1000 + 3 * MIX_SHAPES_MAX - 1, 1, 300), MIX_POD);
+    mix_free(m);
+}
+
+static void mix__other_pods_for_long__replace_what_was(void **state)
+{
+    struct mix *m = mix_new();
+
+    (void)state;
+    arrive(m, 1, 1, 100, 1000);
+    arrive(m, 2, 8, 1000, 1000);
+    arrive(m, 3, 1, 300, 20 * MIX_PODS_MAX);
+    mix_settle(m);
+    assert_int_equal(weight(m, 1, 1, 100), 0);
+    assert_in_range(weight(m, 2, 8, 1000), 1, MIX_POD);
+    assert_in_range(weight(m, 3, 1, 300), (uint64_t)MIX_PODS_MAX / 2 * MIX_POD - MIX_POD,
+                    (uint64_t)MIX_PODS_MAX * MIX_POD);
+    mix_free(m);
+}
+
+static void churn__nobody_leaves__is_none_and_in_balance__is_all(void **state)
+{
+    struct mix *m = mix_new();
+    struct wish w;
+    struct demand d = pod(&w, 1000, 1, 300);
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 5000);
+    assert_int_equal(mix_churn(m), 0);
+    for (int i = 0; i < 10000; i++) {
+        mix_arrived(m, &d);
+        mix_departed(m, &d);
+    }
+    assert_int_equal(mix_churn(m), 16);
+    for (int i = 0; i < 10000; i++) {
+        arrive(m, 1000, 1, 300, 3);
+        mix_departed(m, &d);
+    }
+    assert_int_equal(mix_churn(m), 8);
+    mix_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mix__equal_pods__count_as_one_shape),
+        cmocka_unit_test(mix__models__are_part_of_the_shape_and_copied),
+        cmocka_unit_test(mix__defective_pods__do_not_count),
+        cmocka_unit_test(mix__several_containers__are_summed_on_few_devices),
+        cmocka_unit_test(mix__plugin_gpus__are_whole_and_marked),
+        cmocka_unit_test(mix__between_settlements__readers_see_the_same),
+        cmocka_unit_test(mix__large__settles_every_twentieth_part),
+        cmocka_unit_test(mix__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices),
+        cmocka_unit_test(mix__other_pods_for_long__replace_what_was),
+        cmocka_unit_test(churn__nobody_leaves__is_none_and_in_balance__is_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* Typical pods: which, in which order, with which probability. */
+#include "core/ledger.h"
+#include "core/mix.h"
+#include "core/outlook.h"
+#include "core/support/ledger_fixture.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static const struct strategy seer = {.name = "seer", .looks_ahead = true};
+
+static void arrive(struct mix *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli,
+                   int times)
+{
+    struct wish w = {.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
+    struct demand d = {.host = {cpu, mem}, .wish_n = count > 0, .wishes = &w};
+
+    for (int i = 0; i < times; i++) {
+        mix_arrived(m, &d);
+    }
+    mix_settle(m);
+}
+
+static void typical__pods__are_the_frequent_ones_without_memory(void **state)
+{
+    struct ledger_fixture f;
+    struct outlook *o = outlook_new();
+    struct mix *m = mix_new();
+    const struct outlook_typical *t;
+
+    (void)state;
+    fixture_init(&f);
+    arrive(m, 1000, 1, 1, 500, 20);
+    arrive(m, 1000, 2, 1, 500, 20);
+    arrive(m, 4000, 1, 0, 0, 30);
+    arrive(m, 1000, 1, 8, 1000, 12);
+    arrive(m, 2000, 1, 8, 1000, 12);
+    arrive(m, 3000, 1, 1, 100, 6); /* not needed to cover 95 of 100 */
+    outlook_give_mix(o, m);
+    assert_true(outlook_follow(o, f.l, &seer));
+    assert_int_equal(outlook_typical_n(o), 5);
+    t = outlook_typical(o);
+    assert_true(t[0].milli == 500 && t[0].count == 1 && t[0].cpu_milli == 1000);
+    assert_true(t[1].count == 0 && t[1].cpu_milli == 4000);
+    assert_true(t[2].cpu_milli == 2000 && t[2].count == 8);
+    assert_true(t[3].cpu_milli == 1000 && t[3].count == 8);
+    assert_true(t[0].probability == 40.0 / 100);
+    outlook_free(o);
+    mix_free(m);
+    fixture_fini(&f);
+}
+
+static void typical__enough_covered__leaves_the_rest_out(void **state)
+{
+    struct ledger_fixture f;
+    struct outlook *o = outlook_new();
+    struct mix *m = mix_new();
+
+    (void)state;
+    fixture_init(&f);
+    arrive(m, 1000, 1, 1, 500, 95);
+    arrive(m, 1000, 1, 1, 200, 5);
+    outlook_give_mix(o, m);
+    assert_true(outlook_follow(o, f.l, &seer));
+    assert_int_equal(outlook_typical_n(o), 1);
+    assert_true(outlook_typical(o)[0].probability == 1.0);
+    outlook_free(o);
+    mix_free(m);
+    fixture_fini(&f);
+}
+
+static void typical__unchanged__keeps_its_version(void **state)
+{
+    struct ledger_fixture f;
+    struct outlook *o = outlook_new();
+    struct mix *m = mix_new();
+    uint64_t version;
+
+    (void)state;
+    fixture_init(&f);
+    arrive(m, 1000, 1, 1, 500, 95);
+    outlook_give_mix(o, m);
+    assert_true(outlook_follow(o, f.l, &seer));
+    version = outlook_typical_version(o);
+    assert_true(outlook_follow(o, f.l, &seer));
+    assert_int_equal(outlook_typical_version(o), version);
+    arrive(m, 1000, 1, 1, 200, 95);
+    assert_true(outlook_follow(o, f.l, &seer));
+    assert_int_not_equal(outlook_typical_version(o), version);
+    assert_int_equal(outlook_typical_n(o), 2);
+    outlook_free(o);
+    mix_free(m);
+    fixture_fini(&f);
+}
+
+static void typical__strategy_that_does_not_look_ahead__costs_nothing(void **state)
+{
+    struct ledger_fixture f;
+    struct outlook *o = outlook_new();
+    const struct strategy plain = {.name = "plain"};
+
+    (void)state;
+    fixture_init(&f);
+    assert_true(outlook_follow(o, f.l, &plain));
+    assert_int_equal(outlook_typical_version(o), 0);
+    outlook_free(o);
+    fixture_fini(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(typical__pods__are_the_frequent_ones_without_memory),
+        cmocka_unit_test(typical__enough_covered__leaves_the_rest_out),
+        cmocka_unit_test(typical__unchanged__keeps_its_version),
+        cmocka_unit_test(typical__strategy_that_does_not_look_ahead__costs_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
