@@ -107,14 +107,14 @@ struct host_request {
     int32_t mem_mib;
 };
 
-/* With a defect, only `defect`, `source` and `dialect` mean anything: no wishes, no constraints. */
+/* With a defect, only `defect`, `source`, `dialect` and `host` mean anything: no wishes, no constraints. */
 struct demand {
     enum demand_defect defect;
     enum demand_source source;
     enum demand_qos qos;
     const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
     int32_t unsteered_n; /* whole GPUs of a plugin that kubelet picks; then wish_n == 0 */
-    struct host_request host; /* also of a pod that asks for no GPU */
+    struct host_request host; /* also of a pod that asks for no GPU; core/host.h */
     size_t wish_n;
     const struct wish *wishes;
     size_t model_n;

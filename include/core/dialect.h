@@ -35,7 +35,8 @@ extern const struct dialect *const dialects[]; /* NULL-terminated */
 extern const struct dialect dialect_native;
 
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
- * when two vocabularies that cannot be joined do. False when the arena is full. */
+ * when two vocabularies that cannot be joined do. What it asks of the machine (core/host.h) is in all
+ * of them. False when the arena is full. */
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
                                 struct demand *ret);
 

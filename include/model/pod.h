@@ -45,6 +45,9 @@ struct pod {
     size_t init_container_n;
     const struct container *containers;
     size_t container_n;
+    struct kv_list limits; /* of the pod as a whole (spec.resources) */
+    struct kv_list requests;
+    struct kv_list overhead; /* what its runtime takes beside the containers */
 };
 
 static inline bool pod_is_terminal(const struct pod *p)

@@ -242,6 +242,15 @@ static bool decode_pod_metadata(struct json_reader *r, void *at)
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }
 
+static bool decode_pod_resources(struct json_reader *r, void *at)
+{
+    static const struct field fields[] = {
+        {STR("limits"), decode_kv_list, offsetof(struct pod, limits)},
+        {STR("requests"), decode_kv_list, offsetof(struct pod, requests)},
+    };
+    return decode_object(r, fields, ARRAY_LEN(fields), at);
+}
+
 static bool decode_pod_spec(struct json_reader *r, void *at)
 {
     static const struct field fields[] = {
@@ -251,6 +260,8 @@ static bool decode_pod_spec(struct json_reader *r, void *at)
         {STR("schedulerName"), decode_text, offsetof(struct pod, scheduler_name)},
         {STR("priority"), decode_i32, offsetof(struct pod, priority)},
         {STR("preemptionPolicy"), decode_text, offsetof(struct pod, preemption_policy)},
+        {STR("resources"), decode_pod_resources, 0},
+        {STR("overhead"), decode_kv_list, offsetof(struct pod, overhead)},
     };
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }

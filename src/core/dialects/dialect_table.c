@@ -1,6 +1,7 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
 #include "core/dialect.h"
 #include "core/dialects/native_internal.h"
+#include "core/host.h"
 
 const struct dialect *const dialects[] = {
     &dialect_native,
@@ -34,6 +35,7 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
         found = d;
     }
     *ret = found;
+    ret->host = host_request_of_pod(pod);
     return true;
 }
 

@@ -89,6 +89,27 @@ static void pod__all_fields__are_read(void **state)
     assert_int_equal(p.containers[1].limits.n, 0);
 }
 
+static void pod__resources_of_the_whole_pod__are_read(void **state)
+{
+    static const char text[] =
+        "{\"spec\":{\"resources\":{\"claims\":[{}],\"limits\":{\"cpu\":\"4\"},"
+        "\"requests\":{\"cpu\":3,\"memory\":\"1Gi\"}},"
+        "\"overhead\":{\"cpu\":\"250m\"},\"containers\":[{\"name\":\"a\"}]}}";
+    static const char nulls[] = "{\"spec\":{\"resources\":null,\"overhead\":null}}";
+    struct pod p;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(kube_parse_pod(&reader, STR(text), &arena, &p, &err), 0);
+    assert_kv(p.limits, "cpu", "4");
+    assert_kv(p.requests, "cpu", "3");
+    assert_kv(p.requests, "memory", "1Gi");
+    assert_kv(p.overhead, "cpu", "250m");
+    assert_int_equal(p.container_n, 1);
+    assert_int_equal(kube_parse_pod(&reader, STR(nulls), &arena, &p, &err), 0);
+    assert_int_equal(p.limits.n + p.requests.n + p.overhead.n, 0);
+}
+
 static void pod__nulls_for_absent__are_empty(void **state)
 {
     static const char *const texts[] = {
@@ -323,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(pod__all_fields__are_read),
+        TEST(pod__resources_of_the_whole_pod__are_read),
         TEST(pod__nulls_for_absent__are_empty),
         TEST(pod__phase_words__are_told_apart),
         TEST(pod__bad_input__is_refused_and_result_untouched),

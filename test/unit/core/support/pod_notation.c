@@ -11,7 +11,9 @@
 
 static struct str full_name(struct arena *a, struct str s)
 {
-    return memchr(s.p, '/', s.n) != NULL ? s : arena_printf(a, "fgpu.io/%.*s", STR_ARG(s));
+    bool own = str_eq_cstr(s, "cpu") || str_eq_cstr(s, "memory");
+
+    return own || memchr(s.p, '/', s.n) != NULL ? s : arena_printf(a, "fgpu.io/%.*s", STR_ARG(s));
 }
 
 static struct kv make_kv(struct made_pod *m, struct str text)
@@ -32,6 +34,21 @@ static void add_resource(struct made_pod *m, struct container *c, struct made_co
     assert_true(list->n < MADE_RESOURCES_MAX);
     items[list->n] = kv;
     *list = (struct kv_list){items, list->n + 1};
+}
+
+/* Resources of nobody's container; what is no request is a limit. */
+static struct container read_resources(struct made_pod *m, struct made_container *lists, struct str part)
+{
+    struct container c = {.sidecar = false};
+    struct str word;
+
+    assert_true(str_split(&part, ':', &word));
+    while (str_split(&part, ' ', &word)) {
+        if (word.n > 0) {
+            add_resource(m, &c, lists, word);
+        }
+    }
+    return c;
 }
 
 static void add_container(struct made_pod *m, struct str part)
@@ -71,6 +88,13 @@ struct made_pod *made_pod_new(const char *notation)
         if (str_starts(part, STR("@"))) {
             assert_true(annotation_n < ARRAY_LEN(m->annotations));
             m->annotations[annotation_n++] = make_kv(m, str_drop(part, 1));
+        } else if (str_starts(part, STR("pod:"))) {
+            struct container c = read_resources(m, &m->whole, part);
+
+            m->pod.limits = c.limits;
+            m->pod.requests = c.requests;
+        } else if (str_starts(part, STR("overhead:"))) {
+            m->pod.overhead = read_resources(m, &m->overhead, part).limits;
         } else {
             add_container(m, part);
         }

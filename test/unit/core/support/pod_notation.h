@@ -3,7 +3,8 @@
  *
  * Pod: parts separated by ';', each "[init|sidecar|app] NAME: resource=amount ..." or
  * "@annotation=value". A resource or annotation without '/' gets "fgpu.io/" in front;
- * "~resource=amount" is a request without a limit. Demand: "none", "defect NAME", or wishes "NAME
+ * "~resource=amount" is a request without a limit; cpu and memory are Kubernetes' own. "pod: ..." is what the pod as
+ * a whole asks for, "overhead: resource=amount ..." what its runtime takes. Demand: "none", "defect NAME", or wishes "NAME
  * COUNTxKIND(milli,mem)@phases" with the phases in hex.
  */
 #ifndef CORE_SUPPORT_POD_NOTATION_H
@@ -26,6 +27,7 @@ struct made_pod {
     struct container init[MADE_CONTAINERS_MAX], app[MADE_CONTAINERS_MAX];
     struct made_container init_lists[MADE_CONTAINERS_MAX], app_lists[MADE_CONTAINERS_MAX];
     struct kv annotations[8];
+    struct made_container whole, overhead;
 };
 
 /* The notation is borrowed for the life of the pod. A malformed one fails the test. */
