@@ -18,7 +18,14 @@
  * The numbers of a node are recomputed from its inventory and its pods at every change of either; so a
  * node's state is a function of facts and cannot drift.
  *
- * Pods whose demand is empty are not kept. Bounds: LEDGER_NODES_MAX, LEDGER_PODS_MAX.
+ * Cores and memory of the machine are counted, too, because they make GPUs worth more or less: what every bound or
+ * reserved pod asks for, by its newest observation (a resize in place changes it). The rules above do not concern
+ * these amounts, nothing is refused for them, and they are no room.
+ *
+ * Pods whose demand is empty are not kept, but for what bound ones ask of the machine: a few bytes each, which
+ * nobody sees but in the sums of its node (node_state.host). Beyond the bounds they are not counted at all.
+ *
+ * Bounds: LEDGER_NODES_MAX; LEDGER_PODS_MAX with GPUs and as many without.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
@@ -65,6 +72,7 @@ struct ledger_node_fact {
     bool schedulable;
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
     const char *note;                  /* of core/inventory.h; static or NULL */
+    struct host_capacity host;
 };
 
 struct ledger_pod_fact {

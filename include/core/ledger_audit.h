@@ -11,7 +11,8 @@
  * be newer than the list; an entry that stays untouched while the difference lasts has missed
  * something. Waiting and looking again are the caller's (extender/audit.h).
  *
- * A reservation is never a difference: its Binding decides.
+ * A reservation is never a difference: its Binding decides. Pods without GPUs are not compared: nothing is decided by
+ * them, and the next list puts them right.
  */
 #ifndef CORE_LEDGER_AUDIT_H
 #define CORE_LEDGER_AUDIT_H
@@ -34,7 +35,7 @@ enum ledger_drift {
     DRIFT_NODE_MISSING,
     DRIFT_NODE_GONE,
     DRIFT_NODE_INVENTORY,
-    DRIFT_NODE_DETAILS, /* uid, schedulable, source of the inventory, note */
+    DRIFT_NODE_DETAILS, /* uid, schedulable, source of the inventory, note, cores and memory */
     DRIFT__MAX
 };
 const char *ledger_drift_name(enum ledger_drift d); /* "pod_missing" */

@@ -51,6 +51,7 @@ void ledger_free(struct ledger *l)
     free(l->states);
     free(l->pods);
     free(l->free_pods);
+    free(l->light.slots);
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
     intern_free(l->names_known);
@@ -75,6 +76,7 @@ static void pods_end(struct ledger *l)
             ledger_pod_drop(l, i);
         }
     }
+    ledger_light_sweep(l);
     l->pods_synced = true;
 }
 
@@ -107,6 +109,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         i = ledger_pod_lookup(l, op->name);
         if (i != LEDGER_NONE) {
             ledger_pod_drop(l, i);
+        } else {
+            ledger_light_forget(l, op->name);
         }
         return 0;
     case LEDGER_RESERVE:

@@ -220,6 +220,11 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     return true;
 }
 
+static bool same_host(const struct host_capacity *a, const struct host_capacity *b)
+{
+    return a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
+}
+
 static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_node_fact *f,
                                     uint32_t node)
 {
@@ -232,7 +237,8 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
         return DRIFT_NODE_INVENTORY;
     }
     return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable &&
-                   n->source == f->inventory->source && same_text(n->note, f->note)
+                   n->source == f->inventory->source && same_text(n->note, f->note) &&
+                   same_host(&n->host, &f->host)
                ? DRIFT_NONE
                : DRIFT_NODE_DETAILS;
 }

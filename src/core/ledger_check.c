@@ -118,7 +118,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
         row->first_device + row->device_n > l->state_n) {
         return "a node does not own its device states";
     }
-    if (!n->described && n->pod_n == 0) {
+    if (!n->described && n->pod_n == 0 && n->light_n == 0) {
         return "an unknown node without pods is kept";
     }
     for (uint32_t i = 0; i < n->pod_n; i++) {
@@ -170,5 +170,6 @@ const char *ledger_check(const struct ledger *l)
     if (why == NULL && (used != l->node_used_n || l->node_index.used_n != used)) {
         why = "the number of nodes is wrong";
     }
+    why = why != NULL ? why : ledger_check_host(l);
     return why != NULL ? why : check_extents(l);
 }

@@ -36,6 +36,12 @@ struct ledger_device {
     bool overcommitted; /* at the end of the last op */
 };
 
+/* What pods ask of a machine, together. */
+struct host_sum {
+    int64_t cpu_milli;
+    int64_t mem_mib;
+};
+
 struct node_entry {
     bool used;
     bool described;
@@ -53,6 +59,25 @@ struct node_entry {
     uint32_t pod_cap;
     uint32_t epoch;
     uint64_t touched; /* generation of the last op about this node's own object */
+    struct host_capacity host;
+    struct host_sum host_asked; /* by the pods attached */
+    struct host_sum light_host; /* by the pods without GPUs */
+    uint32_t light_n;           /* of these */
+};
+
+/* A pod without GPUs that is bound: a few bytes, because they may be many. A keyed hash stands for the UID; should
+ * two ever be the same, a node shows a little more than it has. */
+struct light_pod {
+    uint64_t id;
+    struct host_request host;
+    uint32_t node; /* LEDGER_NONE: an empty slot */
+    uint32_t epoch;
+};
+
+struct light_pods {
+    struct light_pod *slots;
+    uint32_t slot_n;
+    uint32_t used_n;
 };
 
 /* What a pod takes of one device; derived by ledger_recompute(). */
@@ -132,6 +157,7 @@ struct ledger {
     uint32_t *free_pods;
     uint32_t free_pod_n;
     struct hashmap pod_index;
+    struct light_pods light;
 
     uint32_t *recomputed; /* nodes, in this op */
     uint32_t recomputed_n;
@@ -211,10 +237,27 @@ void ledger_overcommit_carry(struct ledger *l, uint32_t node, const struct ledge
                              struct ledger_device *now);
 void ledger_overcommit_follow(struct ledger *l); /* at the end of an op */
 
+/* cores and memory (ledger_host.c) */
+void host_sum_add(struct host_sum *s, struct host_request r);
+void host_sum_subtract(struct host_sum *s, struct host_request r);
+bool ledger_node_has_gpus(const struct ledger *l, uint32_t node);
+/* What the pods without GPUs and `with_gpus` leave of the machine. */
+struct host_state ledger_host_left(const struct node_entry *n, const struct host_sum *with_gpus);
+/* What is asked of the machine by the latest observation, attached or not. */
+void ledger_pod_set_host(struct ledger *l, struct pod_entry *p, struct host_request host);
+/* A bound pod without GPUs. */
+void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f);
+/* The pod has ended, or is kept in full from now on. Of others: nothing. */
+void ledger_light_forget(struct ledger *l, struct str uid);
+void ledger_light_sweep(struct ledger *l); /* those that the list of this epoch did not have */
+const char *ledger_check_host(const struct ledger *l);
+
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);
 /* The devices of `p` as a placement over the node's ordinals; false when they are not all known. */
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
+/* Its bit of node_state.pod_classes, from its charges; 0: it holds nothing here. */
+uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p);
 /* Raises each dimension of `c` to that of `floor`. */
 void ledger_charge_max(struct charge *c, const struct charge *floor);
 /* A pod that is thought away. */

@@ -100,7 +100,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
-    if (n->described || n->pod_n > 0) {
+    if (n->described || n->pod_n > 0 || n->light_n > 0) {
         return;
     }
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
@@ -314,6 +314,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->schedulable = f->schedulable;
     n->source = f->inventory->source;
     n->note = f->note;
+    n->host = f->host;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
     l->rows[node].flags = NODE_DESCRIBED;
@@ -336,6 +337,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->touched = l->generation + 1;
     n->source = INVENTORY_NONE;
     n->note = NULL;
+    n->host = (struct host_capacity){0};
     l->rows[node].flags = 0;
     l->rows[node].unsteered_cap = 0;
     n->shrunk = true;

@@ -307,6 +307,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     }
     if (demand_is_empty(d)) { /* what it asked for while it was pending counts for nothing */
         ledger_pod_drop(l, pod);
+        ledger_light_observed(l, f);
         forget_nodes(l, before, node);
         return;
     }
@@ -409,13 +410,20 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     if (pod == LEDGER_NONE) {
         if (demand_is_empty(f->demand) &&
             !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
+            if (bound) {
+                ledger_light_observed(l, f);
+            } else {
+                ledger_light_forget(l, f->uid);
+            }
             return 0;
         }
         pod = pod_add(l, f, at_ms);
         if (pod == LEDGER_NONE) {
             return err_set(reterr, ERR_LIMIT, "more than %d pods that use GPUs", LEDGER_PODS_MAX);
         }
+        ledger_light_forget(l, f->uid);
     }
+    ledger_pod_set_host(l, &l->pods[pod], f->demand->host);
     l->pods[pod].epoch = l->pod_epoch;
     l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;

@@ -135,6 +135,55 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     apply_floors(n, p);
 }
 
+static uint8_t class_of(int32_t device_n, bool whole)
+{
+    return device_n == 0 ? 0
+           : !whole      ? POD_CLASS_SHARED
+           : device_n < 2 ? POD_CLASS_1
+           : device_n < 4 ? POD_CLASS_2
+           : device_n < 8 ? POD_CLASS_4
+                          : POD_CLASS_8;
+}
+
+/* Devices that containers of one phase want, none of them shared between containers. */
+static int32_t devices_wanted(const struct demand *d)
+{
+    uint64_t phases = 0;
+    int32_t most = 0;
+
+    for (size_t w = 0; w < d->wish_n; w++) {
+        phases |= d->wishes[w].phases;
+    }
+    for (; phases != 0; phases &= phases - 1) {
+        int32_t n = 0;
+
+        for (size_t w = 0; w < d->wish_n; w++) {
+            n += (d->wishes[w].phases & phases & -phases) != 0 ? d->wishes[w].count : 0;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
+{
+    struct placement at;
+    int32_t device_n = (int32_t)p->charge_n;
+    bool whole = true;
+
+    if (p->demand->unsteered_n > 0) {
+        return class_of(p->demand->unsteered_n, true);
+    }
+    for (size_t i = 0; i < p->charge_n; i++) {
+        whole = whole && (p->charges[i].charge.exclusive || p->charges[i].charge.milli >= DEVICE_MILLI);
+    }
+    /* Charged on every device, it holds no more than it asked for; what a malformed pod asked for nobody knows. */
+    if (p->demand->defect == DEMAND_OK && !ledger_pod_placement(n, p, &at)) {
+        device_n = devices_wanted(p->demand) < device_n ? devices_wanted(p->demand) : device_n;
+    }
+    return class_of(device_n, whole);
+}
+
 void ledger_recompute(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
@@ -144,6 +193,8 @@ void ledger_recompute(struct ledger *l, uint32_t node)
 
     BUG_ON(n->extent_n != n->device_n);
     row->share_pod_n = 0;
+    row->pod_classes = 0;
+    n->host_asked = (struct host_sum){0};
     for (uint32_t i = 0; i < n->device_n; i++) {
         states[i] = ledger_empty_state(l, &n->devices[i]);
     }
@@ -152,7 +203,9 @@ void ledger_recompute(struct ledger *l, uint32_t node)
 
         unsteered += p->demand->unsteered_n;
         row->share_pod_n += p->demand->unsteered_n == 0;
+        host_sum_add(&n->host_asked, p->demand->host);
         pod_charges(n, states, p);
+        row->pod_classes |= ledger_pod_class(n, p);
     }
     /* Charges are computed from capacities alone, so taking them afterwards makes the order of pods not
      * matter. */
@@ -164,6 +217,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         }
     }
     row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+    row->host = ledger_host_left(n, &n->host_asked);
     row->version = ++l->version;
     ledger_overcommit_note(l, node);
 }

@@ -178,6 +178,7 @@ const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry
         return d;
     }
     *recorded = demand_of_record(as, wishes);
+    recorded->host = d->host;
     refs = recorded->wish_n > 0 ? refs_of_record(l, recorded, as, &n) : NULL;
     if (refs == NULL) {
         return d;

@@ -7,10 +7,12 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
                     struct node_state *ret_row, struct device_state *ret_states)
 {
     const struct node_entry *n = &l->nodes[node];
+    struct host_sum asked = {0};
     int64_t unsteered = 0;
 
     *ret_row = l->rows[node];
     ret_row->share_pod_n = 0;
+    ret_row->pod_classes = 0;
     for (uint32_t i = 0; i < n->device_n; i++) {
         ret_states[i] = ledger_empty_state(l, &n->devices[i]);
     }
@@ -22,9 +24,12 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
         }
         unsteered += p->demand->unsteered_n;
         ret_row->share_pod_n += p->demand->unsteered_n == 0;
+        ret_row->pod_classes |= ledger_pod_class(n, p);
+        host_sum_add(&asked, p->demand->host);
         for (size_t j = 0; j < p->charge_n; j++) {
             device_take(&ret_states[p->charges[j].ordinal], &p->charges[j].charge);
         }
     }
     ret_row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+    ret_row->host = ledger_host_left(n, &asked);
 }

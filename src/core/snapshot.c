@@ -180,6 +180,7 @@ static void take_node(const struct taker *t, uint32_t node, struct snapshot_node
         .note = n->note,
         .unsteered_cap = l->rows[node].unsteered_cap,
         .unsteered_used = l->rows[node].unsteered_used,
+        .host = l->rows[node].host,
         .devices = take_devices(t, node),
         .device_n = n->device_n,
     };
@@ -217,7 +218,8 @@ int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name,
         }
     }
     for (uint32_t i = 0; !a->overflowed && i < l->node_n; i++) {
-        if (l->nodes[i].used && (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
+        if ((l->nodes[i].described || l->nodes[i].pod_n > 0) &&
+            (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
             take_node(&t, i, &nodes[node_n++]);
         }
     }

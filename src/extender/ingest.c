@@ -2,6 +2,7 @@
 
 #include "core/assignment.h"
 #include "core/dialect.h"
+#include "core/host.h"
 #include "core/inventory.h"
 #include "extender/notices.h"
 #include "kube/binding.h"
@@ -82,6 +83,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
         .node = {.name = node->name,
                  .uid = node->uid,
                  .schedulable = !node->unschedulable,
+                 .host = host_capacity_of_node(node),
                  .inventory = &ret->inventory},
     };
     if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note)) {

@@ -26,6 +26,7 @@ void fixture_init(struct ledger_fixture *f)
         .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
 
     f->l = ledger_new(&limits);
+    f->host = (struct host_capacity){0};
     arena_init(&f->arena, 64 << 20);
     fixture_bracket(f, LEDGER_NODES_BEGIN);
     fixture_bracket(f, LEDGER_NODES_END);
@@ -58,6 +59,7 @@ static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int6
                            .node = {.name = str_of(name),
                                     .uid = str_of(name),
                                     .schedulable = true,
+                                    .host = f->host,
                                     .inventory = &inventory}};
 
     for (int i = 0; i < gpu_n; i++) {

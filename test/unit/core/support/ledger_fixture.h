@@ -16,6 +16,7 @@ const struct pack_params *fixture_params(const char *strategy);
 
 struct ledger_fixture {
     struct ledger *l;
+    struct host_capacity host; /* of nodes described from now on */
     struct arena arena;
     struct snapshot snapshot;
 };
