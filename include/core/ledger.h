@@ -13,7 +13,8 @@
  *     still shows the pod unbound;
  *   - a bound pod whose devices nobody knows counts on every device of its node;
  *   - once known, the devices of a pod do not change because somebody edited an annotation: that is a
- *     conflict, shown and ignored.
+ *     conflict, shown and ignored;
+ *   - no reservation takes a tenant above its limits (core/tenancy.h).
  *
  * The numbers of a node are recomputed from its inventory and its pods at every change of either; so a
  * node's state is a function of facts and cannot drift.
@@ -37,6 +38,7 @@
 #include "core/demand.h"
 #include "core/placement.h"
 #include "core/strategy.h"
+#include "core/tenancy.h"
 #include "core/verdict.h"
 #include "model/device.h"
 
@@ -63,6 +65,7 @@ enum ledger_op_kind {
     LEDGER_PODS_END,       /* ... what was not in it is gone        */
     LEDGER_NODES_BEGIN,
     LEDGER_NODES_END,
+    LEDGER_TENANTS, /* .tenants: others from now on */
     LEDGER_OP__MAX
 };
 
@@ -105,6 +108,10 @@ struct ledger_op {
         struct ledger_node_fact node;
         struct ledger_pod_fact pod;
         struct ledger_reserve reserve;
+        struct {
+            const struct tenant *items; /* in order, at most TENANTS_MAX */
+            size_t n;
+        } tenants;
         struct str name;
     };
 };
@@ -120,7 +127,8 @@ void ledger_free(struct ledger *l); /* NULL is fine */
 
 /* Applies one op; everything in it is borrowed for the call. On failure the ledger is as before.
  *   ERR_NOT_FOUND  reserve/confirm/release of an unknown pod; reserve on an unknown node
- *   ERR_CONFLICT   reserve: the placement does not fit (any more), or the pod is bound or reserved
+ *   ERR_CONFLICT   reserve: the placement does not fit (any more), or passes the limit of the tenant, or the pod
+ *                  is bound or reserved
  *   ERR_LIMIT      a bound above would be passed
  * Observations never fail except by ERR_LIMIT. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
@@ -171,6 +179,16 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
 /* The same with everything taken from the pod the ledger knows by this UID. */
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
                               const struct pack_params *params, struct placement *ret);
+
+/* One of the tenants, in their order. Text is valid until the next LEDGER_TENANTS. */
+struct ledger_tenant {
+    struct str name;
+    size_t pod_n;         /* that hold something */
+    struct holding held;
+    struct holding limit; /* INT64_MAX: none */
+};
+/* Up to `max` of them; returns how many. */
+size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

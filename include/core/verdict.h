@@ -35,6 +35,7 @@ enum verdict {
     VERDICT_WHOLE_PODS_HERE, /* wants a share; whole-GPU pods of a plugin run here */
     VERDICT_SHARES_HERE,     /* wants whole GPUs of a plugin; shares are handed out here */
     VERDICT_PLUGIN_FULL,     /* the plugin's GPUs are taken */
+    VERDICT_TENANT_LIMIT,    /* the tenant of its namespace would hold more than it may (core/tenancy.h) */
     VERDICT__MAX
 };
 

@@ -55,6 +55,8 @@ struct ledger_view {
     size_t nomination_n;
     struct view_pod pod;
     bool flags_devices; /* some device may get a flag for this demand */
+    struct holding tenant_room; /* of the pod's tenant */
+    bool limits_tenant; /* some placement may be too much for it */
     bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
 };
 

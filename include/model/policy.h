@@ -35,6 +35,21 @@ struct node_template {
     struct str model; /* may be empty */
 };
 
+/* Namespaces that may together hold a part of all GPUs. At most one of the two numbers is given for
+ * compute, and for memory; TENANT_UNLIMITED: not given. */
+struct tenant {
+    struct str name;
+    const struct str *namespaces; /* names; '*' in them matches any text */
+    size_t namespace_n;
+    int32_t gpu_permille; /* of all compute */
+    int32_t milli;
+    int32_t mem_permille; /* of all device memory */
+    int64_t mem_mib;
+};
+
+#define TENANT_UNLIMITED (-1)
+#define TENANTS_MAX 100
+
 enum memory_only_mode {
     MEMORY_ONLY_SHARE, /* a memory wish takes the same share of compute */
     MEMORY_ONLY_FREE,  /* compute is shared by all */
@@ -62,6 +77,9 @@ struct policy {
     int32_t overcommit_milli;    /* compute factor in thousandths, >= 1000 */
     int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
 
+    const struct tenant *tenants; /* a namespace belongs to the first that names it */
+    size_t tenant_n;
+
     /* packing */
     struct str node_strategy;   /* names from core/strategy.h */
     struct str device_strategy;
@@ -71,5 +89,8 @@ struct policy {
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */
 const struct policy *policy_defaults(void);
+
+/* Does one of these patterns match the namespace? */
+bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_);
 
 #endif

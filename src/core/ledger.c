@@ -19,6 +19,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     l->mix = mix_new();
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
+    tenancy_init(&l->tenancy, limits->hash_key);
     ledger_states_grow(l); /* never NULL: a node without devices points to its beginning */
     return l;
 }
@@ -54,6 +55,7 @@ void ledger_free(struct ledger *l)
     free(l->light.slots);
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
+    tenancy_fini(&l->tenancy);
     intern_free(l->names_known);
     intern_free(l->uuids);
     intern_free(l->models);
@@ -131,6 +133,10 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     case LEDGER_NODES_END:
         nodes_end(l);
         return 0;
+    case LEDGER_TENANTS:
+        tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
+        ledger_made_room(l); /* refused pods may try again */
+        return 0;
     case LEDGER_OP__MAX:
         break;
     }
@@ -142,6 +148,9 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     int r = apply(l, op, reterr);
 
     ledger_overcommit_follow(l);
+    if (tenancy_follow(&l->tenancy)) {
+        ledger_made_room(l);
+    }
     if (r == 0) {
         l->generation++;
     }
@@ -230,6 +239,10 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     allowed = xmalloc(intern_count(l->models) + 1);
     v = choice_make(params, row, states, ledger_allowed_models(l, d, allowed), d, ret, NULL);
     free(allowed);
+    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, states, row->device_n),
+                                           ledger_tenant_room(l, namespace_))) {
+        v = VERDICT_TENANT_LIMIT;
+    }
     return v;
 }
 

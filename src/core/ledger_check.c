@@ -171,5 +171,8 @@ const char *ledger_check(const struct ledger *l)
         why = "the number of nodes is wrong";
     }
     why = why != NULL ? why : ledger_check_host(l);
+    if (why == NULL) {
+        why = ledger_check_tenancy(l);
+    }
     return why != NULL ? why : check_extents(l);
 }

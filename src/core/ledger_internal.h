@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "core/device_state.h"
 #include "core/ledger.h"
+#include "core/tenancy.h"
 
 #define LEDGER_NONE UINT32_MAX
 
@@ -58,6 +59,7 @@ struct node_entry {
     uint32_t pod_n;
     uint32_t pod_cap;
     uint32_t epoch;
+    struct holding offered; /* counted in the tenancy */
     uint64_t touched; /* generation of the last op about this node's own object */
     struct host_capacity host;
     struct host_sum host_asked; /* by the pods attached */
@@ -102,6 +104,8 @@ struct pod_entry {
     int32_t priority;
     uint32_t node; /* attached to; LEDGER_NONE while pending */
     uint32_t node_slot; /* position in the node's pods */
+    uint32_t space;     /* its namespace in the tenancy */
+    struct holding held; /* counted there */
     uint32_t epoch;     /* pod_epoch when it was last observed */
     char *text; /* uid, namespace and name in one block */
     struct str uid, namespace_, name;
@@ -166,6 +170,9 @@ struct ledger {
     uint32_t overcommit_n;
     uint32_t overcommit_cap;
 
+    struct tenancy tenancy;
+    struct holding largest; /* no GPU that any node ever had is larger */
+
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
@@ -228,6 +235,14 @@ static inline void ledger_made_room(struct ledger *l)
 {
     l->room_generation = l->generation + 1;
 }
+
+/* tenants (ledger_tenancy.c) */
+void ledger_count_pod(struct ledger *l, struct pod_entry *p);
+void ledger_count_node(struct ledger *l, uint32_t node); /* before its pods */
+struct holding ledger_tenant_room(const struct ledger *l, struct str namespace_);
+/* May some placement of this demand be too much for the room? If not, none need be looked at. */
+bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room);
+const char *ledger_check_tenancy(const struct ledger *l); /* as ledger_check() */
 
 /* transitions (ledger_overcommit.c) */
 void ledger_overcommit_note(struct ledger *l, uint32_t node); /* recomputed */

@@ -73,6 +73,7 @@ static uint32_t pod_add(struct ledger *l, const struct ledger_pod_fact *f, int64
     p->namespace_ = text_put(&at, f->namespace_);
     p->name = text_put(&at, f->name);
     p->demand = demand_copy(f->demand);
+    p->space = tenancy_enter(&l->tenancy, p->namespace_);
     l->isolating_n += p->demand->isolate_n > 0;
     l->pod_used_n++;
     hashmap_insert(&l->pod_index, hash_str(l->limits.hash_key, f->uid), i);
@@ -118,6 +119,8 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     if (node != LEDGER_NONE) {
         ledger_node_drop_if_empty(l, node);
     }
+    tenancy_hold(&l->tenancy, p->space, p->held, (struct holding){0});
+    tenancy_leave(&l->tenancy, p->space);
     hashmap_remove(&l->pod_index, hash_str(l->limits.hash_key, p->uid), pod);
     l->isolating_n -= p->demand->isolate_n > 0;
     ledger_pod_clear_refs(p);
@@ -166,6 +169,7 @@ void ledger_pod_detach(struct ledger *l, uint32_t pod)
         ledger_made_room(l);
     }
     p->charge_n = 0;
+    ledger_count_pod(l, p);
     ledger_node_forget_lost(l, node);
     ledger_recompute(l, node);
 }

@@ -198,6 +198,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     for (uint32_t i = 0; i < n->device_n; i++) {
         states[i] = ledger_empty_state(l, &n->devices[i]);
     }
+    ledger_count_node(l, node);
     for (uint32_t i = 0; i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
 
@@ -206,6 +207,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         host_sum_add(&n->host_asked, p->demand->host);
         pod_charges(n, states, p);
         row->pod_classes |= ledger_pod_class(n, p);
+        ledger_count_pod(l, p);
     }
     /* Charges are computed from capacities alone, so taking them afterwards makes the order of pods not
      * matter. */

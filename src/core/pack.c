@@ -167,6 +167,18 @@ static bool stands_in_the_way(const struct ledger_view *v, const struct pack_que
            !keeps_nominations(v, n, &at, q->params);
 }
 
+/* Some placement on some node would be too much for the pod's tenant: is the one that is chosen here? */
+static bool passes_tenant(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
+{
+    const struct node_state *n = &v->nodes[node];
+    struct placement at;
+    int64_t score;
+
+    return pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
+           !holding_fits(tenancy_wanted(v->pod.demand, &at, &v->devices[n->first_device], n->device_n),
+                         v->tenant_room);
+}
+
 /* Not inlined, so that the loop over what is remembered stays small. */
 static __attribute__((noinline)) void judge(const struct ledger_view *v, const struct pack_query *q, uint32_t node,
                                             struct score *known, struct pack_result *r)
@@ -205,6 +217,9 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
             r->score = scores[node].score;
         } else {
             judge(v, q, node, scores != NULL ? &scores[node] : NULL, r);
+        }
+        if (v->limits_tenant && r->verdict == VERDICT_FITS && passes_tenant(v, q, node)) {
+            r->verdict = VERDICT_TENANT_LIMIT;
         }
         if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
             r->verdict = VERDICT_NOMINATED;

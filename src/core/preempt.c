@@ -37,6 +37,24 @@ static bool leaves(const struct pod_entry *p, const void *ctx)
     return false;
 }
 
+/* What the pod's tenant has left when those that leave are gone. */
+static struct holding room_without(const struct scene *s)
+{
+    const struct tenancy *t = &s->l->tenancy;
+    uint32_t tenant = tenancy_find(t, s->r->namespace_);
+    struct holding room = tenancy_room(t, tenant);
+
+    for (size_t i = 0; tenant != TENANCY_NONE && i < s->n; i++) {
+        const struct pod_entry *p = &s->l->pods[s->candidates[i].pod];
+
+        if (s->candidates[i].leaves && t->spaces[p->space].tenant == tenant) {
+            room.milli += room.milli == INT64_MAX ? 0 : p->held.milli;
+            room.mem_mib += room.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
+        }
+    }
+    return room;
+}
+
 static bool fits(const struct scene *s)
 {
     const struct preempt_request *r = s->r;
@@ -47,7 +65,8 @@ static bool fits(const struct scene *s)
     ledger_without(s->l, s->node, leaves, s, &row, states);
     ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n,
                        leaves, s);
-    return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS;
+    return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
+           holding_fits(tenancy_wanted(r->demand, &at, states, row.device_n), room_without(s));
 }
 
 static bool is_named(const struct preempt_request *r, struct str uid)

@@ -34,6 +34,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
                                  "pods with whole GPUs of a device plugin run here"},
     [VERDICT_SHARES_HERE] = {"shares_here", "pods with shares of GPUs run here"},
     [VERDICT_PLUGIN_FULL] = {"plugin_full", "whole GPUs of the device plugin are taken"},
+    [VERDICT_TENANT_LIMIT] = {"tenant_limit", "the tenant of the namespace would pass its GPU limit"},
 };
 
 static const struct verdict_words *verdict_words_of(enum verdict v)
@@ -79,6 +80,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_WHOLE_PODS_HERE:
     case VERDICT_SHARES_HERE:
     case VERDICT_PLUGIN_FULL:
+    case VERDICT_TENANT_LIMIT:
     case VERDICT__MAX:
         return false;
     }

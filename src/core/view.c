@@ -76,6 +76,8 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
     if ((d->model_n > 0 && models == NULL) || !add_nominations(l, a, pod, &v)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
+    v.tenant_room = ledger_tenant_room(l, pod->namespace_);
+    v.limits_tenant = ledger_may_pass_tenant(l, d, v.tenant_room);
     v.allowed_models = ledger_allowed_models(l, d, models);
     v.flags_devices = v.isolates || d->uuid_n > 0;
     *ret = v;

@@ -33,3 +33,13 @@ const struct policy *policy_defaults(void)
 {
     return &defaults;
 }
+
+bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_match_glob(patterns[i], namespace_)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -272,6 +272,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
     case LEDGER_NODE_GONE:
     case LEDGER_NODES_BEGIN:
     case LEDGER_NODES_END:
+    case LEDGER_TENANTS:
         return;
     case LEDGER_OP__MAX:
         break;
@@ -361,7 +362,8 @@ static void trace(const struct run *r, const struct ledger_op *op)
                                                       [LEDGER_PODS_BEGIN] = "pods begin",
                                                       [LEDGER_PODS_END] = "pods end",
                                                       [LEDGER_NODES_BEGIN] = "nodes begin",
-                                                      [LEDGER_NODES_END] = "nodes end"};
+                                                      [LEDGER_NODES_END] = "nodes end",
+                                                      [LEDGER_TENANTS] = "tenants"};
     const struct ledger_pod_fact *p = &op->pod;
 
     if (getenv("FUZZ_TRACE") == NULL) {

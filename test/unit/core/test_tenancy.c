@@ -1,0 +1,470 @@
+/* Limits of tenants: what counts, what is refused, when there is room again, and that no order of binds passes a
+ * limit. */
+#include "core/support/ledger_fixture.h"
+#include "core/support/simulation.h"
+
+#include "base/compiler.h"
+#include "core/pack.h"
+#include "core/preempt.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#define NO TENANT_UNLIMITED
+#define LIMITS(gpu_permille_, milli_, mem_permille_, mem_mib_)                                     \
+    .gpu_permille = (gpu_permille_), .milli = (milli_), .mem_permille = (mem_permille_),           \
+    .mem_mib = (mem_mib_)
+
+static struct ledger_fixture fx;
+static const struct str research[] = {{"default", 7}};
+static const struct str teams[] = {{"team-*", 6}, {"lab", 3}};
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_fini(&fx);
+    return 0;
+}
+
+static void set_tenants(struct ledger *l, const struct tenant *t, size_t n)
+{
+    struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {t, n}};
+
+    assert_int_equal(ledger_apply(l, &op, NULL), 0);
+}
+
+/* One tenant of namespace "default". */
+static void limit(int32_t milli, int64_t mem_mib)
+{
+    const struct tenant t = {.name = STR("research"), .namespaces = research, .namespace_n = 1,
+                             LIMITS(NO, milli, NO, mem_mib)};
+
+    set_tenants(fx.l, &t, 1);
+}
+
+static struct ledger_tenant tenant(size_t i)
+{
+    struct ledger_tenant all[TENANTS_MAX];
+
+    assert_true(i < ledger_tenants(fx.l, all, TENANTS_MAX));
+    return all[i];
+}
+
+static void expect_held(size_t i, int64_t milli, int64_t mem_mib, size_t pod_n)
+{
+    struct ledger_tenant t = tenant(i);
+
+    if (t.held.milli != milli || t.held.mem_mib != mem_mib || t.pod_n != pod_n) {
+        fail_msg("holds %lld milli, %lld MiB with %zu pods", (long long)t.held.milli, (long long)t.held.mem_mib,
+                 t.pod_n);
+    }
+}
+
+static void pod(const char *uid, const char *namespace_, const struct demand *d, const char *node)
+{
+    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
+                           .pod = {.uid = str_of(uid),
+                                   .namespace_ = str_of(namespace_),
+                                   .name = str_of(uid),
+                                   .node_name = str_of(node),
+                                   .demand = d}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+static void share_pods(unsigned n, int32_t milli)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct wish w;
+        struct demand d = fixture_share(&w, milli);
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "p%u", i);
+        pod(uid, "default", &d, NULL);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void limit__reached_by_reservations__refused_until_one_is_released(void **state)
+{
+    (void)state;
+    fixture_node(&fx, "n", 2, 10000);
+    limit(800, NO);
+    share_pods(3, 400);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    assert_int_equal(fixture_reserve(&fx, "p1", "n"), 0);
+    expect_held(0, 800, 8000, 2);
+    assert_int_equal(fixture_reserve(&fx, "p2", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p0"), 0);
+    assert_int_equal(fixture_reserve(&fx, "p2", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_RELEASE, "p1"), 0);
+    expect_held(0, 400, 4000, 1);
+    assert_int_equal(fixture_reserve(&fx, "p2", "n"), 0);
+}
+
+static void limit__of_memory__counts_what_the_share_takes_there(void **state)
+{
+    (void)state;
+    fixture_node(&fx, "large", 1, 20000);
+    fixture_node(&fx, "small", 1, 10000);
+    limit(NO, 8000);
+    share_pods(1, 500);
+    assert_int_equal(fixture_reserve(&fx, "p0", "large"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_reserve(&fx, "p0", "small"), 0);
+    expect_held(0, 500, 5000, 1);
+}
+
+static void limit__reserve_without_a_search__refused_all_the_same(void **state)
+{
+    struct placement at;
+    struct ledger_op op = {.kind = LEDGER_RESERVE,
+                           .reserve = {.uid = STR("p0"),
+                                       .node_name = STR("n"),
+                                       .decision_id = STR("d"),
+                                       .placement = &at}};
+    struct err err;
+
+    (void)state;
+    fixture_node(&fx, "n", 1, 10000);
+    share_pods(1, 400);
+    assert_int_equal(ledger_place_pod(fx.l, STR("n"), STR("p0"), fixture_params("binpack"), &at), VERDICT_FITS);
+    limit(399, NO);
+    assert_int_equal(ledger_apply(fx.l, &op, &err), -ERR_CONFLICT);
+    assert_string_equal(err.msg, verdict_text(VERDICT_TENANT_LIMIT));
+    limit(400, NO);
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+static void limit__of_zero__nothing_that_asks_for_it(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_both(&w, 0, 100);
+
+    (void)state;
+    fixture_node(&fx, "n", 1, 10000);
+    limit(0, NO);
+    share_pods(1, 1);
+    pod("mem", "default", &d, NULL);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_reserve(&fx, "mem", "n"), 0); /* it takes no compute */
+}
+
+static void limit__whole_gpus_of_a_plugin__count_as_gpus(void **state)
+{
+    struct demand d = {.dialect = "native", .unsteered_n = 2};
+
+    (void)state;
+    fixture_node_unsteered(&fx, "n", 4, 10000, 4);
+    limit(3000, NO);
+    pod("a", "default", &d, NULL);
+    pod("b", "default", &d, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n"), 0);
+    expect_held(0, 2000, 20000, 1);
+    assert_int_equal(fixture_reserve(&fx, "b", "n"), VERDICT_TENANT_LIMIT);
+}
+
+static void limit__other_namespaces__not_theirs(void **state)
+{
+    static const struct tenant two[] = {
+        {.name = STR("a"), .namespaces = teams, .namespace_n = 2, LIMITS(NO, 500, NO, NO)},
+        {.name = STR("b"), .namespaces = research, .namespace_n = 1, LIMITS(NO, 1000, NO, NO)},
+    };
+    struct wish w;
+    struct demand d = fixture_share(&w, 400);
+
+    (void)state;
+    fixture_node(&fx, "n", 4, 10000);
+    set_tenants(fx.l, two, 2);
+    pod("x", "team-x", &d, NULL);
+    pod("lab", "lab", &d, NULL);
+    pod("free", "team", &d, NULL);
+    pod("own", "default", &d, NULL);
+    assert_int_equal(fixture_reserve(&fx, "x", "n"), 0);
+    assert_int_equal(fixture_reserve(&fx, "lab", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_reserve(&fx, "free", "n"), 0);
+    assert_int_equal(fixture_reserve(&fx, "own", "n"), 0);
+    expect_held(0, 400, 4000, 1);
+    expect_held(1, 400, 4000, 1);
+}
+
+static void limit__filter__same_answer_as_bind(void **state)
+{
+    const struct str names[] = {STR("large"), STR("small"), STR("none")};
+    struct score_cache *cache = score_cache_new();
+    struct pack_result r[3];
+    struct wish w;
+    struct demand d = fixture_share(&w, 500);
+
+    (void)state;
+    fixture_node(&fx, "large", 1, 20000);
+    fixture_node(&fx, "small", 1, 10000);
+    limit(NO, 8000);
+    for (int i = 0; i < 2; i++) { /* the second time from memory */
+        const struct pack_params *p = fixture_params("binpack");
+        struct ledger_view v;
+        struct pack_query q;
+
+        assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("p", &d), &v, NULL), 0);
+        pack_query_init(&q, &v, p, NULL, 0);
+        q.scores = score_cache_find(cache, &d, p->node_strategy, p->device_strategy, v.node_n);
+        assert_int_equal(pack_some(&v, &q, names, 3, r), 3);
+        assert_int_equal(r[0].verdict, VERDICT_TENANT_LIMIT);
+        assert_int_equal(r[1].verdict, VERDICT_FITS);
+        assert_int_equal(r[2].verdict, VERDICT_NODE_UNKNOWN);
+    }
+    score_cache_free(cache);
+}
+
+static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 600);
+    struct preempt_request r = {.node_name = STR("n"), .uid = STR("new"), .namespace_ = STR("default"),
+                                .priority = 5, .demand = &d,
+                                .device_strategy = fixture_params("binpack")->device_strategy};
+    const struct str *victims;
+    size_t n;
+
+    (void)state;
+    fixture_node(&fx, "n", 2, 10000);
+    limit(1000, NO);
+    pod("other", "elsewhere", &d, NULL);
+    pod("mine", "default", &d, NULL);
+    assert_int_equal(fixture_reserve(&fx, "other", "n"), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "other"), 0);
+    assert_int_equal(fixture_reserve(&fx, "mine", "n"), 0);
+    assert_false(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n)); /* a reservation is no victim */
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "mine"), 0);
+    assert_true(ledger_preempt(fx.l, &fx.arena, &r, &victims, &n));
+    assert_int_equal(n, 1);
+    assert_true(str_eq(victims[0], STR("mine")));
+}
+
+/* ---- limits that move ---- */
+
+static void limit__in_percent__follows_the_nodes(void **state)
+{
+    const struct tenant t = {.name = STR("r"), .namespaces = research, .namespace_n = 1,
+                             LIMITS(500, NO, 125, NO)};
+
+    (void)state;
+    set_tenants(fx.l, &t, 1);
+    assert_int_equal(tenant(0).limit.milli, 0);
+    fixture_node(&fx, "n", 4, 10000);
+    assert_int_equal(tenant(0).limit.milli, 2000);
+    assert_int_equal(tenant(0).limit.mem_mib, 5000);
+    fixture_node(&fx, "m", 2, 10001);
+    assert_int_equal(tenant(0).limit.milli, 3000);
+    assert_int_equal(tenant(0).limit.mem_mib, 7500);
+    share_pods(1, 400);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_NODE_GONE, "n"), 0); /* the pod stays, charged */
+    assert_int_equal(tenant(0).limit.milli, 1000);
+    expect_held(0, 400, 4000, 1);
+    fixture_node_unsteered(&fx, "plugin", 0, 0, 3); /* GPUs that only a plugin knows */
+    assert_int_equal(tenant(0).limit.milli, 2500);
+}
+
+static void limit__lowered__nobody_leaves_and_nobody_comes(void **state)
+{
+    (void)state;
+    fixture_node(&fx, "n", 2, 10000);
+    share_pods(3, 400);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    assert_int_equal(fixture_reserve(&fx, "p1", "n"), 0);
+    limit(300, NO);
+    expect_held(0, 800, 8000, 2);
+    assert_int_equal(tenant(0).limit.milli, 300);
+    assert_int_equal(fixture_pod_state(&fx, "p1"), LEDGER_RESERVED);
+    assert_int_equal(fixture_reserve(&fx, "p2", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p1"), 0); /* what was promised is kept */
+    set_tenants(fx.l, NULL, 0);
+    assert_int_equal(fixture_reserve(&fx, "p2", "n"), 0);
+}
+
+static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **state)
+{
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "d", "GPU-n-0", 0, 400, 4000);
+    struct wish w;
+    struct demand d = fixture_share(&w, 400);
+    uint64_t room;
+
+    (void)state;
+    fixture_node(&fx, "n", 4, 10000);
+    limit(1000, NO);
+    assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", NULL), 0);
+    expect_held(0, 1600, 16000, 1);
+    room = ledger_room_generation(fx.l);
+    assert_int_equal(fixture_pod(&fx, "foreign", &d, "n", &as), 0);
+    expect_held(0, 400, 4000, 1);
+    assert_int_equal(ledger_room_generation(fx.l), ledger_generation(fx.l));
+    assert_true(ledger_room_generation(fx.l) > room);
+}
+
+/* ---- room ---- */
+
+static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 400);
+    uint64_t room;
+
+    (void)state;
+    fixture_node(&fx, "n", 2, 10000);
+    limit(400, NO);
+    share_pods(2, 400);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    room = ledger_room_generation(fx.l);
+    assert_int_equal(fixture_reserve(&fx, "p1", "n"), VERDICT_TENANT_LIMIT);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "p0"), 0);
+    assert_int_equal(fixture_pod(&fx, "p1", &d, NULL, NULL), 0);
+    assert_int_equal(ledger_room_generation(fx.l), room);
+    limit(800, NO);
+    assert_int_equal(ledger_room_generation(fx.l), ledger_generation(fx.l));
+    assert_int_equal(fixture_reserve(&fx, "p1", "n"), 0);
+    room = ledger_room_generation(fx.l);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "p1"), 0);
+    assert_true(ledger_room_generation(fx.l) > room);
+}
+
+/* Half of a GPU that has half the memory is less memory: the tenant has room, though the node has none more. */
+static void room__gpus_became_smaller__the_tenants_grew(void **state)
+{
+    uint64_t room;
+
+    (void)state;
+    fixture_node(&fx, "n", 1, 10000);
+    limit(NO, 5000);
+    share_pods(1, 500);
+    assert_int_equal(fixture_reserve(&fx, "p0", "n"), 0);
+    room = ledger_room_generation(fx.l);
+    fixture_node(&fx, "n", 1, 5000);
+    expect_held(0, 500, 2500, 1);
+    assert_true(ledger_room_generation(fx.l) > room);
+}
+
+/* ---- a demand's bound ---- */
+
+static void wanted_at_most__any_placement__is_not_above_it(void **state)
+{
+    struct device_state states[3] = {{.milli_cap = 1000, .mem_cap_mib = 40000, .mem_base_mib = 20000},
+                                     {.milli_cap = 1500, .mem_cap_mib = 10000, .mem_base_mib = 10000},
+                                     {.milli_cap = 1000}};
+    struct wish kinds[] = {{.kind = WISH_BOTH, .milli = 300, .mem_mib = 7, .count = 1, .phases = 1},
+                           {.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1},
+                           {.kind = WISH_MEMORY, .mem_mib = 500, .count = 1, .phases = 1},
+                           {.kind = WISH_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
+    struct holding largest = tenancy_unit(states, 3);
+
+    (void)state;
+    assert_int_equal(largest.milli, 1500);
+    assert_int_equal(largest.mem_mib, 40000);
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct demand d = {.wishes = &kinds[k], .wish_n = 1};
+
+        for (unsigned i = 0; i < 3; i++) {
+            struct placement at = {.wish_devices = {UINT64_C(1) << i}};
+            struct holding wanted = tenancy_wanted(&d, &at, states, 3);
+
+            assert_true(holding_fits(wanted, tenancy_wanted_at_most(&d, largest)));
+        }
+    }
+}
+
+/* ---- any order of binds ---- */
+
+struct watcher {
+    struct simulation *s;
+    int64_t held[2];
+    unsigned refused_n, grown_n;
+};
+static struct watcher watcher;
+
+static const struct str others[] = {{"oth*", 4}};
+
+/* After every op: who grew by a reservation is within the limit. Bound past fgpu, edited or on changed nodes,
+ * pods may be charged more, which is why other ops are left out. */
+static void watch(struct simulation *s)
+{
+    struct ledger_tenant t[2];
+
+    assert_int_equal(ledger_tenants(s->l, t, 2), 2);
+    for (size_t i = 0; i < 2; i++) {
+        if (s->reserved_n > watcher.grown_n && t[i].held.milli > watcher.held[i] &&
+            (t[i].held.milli > t[i].limit.milli || t[i].held.mem_mib > t[i].limit.mem_mib)) {
+            simulation_fail(s, "a reservation took a tenant above its limit", t[i].name);
+        }
+        watcher.held[i] = t[i].held.milli;
+        watcher.refused_n += t[i].limit.milli - t[i].held.milli < 300;
+    }
+    watcher.grown_n = s->reserved_n;
+}
+
+static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(void **state)
+{
+    (void)state;
+    watcher = (struct watcher){0};
+    unsigned reserved = 0;
+
+    for (uint64_t seed = 5000; seed < 5060; seed++) {
+        struct simulation *s = simulation_new(seed);
+
+        watcher.grown_n = 0;
+        s->after = watch;
+        for (unsigned i = 0; i < 300; i++) {
+            if (i % 50 == 0) { /* limits go up and down while binds are under way */
+                const struct tenant two[] = {
+                    {.name = STR("d"), .namespaces = research, .namespace_n = 1,
+                     LIMITS((int32_t)(seed % 7 + i / 50 * 5) * 20, NO, NO, NO)},
+                    {.name = STR("o"), .namespaces = others, .namespace_n = 1,
+                     LIMITS(NO, (int32_t)((seed + i) % 11) * 300, NO, 40000)},
+                };
+
+                set_tenants(s->l, two, 2);
+            }
+            simulation_step(s);
+        }
+        reserved += s->reserved_n;
+        simulation_free(s);
+    }
+    assert_true(reserved > 300);
+    assert_true(watcher.refused_n > 300); /* the limits were near enough to matter */
+}
+
+int main(void)
+{
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(limit__reached_by_reservations__refused_until_one_is_released),
+        TEST(limit__of_memory__counts_what_the_share_takes_there),
+        TEST(limit__reserve_without_a_search__refused_all_the_same),
+        TEST(limit__of_zero__nothing_that_asks_for_it),
+        TEST(limit__whole_gpus_of_a_plugin__count_as_gpus),
+        TEST(limit__other_namespaces__not_theirs),
+        TEST(limit__filter__same_answer_as_bind),
+        TEST(limit__preemption__only_when_the_tenants_own_pods_make_room),
+        TEST(limit__in_percent__follows_the_nodes),
+        TEST(limit__lowered__nobody_leaves_and_nobody_comes),
+        TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
+        TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
+        TEST(room__gpus_became_smaller__the_tenants_grew),
+        cmocka_unit_test(wanted_at_most__any_placement__is_not_above_it),
+        cmocka_unit_test(random__any_interleaving_of_binds__no_reservation_passes_a_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
