@@ -97,6 +97,8 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);
+/* ledger_tenants() with the text in `a`; ret has room for TENANTS_MAX. Fewer when the arena is full. */
+size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret);
 uint64_t store_generation(struct store *s);
 
 /* ledger_room_generation(). */

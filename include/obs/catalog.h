@@ -31,6 +31,8 @@ enum fgpu_metric {
     FGPU_GPU_MILLI,          /* kind: capacity charged */
     FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,
+    FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
+    FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
     FGPU_AUDIT_RUNS_TOTAL,  /* result: clean drift failed broken */
     FGPU_AUDIT_DRIFT_TOTAL, /* cause */

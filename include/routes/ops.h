@@ -14,10 +14,16 @@
 #include "obs/metrics.h"
 #include "routes/state.h"
 
+#define TENANT_NAME_MAX 64 /* what the configuration lets pass, and NUL */
+
 struct ops {
     struct state_context state;
     struct metrics *metrics;
     struct config_slot *config; /* shown by /configz */
+    struct {
+        char name[TENANT_NAME_MAX];
+    } tenants[TENANTS_MAX]; /* of the last ops_collect_tenants() */
+    size_t tenant_n;
 };
 
 #define OPS_ROUTES 6
@@ -28,6 +34,9 @@ void ops_routes(struct ops *o, struct httpd_route routes[OPS_ROUTES]);
  * ops_collect_ledger, store). Totals are read under the lock at each scrape. A pod that is leaving
  * or in conflict counts by its ledger state, since the totals do not tell. */
 void ops_collect_ledger(void *store, struct metrics *m);
+
+/* A collector for the gauges of tenants; ctx is the struct ops. Tenants that are no more show 0. */
+void ops_collect_tenants(void *ops, struct metrics *m);
 
 /* The body of /version, with the keys of kube-apiserver's: major, minor, gitVersion, gitCommit,
  * gitTreeState, buildDate, compiler, platform. What the build did not say is "". */

@@ -290,6 +290,19 @@ void store_totals(struct store *s, struct snapshot *ret)
     store_unlock(s);
 }
 
+size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret)
+{
+    size_t n;
+
+    store_lock(s);
+    n = ledger_tenants(s->ledger, ret, TENANTS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        ret[i].name = arena_str(a, ret[i].name);
+    }
+    store_unlock(s);
+    return a->overflowed ? 0 : n;
+}
+
 uint64_t store_generation(struct store *s)
 {
     uint64_t generation;

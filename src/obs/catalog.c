@@ -95,6 +95,18 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_overcommitted_devices",
          .help = "GPUs charged beyond their capacity; they are closed to new pods.",
          .type = METRIC_GAUGE},
+    [FGPU_TENANT_MILLI] =
+        {.name = "fgpu_tenant_milli",
+         .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without a limit of its own "
+                 "the limit is all there is.",
+         .type = METRIC_GAUGE, .labels = {{"tenant", NULL}, {"kind", CLOSED("limit", "charged")}},
+         .series_max = 200},
+    [FGPU_TENANT_MEMORY_BYTES] =
+        {.name = "fgpu_tenant_memory_bytes",
+         .help = "GPU memory that a tenant holds and may hold; without a limit of its own the limit is all "
+                 "there is.",
+         .type = METRIC_GAUGE, .labels = {{"tenant", NULL}, {"kind", CLOSED("limit", "charged")}},
+         .series_max = 200},
     [FGPU_INVARIANT_VIOLATIONS_TOTAL] =
         {.name = "fgpu_invariant_violations_total",
          .help = "Broken invariants found by ledger audits. Anything above 0 is a bug.",

@@ -6,6 +6,8 @@
 #include "obs/catalog.h"
 #include "routes/audit.h"
 
+#include <string.h>
+
 /* The build may say these; a date of its own making would make every build different. */
 #ifndef FGPU_BUILD_DATE
 #define FGPU_BUILD_DATE ""
@@ -94,6 +96,40 @@ void ops_collect_ledger(void *store, struct metrics *m)
     metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "capacity"), s.mem_cap_mib * MIB_BYTES);
     metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "charged"), s.mem_charged_mib * MIB_BYTES);
     metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
+}
+
+static void set_tenant(struct metrics *m, const char *name, struct holding limit, struct holding held)
+{
+    metric_set(METRIC(m, FGPU_TENANT_MILLI, name, "limit"), limit.milli);
+    metric_set(METRIC(m, FGPU_TENANT_MILLI, name, "charged"), held.milli);
+    metric_set(METRIC(m, FGPU_TENANT_MEMORY_BYTES, name, "limit"), limit.mem_mib * MIB_BYTES);
+    metric_set(METRIC(m, FGPU_TENANT_MEMORY_BYTES, name, "charged"), held.mem_mib * MIB_BYTES);
+}
+
+void ops_collect_tenants(void *ops, struct metrics *m)
+{
+    struct ledger_tenant tenants[TENANTS_MAX];
+    struct ops *o = ops;
+    struct snapshot all;
+    struct arena a;
+
+    arena_init(&a, sizeof(o->tenants) * 2);
+    store_totals(o->state.store, &all);
+    for (size_t i = 0; i < o->tenant_n; i++) {
+        set_tenant(m, o->tenants[i].name, (struct holding){0}, (struct holding){0});
+    }
+    o->tenant_n = store_tenants(o->state.store, &a, tenants);
+    for (size_t i = 0; i < o->tenant_n; i++) {
+        struct holding limit = tenants[i].limit;
+
+        limit.milli = limit.milli == INT64_MAX ? all.milli_cap : limit.milli;
+        limit.mem_mib = limit.mem_mib == INT64_MAX ? all.mem_cap_mib : limit.mem_mib;
+        BUG_ON(tenants[i].name.n >= TENANT_NAME_MAX);
+        memcpy(o->tenants[i].name, tenants[i].name.p, tenants[i].name.n);
+        o->tenants[i].name[tenants[i].name.n] = '\0';
+        set_tenant(m, o->tenants[i].name, limit, tenants[i].held);
+    }
+    arena_fini(&a);
 }
 
 static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,

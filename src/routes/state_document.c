@@ -8,6 +8,8 @@
 /* Elements of the lists behind the nodes that make one piece. */
 enum { BATCH = 256 };
 
+#define TENANTS_BYTES_MAX ((size_t)1 << 20)
+
 static void read_context(struct state_document *d, struct state_context *c)
 {
     d->context = c;
@@ -20,16 +22,30 @@ static void read_context(struct state_document *d, struct state_context *c)
     }
 }
 
+static bool read_tenants(struct state_document *d, struct state_context *c)
+{
+    struct ledger_tenant *tenants = ARENA_ARRAY(&d->arena, TENANTS_MAX, struct ledger_tenant);
+
+    if (tenants != NULL) {
+        d->tenants = tenants;
+        d->tenant_n = store_tenants(c->store, &d->arena, tenants);
+    }
+    return !d->arena.overflowed;
+}
+
 uint64_t state_write_summary(struct state_context *c, struct strbuf *out)
 {
     struct state_document d = {.phase = STATE_END};
 
     read_context(&d, c);
     store_totals(c->store, &d.snapshot);
+    arena_init(&d.arena, TENANTS_BYTES_MAX);
+    BUG_ON(!read_tenants(&d, c)); /* a name has at most 63 bytes */
     d.described_n = d.snapshot.node_n;
     json_writer_init(&d.w, out);
     state_write_head(&d.w, &d);
     json_write_object_end(&d.w);
+    arena_fini(&d.arena);
     return d.snapshot.generation;
 }
 
@@ -147,7 +163,7 @@ static int fill(struct state_document *d, struct state_context *c, struct str no
         return r;
     }
     d->described_n = node.n > 0 ? totals.node_n : count_described(&d->snapshot);
-    if (!pick_pods(d, has_whole_gpus, by_node, &whole) || !pick_nodes(d, &whole, namespace_) ||
+    if (!read_tenants(d, c) || !pick_pods(d, has_whole_gpus, by_node, &whole) || !pick_nodes(d, &whole, namespace_) ||
         !pick_pods(d, has_conflict, by_name, &d->conflicts) ||
         !pick_pods(d, is_pending, by_name, &d->pending)) {
         return err_set(reterr, ERR_LIMIT, "the state does not fit its memory; ask for one node");

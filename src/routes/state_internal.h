@@ -34,6 +34,8 @@ struct state_document {
     struct config_status config;
     int64_t as_of_ms;
     bool ready, leader;
+    const struct ledger_tenant *tenants;
+    size_t tenant_n;
     uint64_t described_n; /* nodes of the whole cluster, whatever is shown */
     struct node_item *nodes;
     size_t node_n;

@@ -123,6 +123,36 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
     json_write_object_end(w);
 }
 
+static void write_limited(struct json_writer *w, const char *key, int64_t held, int64_t limit)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "charged", held);
+    if (limit != INT64_MAX) {
+        json_write_kv_i64(w, "limit", limit);
+    }
+    json_write_object_end(w);
+}
+
+static void write_tenants(struct json_writer *w, const struct state_document *d)
+{
+    json_write_key(w, "tenants");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < d->tenant_n; i++) {
+        const struct ledger_tenant *t = &d->tenants[i];
+
+        json_write_object_begin(w);
+        json_write_kv_str(w, "name", t->name);
+        json_write_kv_i64(w, "pods", (int64_t)t->pod_n);
+        write_limited(w, "milli", t->held.milli, t->limit.milli);
+        write_limited(w, "memMib", t->held.mem_mib, t->limit.mem_mib);
+        json_write_kv_bool(w, "overLimit",
+                           t->held.milli > t->limit.milli || t->held.mem_mib > t->limit.mem_mib);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->snapshot;
@@ -141,6 +171,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
                           (int64_t)s->pods_by_state[i]);
     }
     json_write_object_end(w);
+    write_tenants(w, d);
     json_write_kv_i64(w, "bindsInFlight",
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     json_write_object_end(w);

@@ -170,7 +170,7 @@ static void document__one_pod__golden(void **state)
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
-        "\"bindsInFlight\":0},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
+        "\"tenants\":[],\"bindsInFlight\":0},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
         "\"schedulable\":true,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
         "\"gpus\":["
         "{\"uuid\":\"GPU-n1-0\",\"index\":0,\"model\":\"A100\",\"healthy\":true,\"lost\":false,"
