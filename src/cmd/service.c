@@ -175,6 +175,7 @@ static void set_up_routes(struct service *s)
         .version = FGPU_VERSION,
     };
     metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
+    metrics_add_collector(s->telemetry.metrics, ops_collect_tenants, &s->ops);
     verbs_routes(&s->verbs, s->verb_routes);
     ops_routes(&s->ops, s->ops_routes);
     health_routes(&s->health_handlers, &s->health, s->health_routes);
@@ -187,6 +188,13 @@ static void set_up_routes(struct service *s)
 
 /* ---- another configuration ---- */
 
+static void set_tenants(struct service *s, const struct policy *p)
+{
+    struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {p->tenants, p->tenant_n}};
+
+    BUG_ON(store_apply(s->store, &op, NULL) != 0);
+}
+
 static struct binder_options binder_options(const struct config *c)
 {
     return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
@@ -198,6 +206,7 @@ static void apply(void *ctx, const struct config *c)
     struct service *s = ctx;
     const struct binder_options binder = binder_options(c);
 
+    set_tenants(s, &c->policy);
     binder_set_options(s->binder, &binder);
     httpd_server_set_body_limits(s->serving.http, (size_t)c->limits.body_bytes,
                                  (size_t)c->limits.bytes_in_flight);
@@ -252,6 +261,7 @@ static int start_store(struct service *s, struct err *reterr)
         return r;
     }
     s->store = store_new(&limits, s->options.clock);
+    set_tenants(s, p);
     store_watch_overcommit(s->store, overcommit_changed, s);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
     return 0;

@@ -161,6 +161,11 @@ static void decode_items(struct decode *c, const struct schema_field *f,
                             (size_t)f->max);
         return;
     }
+    if (n->child_n < (size_t)f->min) {
+        config_decode_error(c, n, "nothing in it; give at least one%s",
+                            f->required ? "" : ", or remove the key");
+        return;
+    }
     char *items = arena_calloc(c->arena, n->child_n > 0 ? n->child_n : 1, f->item_size);
     if (items == NULL) {
         return; /* the arena remembers */
@@ -170,6 +175,9 @@ static void decode_items(struct decode *c, const struct schema_field *f,
         void *item = items + i * f->item_size;
         size_t old =
             is_map ? path_push(c, ".%.*s", STR_ARG(child->key->text)) : path_push(c, "[%zu]", i);
+        if (f->sub->item_absent != NULL) {
+            memcpy(item, f->sub->item_absent, f->item_size);
+        }
         if (is_map) {
             scalar_decode(c, f->key, child->key, item);
         }
@@ -190,6 +198,10 @@ void config_decode_value(struct decode *c, const struct schema_field *f,
         return;
     }
     if (f->type == SCHEMA_SECTION || f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {
+        if (yaml_doc_is_null(n) && f->min > 0) {
+            config_decode_error(c, n, "no value; give one%s", f->required ? "" : " or remove the key");
+            return;
+        }
         if (yaml_doc_is_null(n) && f->name != NULL) {
             return; /* "packing:" with every key commented out: the defaults */
         }

@@ -24,12 +24,39 @@ struct schema_items schema_items(const struct schema_field *f, const void *base)
     return items;
 }
 
+static bool differs(const struct schema_field *f, const void *item, const void *absent)
+{
+    struct strbuf a, b;
+    bool different = false;
+
+    for (size_t i = 0; f->type == SCHEMA_SECTION && i < f->sub_n; i++) {
+        different = different || differs(&f->sub[i], item, absent);
+    }
+    if (f->type == SCHEMA_SECTION) {
+        return different;
+    }
+    if (f->sub != NULL) {
+        return schema_items(f, item).n > 0;
+    }
+    strbuf_init(&a, VALUE_BYTES_MAX);
+    strbuf_init(&b, VALUE_BYTES_MAX);
+    scalar_format(f, item, &a);
+    scalar_format(f, absent, &b);
+    different = !str_eq(strbuf_view(&a), strbuf_view(&b));
+    strbuf_fini(&a);
+    strbuf_fini(&b);
+    return different;
+}
+
 /* A zero in an optional number of a size means that it was not given. */
-static bool is_given(const struct schema_field *f, const void *item)
+static bool is_given(const struct schema_field *f, const void *item, const void *absent)
 {
     struct strbuf text;
     bool given;
 
+    if (absent != NULL) {
+        return f->required || differs(f, item, absent);
+    }
     if (f->type != SCHEMA_INT && f->type != SCHEMA_MIB) {
         return true;
     }
@@ -40,7 +67,8 @@ static bool is_given(const struct schema_field *f, const void *item)
     return given;
 }
 
-void describe_item(const struct schema_field *f, const void *item, struct json_writer *w)
+static void describe_given(const struct schema_field *f, const void *item, const void *absent,
+                           struct json_writer *w)
 {
     if (f->type != SCHEMA_SECTION) {
         describe_value(f, item, w);
@@ -48,12 +76,17 @@ void describe_item(const struct schema_field *f, const void *item, struct json_w
     }
     json_write_object_begin(w);
     for (size_t i = 0; i < f->sub_n; i++) {
-        if (is_given(&f->sub[i], item)) {
+        if (is_given(&f->sub[i], item, absent)) {
             json_write_key(w, f->sub[i].name);
-            describe_value(&f->sub[i], item, w);
+            describe_given(&f->sub[i], item, absent, w);
         }
     }
     json_write_object_end(w);
+}
+
+void describe_item(const struct schema_field *f, const void *item, struct json_writer *w)
+{
+    describe_given(f, item, f->item_absent, w);
 }
 
 static void describe_items(const struct schema_field *f, const void *base, struct json_writer *w)

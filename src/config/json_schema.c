@@ -21,12 +21,17 @@
 static const char PATTERN_DURATION[] = "^(0|([0-9]+(ms|s|m|h))+)$";
 static const char PATTERN_QUANTITY[] =
     "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$";
+#define PERCENT "[0-9]+([.][0-9]*)?%"
+static const char PATTERN_PERCENT[] = "^" PERCENT "$";
+static const char PATTERN_QUANTITY_OR_PERCENT[] =
+    "^([+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?|" PERCENT ")$";
+static const char PATTERN_NAMESPACE[] = "^[-a-z0-9*]{1,63}$";
 static const char PATTERN_FACTOR[] = "^([0-9]+[.]?[0-9]*|[.][0-9]+)$";
 static const char PATTERN_RESOURCE[] = "^(?!requests[.])(?!([^/]*[.])?kubernetes[.]io/)"
                                        "(?=[^/]{1,244}/)" SUBDOMAIN "/" NAME "$";
 static const char PATTERN_OBJECT[] = "^((?=[^/]{1,63}/)" LABEL "/(?=.{1,253}$)" SUBDOMAIN ")?$";
 static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=(" NAME ")?$";
-static const char PATTERN_SIZE_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
+static const char PATTERN_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
 static const char PATTERN_ADDRESS[] =
     "^(localhost|" BYTE "([.]" BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PORT;
 
@@ -88,7 +93,7 @@ static void or_pattern(struct json_writer *w, const char *pattern)
 
 static void write_number(struct json_writer *w, const struct schema_field *f)
 {
-    int64_t unit = f->type == SCHEMA_MIB ? INT64_C(1) << 20 : 1;
+    int64_t unit = f->type == SCHEMA_MIB || f->type == SCHEMA_MIB_OR_PERCENT ? INT64_C(1) << 20 : 1;
 
     any_of_begin(w);
     if (f->type == SCHEMA_FACTOR) {
@@ -101,7 +106,7 @@ static void write_number(struct json_writer *w, const struct schema_field *f)
     if (unit > 1) {
         json_write_kv_i64(w, "multipleOf", unit);
     }
-    or_pattern(w, PATTERN_QUANTITY);
+    or_pattern(w, f->type == SCHEMA_MIB_OR_PERCENT ? PATTERN_QUANTITY_OR_PERCENT : PATTERN_QUANTITY);
 }
 
 static void write_duration(struct json_writer *w, const struct schema_field *f)
@@ -142,7 +147,14 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
     case SCHEMA_BYTES:
     case SCHEMA_MIB:
     case SCHEMA_FACTOR:
+    case SCHEMA_MIB_OR_PERCENT:
         write_number(g->w, f);
+        return;
+    case SCHEMA_PERCENT:
+        write_pattern(g->w, PATTERN_PERCENT);
+        return;
+    case SCHEMA_NAMESPACE:
+        write_pattern(g->w, PATTERN_NAMESPACE);
         return;
     case SCHEMA_WORD:
         write_words(g->w, f->words);
@@ -153,8 +165,8 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
     case SCHEMA_TEXT:
         write_text(g->w, f);
         return;
-    case SCHEMA_SIZE_NAME:
-        write_pattern(g->w, PATTERN_SIZE_NAME);
+    case SCHEMA_NAME:
+        write_pattern(g->w, PATTERN_NAME);
         return;
     case SCHEMA_RESOURCE:
         write_pattern(g->w, PATTERN_RESOURCE);
@@ -239,7 +251,10 @@ static void write_items(const struct generator *g, const struct schema_field *f)
 {
     bool is_map = f->type == SCHEMA_MAP;
 
-    write_type(g->w, is_map ? "object" : "array", true);
+    write_type(g->w, is_map ? "object" : "array", f->min == 0);
+    if (f->min > 0) {
+        json_write_kv_i64(g->w, is_map ? "minProperties" : "minItems", f->min);
+    }
     json_write_kv_i64(g->w, is_map ? "maxProperties" : "maxItems", f->max);
     if (is_map) {
         json_write_key(g->w, "propertyNames");

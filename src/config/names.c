@@ -119,11 +119,23 @@ const char *object_name_error(struct str s)
     return NULL;
 }
 
-const char *size_name_error(struct str s)
+const char *name_error(struct str s)
 {
     if (s.n > NAME_MAX_LEN || !is_subdomain(s)) {
-        return "a size is named by at most 63 lower-case letters, digits, '-' and '.', "
+        return "a name has at most 63 lower-case letters, digits, '-' and '.', "
                "with a letter or digit at both ends";
     }
     return NULL;
+}
+
+const char *namespace_error(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (!is_lower_alnum(s.p[i]) && s.p[i] != '-' && s.p[i] != '*') {
+            s.n = 0;
+        }
+    }
+    return s.n == 0 || s.n > NAME_MAX_LEN
+               ? "a namespace has at most 63 lower-case letters, digits and '-'; '*' stands for any text"
+               : NULL;
 }

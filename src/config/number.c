@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MIB INT64_C(1048576)
+#define PERCENT_RANGE "0%..100%"
 
 static const struct {
     const char *unit;
@@ -15,7 +16,7 @@ static const struct {
 
 static bool is_wide(const struct schema_field *f)
 {
-    return f->type == SCHEMA_BYTES || f->type == SCHEMA_MIB;
+    return f->type == SCHEMA_BYTES || f->type == SCHEMA_MIB || f->type == SCHEMA_MIB_OR_PERCENT;
 }
 
 static void store_number(const struct schema_field *f, void *base, int64_t v)
@@ -60,7 +61,7 @@ static void format_number(const struct schema_field *f, int64_t v, struct strbuf
         strbuf_addf(out, "%" PRId64 ".%0*" PRId64, v / 1000, decimals, fraction);
     } else if (is_wide(f) && v != 0) {
         static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti"};
-        size_t i = f->type == SCHEMA_MIB ? 2 : 0;
+        size_t i = f->type == SCHEMA_BYTES ? 0 : 2;
         while (v % 1024 == 0 && i + 1 < ARRAY_LEN(suffixes)) {
             v /= 1024;
             i++;
@@ -71,16 +72,48 @@ static void format_number(const struct schema_field *f, int64_t v, struct strbuf
     }
 }
 
+static void format_percent(int32_t permille, struct strbuf *out)
+{
+    strbuf_add_i64(out, permille / 10);
+    if (permille % 10 != 0) {
+        strbuf_addf(out, ".%d", permille % 10);
+    }
+    strbuf_add_char(out, '%');
+}
+
+static int32_t load_percent(const void *base, size_t offset)
+{
+    int32_t permille;
+
+    memcpy(&permille, (const char *)base + offset, sizeof(permille));
+    return permille;
+}
+
 void number_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
+    if (f->type == SCHEMA_PERCENT) {
+        format_percent(load_percent(base, f->offset), out);
+        return;
+    }
+    if (f->type == SCHEMA_MIB_OR_PERCENT && load_percent(base, f->offset2) >= 0) {
+        format_percent(load_percent(base, f->offset2), out);
+        return;
+    }
     format_number(f, load_number(f, base), out);
 }
 
 void number_range(const struct schema_field *f, struct strbuf *out)
 {
+    if (f->type == SCHEMA_PERCENT) {
+        strbuf_add_cstr(out, PERCENT_RANGE);
+        return;
+    }
     format_number(f, f->min, out);
     strbuf_add_cstr(out, "..");
     format_number(f, f->max, out);
+    if (f->type == SCHEMA_MIB_OR_PERCENT) {
+        strbuf_add_cstr(out, " or " PERCENT_RANGE);
+    }
 }
 
 static void take_number(struct decode *c, const struct schema_field *f,
@@ -279,6 +312,34 @@ static void decode_factor(struct decode *c, const struct schema_field *f,
     }
 }
 
+static void decode_percent(struct decode *c, const struct schema_field *f,
+                           const struct yaml_doc_node *n, size_t offset, void *base)
+{
+    struct str word = diagnostics_word(c->d, n->text), number = n->text;
+    bool has_sign = str_ends(number, STR("%"));
+    struct quantity q;
+    int32_t permille;
+
+    number.n -= has_sign;
+    for (size_t i = 0; i < number.n; i++) {
+        if ((number.p[i] < '0' || number.p[i] > '9') && number.p[i] != '.') {
+            number.n = 0;
+        }
+    }
+    if (number.n == 0 || quantity_parse(number, &q) != QUANTITY_OK) {
+        config_decode_error(c, n, "'%.*s' is not a percentage such as 40%% or 12.5%%", STR_ARG(word));
+    } else if (!has_sign) {
+        config_decode_error(c, n, "%.*s has no unit; write %.*s%%", STR_ARG(word), STR_ARG(word));
+    } else if (q.nano > INT64_C(100000000000)) {
+        config_decode_error(c, n, "%.*s is out of range %s (%s)", STR_ARG(word), PERCENT_RANGE, f->help);
+    } else if (q.nano % 100000000 != 0) {
+        config_decode_error(c, n, "%.*s has more than one decimal", STR_ARG(word));
+    } else {
+        permille = (int32_t)(q.nano / 100000000);
+        memcpy((char *)base + offset, &permille, sizeof(permille));
+    }
+}
+
 void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
                    void *base)
 {
@@ -288,6 +349,10 @@ void number_decode(struct decode *c, const struct schema_field *f, const struct 
         decode_duration(c, f, n, base);
     } else if (f->type == SCHEMA_FACTOR) {
         decode_factor(c, f, n, base);
+    } else if (f->type == SCHEMA_PERCENT) {
+        decode_percent(c, f, n, f->offset, base);
+    } else if (f->type == SCHEMA_MIB_OR_PERCENT && str_ends(n->text, STR("%"))) {
+        decode_percent(c, f, n, f->offset2, base);
     } else {
         BUG_ON(!is_wide(f));
         decode_bytes(c, f, n, base);

@@ -169,6 +169,8 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_BYTES:
     case SCHEMA_MIB:
     case SCHEMA_FACTOR:
+    case SCHEMA_PERCENT:
+    case SCHEMA_MIB_OR_PERCENT:
         number_decode(c, f, n, base);
         return;
     case SCHEMA_WORD:
@@ -177,8 +179,11 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_TEXT:
         decode_name(c, f, n, n->text.n > (size_t)f->max ? "too long" : NULL, base);
         return;
-    case SCHEMA_SIZE_NAME:
-        decode_name(c, f, n, size_name_error(n->text), base);
+    case SCHEMA_NAME:
+        decode_name(c, f, n, name_error(n->text), base);
+        return;
+    case SCHEMA_NAMESPACE:
+        decode_name(c, f, n, namespace_error(n->text), base);
         return;
     case SCHEMA_RESOURCE:
         decode_name(c, f, n, resource_name_error(n->text), base);
@@ -218,6 +223,8 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_BYTES:
     case SCHEMA_MIB:
     case SCHEMA_FACTOR:
+    case SCHEMA_PERCENT:
+    case SCHEMA_MIB_OR_PERCENT:
         number_format(f, base, out);
         return;
     case SCHEMA_WORD:
@@ -225,7 +232,8 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
         strbuf_add_cstr(out, f->words[word]);
         return;
     case SCHEMA_TEXT:
-    case SCHEMA_SIZE_NAME:
+    case SCHEMA_NAME:
+    case SCHEMA_NAMESPACE:
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
     case SCHEMA_STRATEGY:
@@ -262,13 +270,18 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
     case SCHEMA_BYTES:
     case SCHEMA_MIB:
     case SCHEMA_FACTOR:
+    case SCHEMA_PERCENT:
+    case SCHEMA_MIB_OR_PERCENT:
         number_range(f, out);
         return;
     case SCHEMA_TEXT:
         strbuf_add_cstr(out, "text");
         return;
-    case SCHEMA_SIZE_NAME:
+    case SCHEMA_NAME:
         strbuf_add_cstr(out, "a name");
+        return;
+    case SCHEMA_NAMESPACE:
+        strbuf_add_cstr(out, "a namespace or a pattern");
         return;
     case SCHEMA_RESOURCE:
         strbuf_add_cstr(out, "DOMAIN/NAME");

@@ -31,6 +31,11 @@
     .offset2 = offsetof(struct config, at_n_), .sub = (item_), .item_size = sizeof(t_),            \
     .max = (max_)
 
+/* The same for a list in an element. */
+#define IN_ITEMS(item_, t_, in_, at_n_, min_, max_)                                                \
+    .offset2 = offsetof(in_, at_n_), .sub = (item_), .item_size = sizeof(t_), .min = (min_),       \
+    .max = (max_)
+
 static const char *const api_version_words[] = {CONFIG_API_VERSION, NULL};
 static const char *const kind_words[] = {CONFIG_KIND, NULL};
 static const char *const election_words[] = {[ELECTION_NONE] = "none", NULL};
@@ -83,7 +88,7 @@ static const struct schema_field size_rows[] = {
     KEY("count", SCHEMA_INT, IN(struct named_size, count), RANGE(1, DEVICES_PER_NODE_MAX),
         HELP("number of GPUs")),
 };
-static const struct schema_field size_key = KEY("", SCHEMA_SIZE_NAME, IN(struct named_size, name));
+static const struct schema_field size_key = KEY("", SCHEMA_NAME, IN(struct named_size, name));
 static const struct schema_field size_item = {.type = SCHEMA_SECTION,
                                               ROWS(size_rows),
                                               .check = schema_check_size};
@@ -128,6 +133,31 @@ static const struct schema_field packing_rows[] = {
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
         NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
 };
+
+static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
+
+static const struct schema_field tenant_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct tenant, name), .required = true,
+        HELP("what /state and metrics call it")),
+    KEY("namespaces", SCHEMA_LIST, IN(struct tenant, namespaces), .required = true,
+        IN_ITEMS(&namespace_item, struct str, struct tenant, namespace_n, 1, ENTRIES_MAX),
+        HELP("its namespaces, '*' for any text")),
+    KEY("gpuShare", SCHEMA_PERCENT, IN(struct tenant, gpu_permille),
+        HELP("the part of all GPUs' compute that it may hold")),
+    KEY("milli", SCHEMA_INT, IN(struct tenant, milli), RANGE(0, 1000000000),
+        HELP("the compute that it may hold, in thousandths of a GPU")),
+    KEY("memory", SCHEMA_MIB_OR_PERCENT, IN(struct tenant, mem_mib),
+        .offset2 = offsetof(struct tenant, mem_permille), RANGE(0, INT64_C(1) << 40),
+        HELP("the device memory that it may hold, an amount or the part of all")),
+};
+static const struct tenant tenant_absent = {.gpu_permille = TENANT_UNLIMITED,
+                                            .milli = TENANT_UNLIMITED,
+                                            .mem_permille = TENANT_UNLIMITED,
+                                            .mem_mib = TENANT_UNLIMITED};
+static const struct schema_field tenant_item = {.type = SCHEMA_SECTION,
+                                                ROWS(tenant_rows),
+                                                .item_absent = &tenant_absent,
+                                                .check = schema_check_tenant};
 
 static const char *const on_loopback_words[] = {
     [TLS_ON_LOOPBACK_OFF] = "plain", [TLS_ON_LOOPBACK_ON] = "tls", NULL};
@@ -216,6 +246,9 @@ static const struct schema_field root_rows[] = {
         HELP("GPUs of nodes that publish none themselves")),
     SECTION("devices", devices_rows),
     SECTION("packing", packing_rows),
+    KEY("tenants", SCHEMA_LIST, AT(policy.tenants),
+        ITEMS(&tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .check = schema_check_tenants,
+        NOW, HELP("how much groups of namespaces may hold")),
     SECTION("serving", serving_rows, .check = schema_check_serving),
     KEY("election", SCHEMA_WORD, AT(election), .words = election_words, .later = election_later,
         HELP("which of several replicas answers; none means that there is one replica")),

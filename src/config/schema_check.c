@@ -22,6 +22,30 @@ void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const vo
     }
 }
 
+/* Every namespace of tenant `i` that an earlier place has letter by letter. */
+static void check_namespaces(struct decode *c, const struct policy *p, size_t i,
+                             const struct yaml_doc_node *list)
+{
+    const struct yaml_doc_node *at = list->first;
+
+    for (size_t k = 0; k < p->tenants[i].namespace_n; k++, at = at->next) {
+        struct str name = p->tenants[i].namespaces[k];
+        bool found = false;
+
+        for (size_t j = 0; j <= i && !found; j++) {
+            const struct tenant *t = &p->tenants[j];
+
+            for (size_t m = 0; m < (j < i ? t->namespace_n : k) && !found; m++) {
+                found = str_eq(name, t->namespaces[m]);
+                if (found) {
+                    config_decode_error(c, at, "%.*s belongs to tenant %.*s already", STR_ARG(name),
+                                        STR_ARG(t->name));
+                }
+            }
+        }
+    }
+}
+
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct policy *p = &((const struct config *)base)->policy;
@@ -35,6 +59,36 @@ void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, con
                 break;
             }
         }
+    }
+}
+
+void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct tenant *t = base;
+
+    if (t->gpu_permille != TENANT_UNLIMITED && t->milli != TENANT_UNLIMITED) {
+        config_decode_error(c, yaml_doc_find(n, STR("milli")),
+                            "both gpuShare and milli limit compute; keep one of them");
+    }
+}
+
+/* Who comes second with the very same name or namespace would never be looked at. */
+void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct policy *p = &((const struct config *)base)->policy;
+    const struct yaml_doc_node *item = n->first;
+
+    for (size_t i = 0; i < p->tenant_n; i++, item = item->next) {
+        const struct tenant *t = &p->tenants[i];
+
+        for (size_t j = 0; j < i; j++) {
+            if (str_eq(t->name, p->tenants[j].name)) {
+                config_decode_error(c, yaml_doc_find(item, STR("name")),
+                                    "element %zu has the same name as element %zu", i, j);
+                break;
+            }
+        }
+        check_namespaces(c, p, i, yaml_doc_find(item, STR("namespaces")));
     }
 }
 

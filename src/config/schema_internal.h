@@ -30,7 +30,10 @@ enum schema_type {
     SCHEMA_FACTOR,    /* int32_t thousandths; 1.25 */
     SCHEMA_WORD,      /* an enum whose values are the indexes of `words` */
     SCHEMA_TEXT,      /* struct str */
-    SCHEMA_SIZE_NAME, /* struct str; lower-case word */
+    SCHEMA_NAME,      /* struct str; lower-case word */
+    SCHEMA_NAMESPACE, /* struct str; a namespace, '*' for any text in it */
+    SCHEMA_PERCENT,   /* int32_t thousandths; 12.5% */
+    SCHEMA_MIB_OR_PERCENT, /* int64_t MiB at `offset`, or int32_t thousandths at `offset2` */
     SCHEMA_RESOURCE,  /* struct str; an extended resource name */
     SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
@@ -50,13 +53,16 @@ struct schema_field {
     bool required;
     size_t offset;
     size_t offset2;
-    int64_t min, max;         /* of numbers, in stored units; `max` also of elements */
+    int64_t min, max;         /* of numbers, in stored units; also of elements */
     const char *const *words; /* NULL-terminated */
     const char *const *later; /* words that will be accepted one day */
     const struct schema_field *sub;
     size_t sub_n;
     const struct schema_field *key;
     size_t item_size; /* of T */
+    /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
+     * there stays so when it is written. */
+    const void *item_absent;
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
     enum config_reload reload; /* RESTART unless the row says more: the safe side for a new key */
@@ -108,6 +114,8 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 /* schema_check.c: the `check` column. */
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -120,7 +128,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
 /* "0..100000", "text, json", "HOST:PORT on loopback": what is accepted. */
 void scalar_accepts(const struct schema_field *f, struct strbuf *out);
 
-/* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR. */
+/* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR, _PERCENT, _MIB_OR_PERCENT. */
 void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
                    void *base);
 void number_format(const struct schema_field *f, const void *base, struct strbuf *out);
@@ -130,7 +138,8 @@ void number_range(const struct schema_field *f, struct strbuf *out);
 const char *resource_name_error(struct str s);
 const char *label_key_error(struct str s);
 const char *label_value_error(struct str s);
-const char *size_name_error(struct str s);
+const char *name_error(struct str s);
+const char *namespace_error(struct str s);
 const char *object_name_error(struct str s);
 
 #endif

@@ -45,7 +45,7 @@ static void describe__defaults__exact(void **state)
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"}},"
         "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"candidates\":"
         "100,"
-        "\"hold\":\"3s\"},"
+        "\"hold\":\"3s\"},\"tenants\":[],"
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"opsAuthorization\":\"remote\","
         "\"healthAddress\":\"127.0.0.1:9441\",\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
@@ -76,6 +76,10 @@ static void describe__read_back__same_configuration(void **state)
                         "devices: {overcommit: {compute: 1.001, memory: 9.99}, memoryReserve: "
                         "1025Mi, memoryOnly: free}\n"
                         "limits: {bodyBytes: 65537, bytesInFlight: 1Gi}\n"},
+        {"tenants", "tenants:\n"
+                    "- {name: a, namespaces: [x, 'y-*'], gpuShare: 12.5%, memory: 100%}\n"
+                    "- {name: b, namespaces: ['*'], milli: 0, memory: 320Gi}\n"
+                    "- {name: c, namespaces: [z], memory: 0}\n"},
         {"no resources", "resources: {compute: [], memory: [], count: [], whole: []}\n"},
         {"addresses",
          "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "

@@ -356,7 +356,7 @@ static void parse__one_mistake__exact_report(void **state)
         {"size without keys", "sizes:\n  none:\n",
          "f.yaml:4:8: sizes.none: expected keys below it, found nothing\n    none:\n         ^\n"},
         {"size badly named", "sizes: {Big: {count: 1}}\n",
-         "f.yaml:3:9: sizes.Big: 'Big': a size is named by at most 63 lower-case letters, digits, "
+         "f.yaml:3:9: sizes.Big: 'Big': a name has at most 63 lower-case letters, digits, "
          "'-' and "
          "'.', with a letter or digit at both ends\n  sizes: {Big: {count: 1}}\n          ^\n"},
         {"template label without value", "nodeTemplates: [{label: a100, gpus: 1, memory: 1Gi}]\n",

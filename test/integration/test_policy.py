@@ -1,0 +1,128 @@
+"""Policy: limits of tenants, in both verbs, while the configuration changes and room comes and goes."""
+import pytest
+
+from objects import MEM_MIB, milli, pod_object, whole
+from processes import Cluster, eventually
+from test_reload import Configured
+
+START = "clientConnection: {bindDeadline: 2s}\n"
+LIMIT = "the tenant of the namespace would pass its GPU limit"
+
+
+@pytest.fixture(scope="module")
+def cluster_of_module(tmp_path_factory):
+    c = Cluster(tmp_path_factory.mktemp("policy"), START)
+    yield c.ready()
+    c.stop()
+
+
+@pytest.fixture
+def configured(cluster_of_module):
+    c = Configured(cluster_of_module)
+    c.effective(START)
+    yield c
+    c.cluster.check()
+    c.cluster.clear()
+
+
+@pytest.fixture
+def api(configured):
+    return configured.cluster.api
+
+
+@pytest.fixture
+def fgpu(configured):
+    return configured.fgpu
+
+
+def tenants(*rows):
+    return START + "tenants:\n" + "".join(f"- {{{r}}}\n" for r in rows)
+
+
+def plugin(n):
+    return {"nvidia.com/gpu": n}
+
+
+def shown(fgpu):
+    return {t["name"]: t for t in fgpu.state("?fields=summary")["summary"]["tenants"]}
+
+
+def test_tenant__limit_reached__refused_by_filter_and_by_bind(configured, api, fgpu):
+    nodes = [configured.cluster.node(gpus=2) for _ in range(2)]
+    configured.effective(tenants("name: red, namespaces: [red-*], gpuShare: 25%, memory: 50%"))
+    a, b, c = (api.pod(milli(600), namespace=n) for n in ("red-a", "red-b", "blue"))
+    assert fgpu.schedule(a, nodes)
+    # 1000 of 4000 milli, and 600 are taken, whether the Binding has been seen or not
+    assert set(fgpu.reasons(b, nodes).values()) == {LIMIT}
+    assert fgpu.bind(b, nodes[1]) == LIMIT
+    assert fgpu.fits(c, nodes) and fgpu.bind(c, nodes[1]) == ""
+    red = shown(fgpu)["red"]
+    assert red == {"name": "red", "pods": 1, "milli": {"charged": 600, "limit": 1000},
+                   "memMib": {"charged": MEM_MIB * 6 // 10, "limit": 2 * MEM_MIB}, "overLimit": False}
+    m = fgpu.metrics()
+    assert m['fgpu_tenant_milli{tenant="red",kind="charged"}'] == 600
+    assert m['fgpu_tenant_milli{tenant="red",kind="limit"}'] == 1000
+    assert m['fgpu_filter_verdicts_total{verdict="tenant_limit"}'] >= 2
+
+
+def test_tenant__whole_gpus__count_with_all_they_have(configured, api, fgpu):
+    node = configured.cluster.node(gpus=4)
+    configured.effective(tenants("name: red, namespaces: [red], milli: 1500"))
+    pod = api.pod(whole(2), namespace="red")
+    assert fgpu.reasons(pod, [node]) == {node: LIMIT}
+    configured.effective(tenants("name: red, namespaces: [red], milli: 2000"))
+    assert fgpu.bind(pod, node) == ""
+
+
+def test_tenant__pod_of_it_gone__room_for_the_next(configured, api, fgpu):
+    node = configured.cluster.node(gpus=4)
+    configured.effective(tenants("name: red, namespaces: [red], milli: 500"))
+    first, second = api.pod(milli(400), namespace="red"), api.pod(milli(400), namespace="red")
+    assert fgpu.bind(first, node) == ""
+    assert fgpu.reasons(second, [node]) == {node: LIMIT}
+    api.delete_pod(first)
+    eventually(lambda: fgpu.fits(second, [node]), "room once the pod has gone")
+    assert fgpu.bind(second, node) == ""
+
+
+def test_tenant__limit_raised__kube_scheduler_is_woken(own):
+    """The simulated API server has no such object, so only the first attempt can be told from its repetition."""
+    configured, fgpu = Configured(own), own.fgpu
+    node = own.node(gpus=4)
+
+    def wakes():
+        return sum(v for k, v in fgpu.metrics().items()
+                   if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
+    configured.effective(tenants("name: red, namespaces: [red], milli: 500"))
+    pod = own.api.pod(milli(600), namespace="red")
+    assert fgpu.reasons(pod, [node]) == {node: LIMIT}
+    assert wakes() == 0
+    configured.effective(tenants("name: red, namespaces: [red], milli: 900"))
+    eventually(lambda: wakes() > 0, "a wake after the limit was raised")
+    assert fgpu.bind(pod, node) == ""
+
+
+def test_tenant__limit_below_what_it_holds__shown_and_nobody_leaves(configured, api, fgpu):
+    node = configured.cluster.node(gpus=4)
+    pods = [api.pod(milli(500), namespace="red") for _ in range(3)]
+    for p in pods[:2]:
+        assert fgpu.bind(p, node) == ""
+    z = configured.reload(tenants("name: red, namespaces: [red], milli: 700"))
+    assert z["lastReload"]["outcome"] == "in_effect"  # at once, without a relist
+    assert shown(fgpu)["red"]["overLimit"]
+    assert fgpu.reasons(pods[2], [node]) == {node: LIMIT}
+    assert len(fgpu.node_state(node)["gpus"][0]["allocations"]) + len(
+        fgpu.node_state(node)["gpus"][1]["allocations"]) == 2
+    assert fgpu.fits(pod_object("other", limits=milli(500)), [node]) == [node]
+    configured.effective(START)
+    assert shown(fgpu) == {}
+    assert fgpu.metrics()['fgpu_tenant_milli{tenant="red",kind="charged"}'] == 0
+    assert fgpu.bind(pods[2], node) == ""
+
+
+def test_tenant__whole_gpus_of_a_plugin__count_as_gpus(configured, api, fgpu):
+    node = configured.cluster.node(gpus=4, status={"allocatable": {"nvidia.com/gpu": "4"}})
+    configured.effective(tenants("name: red, namespaces: [red], milli: 1500"))
+    assert fgpu.reasons(api.pod(plugin(2), namespace="red"), [node]) == {node: LIMIT}
+    assert fgpu.bind(api.pod(plugin(1), namespace="red"), node) == ""
+    assert shown(fgpu)["red"]["milli"] == {"charged": 1000, "limit": 1500}

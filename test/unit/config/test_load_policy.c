@@ -1,0 +1,133 @@
+/* The keys of policy: tenants. What is stored, and the exact report of each mistake. */
+#include "config/load.h"
+
+#include "config/support/unit.h"
+
+#include <string.h>
+
+#define HEAD "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
+
+struct mistake {
+    const char *name, *text, *want; /* the text begins on line 3 */
+};
+
+static void expect_reports(const struct mistake *rows, size_t n)
+{
+    struct strbuf text, report;
+
+    strbuf_init(&text, 1 << 20);
+    strbuf_init(&report, 1 << 20);
+    for (size_t i = 0; i < n; i++) {
+        struct config *c = NULL;
+
+        strbuf_reset(&text);
+        strbuf_reset(&report);
+        strbuf_addf(&text, HEAD "%s", rows[i].text);
+        assert_int_equal(config_parse(STR("f.yaml"), strbuf_view(&text), &unit_names, &c, &report, NULL),
+                         -ERR_INVALID);
+        expect_text(strbuf_view(&report), rows[i].want, rows[i].name);
+    }
+    strbuf_fini(&text);
+    strbuf_fini(&report);
+}
+
+/* ---- tenants ---- */
+
+static void tenants__every_key__stored(void **state)
+{
+    struct config *c = unit_config("tenants:\n"
+                                   "- {name: research, namespaces: [research, 'team-*'], gpuShare: 12.5%, "
+                                   "memory: 100%}\n"
+                                   "- name: batch\n"
+                                   "  namespaces: ['*']\n"
+                                   "  milli: 0\n"
+                                   "  memory: 320Gi\n"
+                                   "- {name: counted, namespaces: [x]}\n");
+    const struct tenant *t = c->policy.tenants;
+
+    (void)state;
+    assert_int_equal(c->policy.tenant_n, 3);
+    expect_text(t[0].name, "research", NULL);
+    assert_int_equal(t[0].namespace_n, 2);
+    expect_text(t[0].namespaces[1], "team-*", NULL);
+    assert_int_equal(t[0].gpu_permille, 125);
+    assert_int_equal(t[0].milli, TENANT_UNLIMITED);
+    assert_int_equal(t[0].mem_permille, 1000);
+    assert_int_equal(t[0].mem_mib, TENANT_UNLIMITED);
+    assert_int_equal(t[1].gpu_permille, TENANT_UNLIMITED);
+    assert_int_equal(t[1].milli, 0);
+    assert_int_equal(t[1].mem_permille, TENANT_UNLIMITED);
+    assert_int_equal(t[1].mem_mib, 320 * 1024);
+    assert_int_equal(t[2].milli, TENANT_UNLIMITED);
+    assert_int_equal(t[2].mem_mib, TENANT_UNLIMITED);
+    config_free(c);
+}
+
+static void tenants__mistakes__exact_reports(void **state)
+{
+    static const struct mistake rows[] = {
+        {"no name", "tenants: [{namespaces: [a]}]\n",
+         "f.yaml:3:11: tenants[0]: 'name' is missing\n  tenants: [{namespaces: [a]}]\n            ^\n"},
+        {"bad name", "tenants: [{name: A b, namespaces: [a]}]\n",
+         "f.yaml:3:18: tenants[0].name: 'A b': a name has at most 63 lower-case letters, digits, '-' and '.', with a "
+         "letter or digit at both ends\n  tenants: [{name: A b, namespaces: [a]}]\n                   ^\n"},
+        {"no namespaces", "tenants: [{name: a}]\n",
+         "f.yaml:3:11: tenants[0]: 'namespaces' is missing\n  tenants: [{name: a}]\n            ^\n"},
+        {"empty namespaces", "tenants: [{name: a, namespaces: []}]\n",
+         "f.yaml:3:33: tenants[0].namespaces: nothing in it; give at least one\n"
+         "  tenants: [{name: a, namespaces: []}]\n                                  ^\n"},
+        {"null namespaces", "tenants:\n- name: a\n  namespaces:\n",
+         "f.yaml:5:14: tenants[0].namespaces: no value; give one\n    namespaces:\n               ^\n"},
+        {"bad namespace", "tenants: [{name: a, namespaces: [Team_x]}]\n",
+         "f.yaml:3:34: tenants[0].namespaces[0]: 'Team_x': a namespace has at most 63 lower-case letters, digits and "
+         "'-'; '*' stands for any text\n  tenants: [{name: a, namespaces: [Team_x]}]\n"
+         "                                   ^\n"},
+        {"share without unit", "tenants: [{name: a, namespaces: [a], gpuShare: 40}]\n",
+         "f.yaml:3:48: tenants[0].gpuShare: 40 has no unit; write 40%\n"
+         "  tenants: [{name: a, namespaces: [a], gpuShare: 40}]\n"
+         "                                                 ^\n"},
+        {"share is no number", "tenants: [{name: a, namespaces: [a], gpuShare: half}]\n",
+         "f.yaml:3:48: tenants[0].gpuShare: 'half' is not a percentage such as 40% or 12.5%\n"
+         "  tenants: [{name: a, namespaces: [a], gpuShare: half}]\n"
+         "                                                 ^\n"},
+        {"share too large", "tenants: [{name: a, namespaces: [a], gpuShare: 100.1%}]\n",
+         "f.yaml:3:48: tenants[0].gpuShare: 100.1% is out of range 0%..100% (the part of all GPUs' compute that it "
+         "may hold)\n  tenants: [{name: a, namespaces: [a], gpuShare: 100.1%}]\n"
+         "                                                 ^\n"},
+        {"share too fine", "tenants: [{name: a, namespaces: [a], memory: 1.25%}]\n",
+         "f.yaml:3:46: tenants[0].memory: 1.25% has more than one decimal\n"
+         "  tenants: [{name: a, namespaces: [a], memory: 1.25%}]\n"
+         "                                               ^\n"},
+        {"memory unit", "tenants: [{name: a, namespaces: [a], memory: 80GB}]\n",
+         "f.yaml:3:46: tenants[0].memory: '80GB' is not a quantity such as 512Mi or 4Gi; did you mean '80Gi'?\n"
+         "  tenants: [{name: a, namespaces: [a], memory: 80GB}]\n"
+         "                                               ^\n"},
+        {"two limits of compute", "tenants: [{name: a, namespaces: [a], gpuShare: 1%, milli: 5}]\n",
+         "f.yaml:3:59: tenants[0]: both gpuShare and milli limit compute; keep one of them\n"
+         "  tenants: [{name: a, namespaces: [a], gpuShare: 1%, milli: 5}]\n"
+         "                                                            ^\n"},
+        {"name twice", "tenants:\n- {name: a, namespaces: [a]}\n- {name: a, namespaces: [b]}\n",
+         "f.yaml:5:10: tenants: element 1 has the same name as element 0\n"
+         "  - {name: a, namespaces: [b]}\n           ^\n"},
+        {"namespace twice", "tenants:\n- {name: a, namespaces: [x, y]}\n- {name: b, namespaces: [z, y]}\n",
+         "f.yaml:5:29: tenants: y belongs to tenant a already\n"
+         "  - {name: b, namespaces: [z, y]}\n                              ^\n"},
+        {"misspelt", "tenants: [{name: a, namespaces: [a], gpushare: 1%}]\n",
+         "f.yaml:3:38: unknown key 'gpushare' in tenants[0]; did you mean 'gpuShare'?\n"
+         "  tenants: [{name: a, namespaces: [a], gpushare: 1%}]\n"
+         "                                       ^\n"},
+    };
+
+    (void)state;
+    expect_reports(rows, ARRAY_LEN(rows));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tenants__every_key__stored),
+        cmocka_unit_test(tenants__mistakes__exact_reports),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
