@@ -156,6 +156,8 @@ bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t 
 const struct demand *demand_amounts(const struct demand *d, struct arena *a);
 /* A deep copy in one malloc'ed block (free() it). */
 struct demand *demand_copy(const struct demand *d);
+/* The same in `a`; NULL: it is full. */
+const struct demand *demand_copy_to(const struct demand *d, struct arena *a);
 bool demand_equal(const struct demand *a, const struct demand *b);
 
 #endif

@@ -78,6 +78,13 @@ struct ledger_node_fact {
     struct host_capacity host;
 };
 
+/* What a pod is known to have been charged on a device. */
+struct ledger_known_charge {
+    struct str uuid; /* empty: the device is its index */
+    int32_t index;
+    struct charge charge;
+};
+
 struct ledger_pod_fact {
     struct str uid;
     struct str namespace_;
@@ -92,6 +99,8 @@ struct ledger_pod_fact {
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
     size_t label_n;
     size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
+    const struct ledger_known_charge *known; /* by another ledger (sim/state_file.h): the charge is at least that */
+    size_t known_n;
 };
 
 struct ledger_reserve {

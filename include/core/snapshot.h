@@ -20,6 +20,14 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
+    enum wish_kind kind; /* which of the amounts were asked for; WISH_KIND__MAX: of a foreign pod */
+    uint64_t phases;     /* of the wish (core/demand.h) */
+};
+
+/* A pod is charged more on this device than its request says now: it once asked for more, and charges never fall. */
+struct snapshot_raised {
+    uint32_t pod; /* index into snapshot.pods */
+    struct charge charge;
 };
 
 struct snapshot_device {
@@ -31,10 +39,13 @@ struct snapshot_device {
     bool exclusive;
     bool overcommitted; /* takes no new pods until that is over */
     int32_t milli_cap, milli_charged;
+    int64_t mem_base_mib; /* before the over-commit factor */
     int64_t mem_cap_mib, mem_charged_mib;
     int32_t slot_cap, slot_charged;
     const struct snapshot_allocation *allocations;
     size_t allocation_n;
+    const struct snapshot_raised *raised;
+    size_t raised_n;
 };
 
 struct snapshot_node {
@@ -61,6 +72,9 @@ struct snapshot_pod {
     bool conflict;          /* its annotations contradict what we know */
     const char *conflict_text; /* static, NULL without conflict */
     int32_t unsteered_n;
+    int32_t priority;
+    enum demand_source source;
+    const struct demand *demand; /* where allocations do not tell it: pending, or its devices are not known; else NULL */
     int64_t since_ms;       /* wall time of the last change of state */
 };
 

@@ -13,6 +13,10 @@
  * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
  * end without a change of the ledger, and so behind the back of the ETag.
  *
+ * Whole, it is enough to build the ledger again elsewhere (sim/state_file.h): allocations say which amounts were asked
+ * for, pods whose allocations do not tell that carry their request, and the configuration in effect stands at the end.
+ * Labels are not in it, so isolation between pods is lost.
+ *
  * Query: `node=NAME` (that node and what is on it), `namespace=NAME` (its pods, and the nodes that
  * hold them; what is charged counts everybody), `fields=summary` (no lists). Anything else is 400
  * and says what.

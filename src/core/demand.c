@@ -229,24 +229,33 @@ const struct demand *demand_amounts(const struct demand *d, struct arena *a)
     return copy;
 }
 
-struct demand *demand_copy(const struct demand *d)
+static size_t demand_array_bytes(const struct demand *d)
 {
-    /* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
+    return d->wish_n * sizeof(*d->wishes) + d->model_n * sizeof(*d->models) +
+           d->uuid_n * sizeof(*d->uuids) + d->isolate_n * sizeof(*d->isolate);
+}
+
+/* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
+static size_t demand_bytes(const struct demand *d)
+{
+    size_t text_bytes =
+        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
+
     _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
     _Static_assert(sizeof(struct wish) % 8 == 0, "arrays follow the wishes");
     _Static_assert(sizeof(struct device_pattern) % 8 == 0, "arrays follow the patterns");
-    size_t array_bytes = d->wish_n * sizeof(*d->wishes) + d->model_n * sizeof(*d->models) +
-                         d->uuid_n * sizeof(*d->uuids) + d->isolate_n * sizeof(*d->isolate);
-    size_t text_bytes =
-        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
     for (size_t i = 0; i < d->wish_n; i++) {
         text_bytes += d->wishes[i].container.n;
     }
+    return sizeof(*d) + demand_array_bytes(d) + text_bytes;
+}
 
-    struct demand *copy = xmalloc(sizeof(*copy) + array_bytes + text_bytes);
-    *copy = *d;
+static struct demand *demand_put(struct demand *copy, const struct demand *d)
+{
     char *arrays = (char *)(copy + 1);
-    char *text = arrays + array_bytes;
+    char *text = arrays + demand_array_bytes(d);
+
+    *copy = *d;
 
     struct wish *wishes = take_array(&arrays, d->wishes, d->wish_n, sizeof(*wishes));
     for (size_t i = 0; i < d->wish_n; i++) {
@@ -257,6 +266,18 @@ struct demand *demand_copy(const struct demand *d)
     copy->uuids = take_patterns(&arrays, &text, d->uuids, d->uuid_n);
     copy->isolate = take_array(&arrays, d->isolate, d->isolate_n, sizeof(*d->isolate));
     return copy;
+}
+
+struct demand *demand_copy(const struct demand *d)
+{
+    return demand_put(xmalloc(demand_bytes(d)), d);
+}
+
+const struct demand *demand_copy_to(const struct demand *d, struct arena *a)
+{
+    struct demand *copy = arena_alloc(a, demand_bytes(d));
+
+    return copy == NULL ? NULL : demand_put(copy, d);
 }
 
 static bool wish_equal(const struct wish *a, const struct wish *b)

@@ -305,6 +305,9 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     }
     p->reserved_here = false;
     d = ledger_read_record(l, p, d, f->assignment, wishes, &recorded);
+    for (size_t i = 0; i < f->known_n; i++) {
+        ledger_floor_raise(p, ledger_device_ref(l, f->known[i].uuid, f->known[i].index), &f->known[i].charge);
+    }
     p->conflict = NULL;
     if (d == &recorded || withdrawn) { /* as pod_reobserve() would say of the same observation */
         p->conflict = withdrawn && d != &recorded && reread ? CONFLICT_READING : CONFLICT_REQUEST;

@@ -40,6 +40,15 @@ struct taker {
     struct str namespace_;
 };
 
+/* Is what the pod asked for to be seen from what it holds? */
+static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
+{
+    struct placement at;
+
+    return p->node != LEDGER_NONE &&
+           (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
+}
+
 static void take_pod(const struct taker *t, const struct pod_entry *p, struct snapshot_pod *ret)
 {
     *ret = (struct snapshot_pod){
@@ -55,14 +64,21 @@ static void take_pod(const struct taker *t, const struct pod_entry *p, struct sn
         .conflict = p->conflict != NULL,
         .conflict_text = p->conflict,
         .unsteered_n = p->demand->unsteered_n,
+        .priority = p->priority,
+        .source = p->demand->source,
         .since_ms = p->since_ms,
     };
+    if (!allocations_tell(t->l, p)) {
+        ret->demand = demand_copy_to(p->demand, t->a);
+    }
 }
 
 /* The allocations of one device on their way; without items the first pass, which only counts. */
 struct filling {
     struct snapshot_allocation *items;
     size_t n;
+    struct snapshot_raised *raised;
+    size_t raised_n;
 };
 
 static void put(struct filling *f, const struct snapshot_allocation *a)
@@ -73,13 +89,41 @@ static void put(struct filling *f, const struct snapshot_allocation *a)
     f->n++;
 }
 
+static bool same_charge(const struct charge *a, const struct charge *b)
+{
+    return a->milli == b->milli && a->mem_mib == b->mem_mib && a->slots == b->slots &&
+           a->exclusive == b->exclusive;
+}
+
+/* `at` NULL: nobody knows its devices. */
+static void put_raised(const struct taker *t, const struct pod_entry *p, uint32_t pod, const struct placement *at,
+                       const struct device_state *states, struct filling *devices)
+{
+    for (size_t i = 0; i < p->charge_n; i++) {
+        const struct pod_charge *c = &p->charges[i];
+        struct charge asked = at != NULL ? placement_charge(p->demand, at, states, c->ordinal)
+                                         : demand_pessimistic_charge(p->demand, &states[c->ordinal]);
+        struct filling *f = &devices[c->ordinal];
+
+        if (same_charge(&asked, &c->charge)) {
+            continue;
+        }
+        if (f->raised != NULL) {
+            f->raised[f->raised_n] = (struct snapshot_raised){t->pod_at[pod], c->charge};
+        }
+        f->raised_n++;
+    }
+}
+
 static void put_pod(const struct taker *t, const struct node_entry *n, const struct pod_entry *p,
                     uint32_t pod, const struct device_state *states, struct filling *devices)
 {
     struct placement at;
-    struct snapshot_allocation a = {.pod = t->pod_at[pod]};
+    struct snapshot_allocation a = {.pod = t->pod_at[pod], .kind = WISH_KIND__MAX};
+    bool known = ledger_pod_placement(n, p, &at);
 
-    if (!ledger_pod_placement(n, p, &at)) {
+    put_raised(t, p, pod, known ? &at : NULL, states, devices);
+    if (!known) {
         for (size_t i = 0; i < p->charge_n; i++) {
             a.milli = p->charges[i].charge.milli;
             a.mem_mib = p->charges[i].charge.mem_mib;
@@ -92,6 +136,8 @@ static void put_pod(const struct taker *t, const struct node_entry *n, const str
 
         a.container = devices[0].items == NULL ? STR_NULL : arena_str(t->a, wish->container);
         a.init = wish->init;
+        a.kind = wish->kind;
+        a.phases = wish->phases;
         for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctzll(left);
             struct charge c = wish_charge(wish, states[i].milli_cap, states[i].mem_cap_mib,
@@ -131,6 +177,7 @@ static void take_device(const struct ledger *l, const struct ledger_device *d,
         .overcommitted = device_is_overcommitted(s),
         .milli_cap = s->milli_cap,
         .milli_charged = s->milli_cap - s->milli_free,
+        .mem_base_mib = s->mem_base_mib,
         .mem_cap_mib = s->mem_cap_mib,
         .mem_charged_mib = (int64_t)s->mem_cap_mib - s->mem_free_mib,
         .slot_cap = s->slot_cap,
@@ -152,16 +199,20 @@ static struct snapshot_device *take_devices(const struct taker *t, uint32_t node
     put_pods(t, node, fillings);
     for (uint32_t i = 0; i < n->device_n; i++) {
         fillings[i].items = ARENA_ARRAY(t->a, fillings[i].n, struct snapshot_allocation);
-        if (fillings[i].items == NULL) {
+        fillings[i].raised = ARENA_ARRAY(t->a, fillings[i].raised_n, struct snapshot_raised);
+        if (fillings[i].items == NULL || fillings[i].raised == NULL) {
             return NULL;
         }
         fillings[i].n = 0;
+        fillings[i].raised_n = 0;
     }
     put_pods(t, node, fillings);
     for (uint32_t i = 0; i < n->device_n; i++) {
         take_device(l, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
         devices[i].allocations = fillings[i].items;
         devices[i].allocation_n = fillings[i].n;
+        devices[i].raised = fillings[i].raised;
+        devices[i].raised_n = fillings[i].raised_n;
     }
     return devices;
 }

@@ -66,9 +66,9 @@ static int by_node(const void *a, const void *b)
     return r != 0 ? r : state_compare_pods(*x, *y);
 }
 
-static bool has_whole_gpus(const struct snapshot_pod *p)
+static bool stands_beside_gpus(const struct snapshot_pod *p)
 {
-    return p->unsteered_n > 0 && p->state != LEDGER_PENDING;
+    return (p->unsteered_n > 0 || p->demand != NULL) && p->state != LEDGER_PENDING;
 }
 
 static bool has_conflict(const struct snapshot_pod *p)
@@ -105,7 +105,7 @@ static bool pick_pods(struct state_document *d, bool (*pick)(const struct snapsh
 /* The copy has the pods of the asked namespace only; a node is shown when it holds one of them. */
 static bool node_is_shown(const struct node_item *item, struct str namespace_)
 {
-    bool shown = namespace_.n == 0 || item->whole_n > 0;
+    bool shown = namespace_.n == 0 || item->beside_n > 0;
 
     for (size_t i = 0; i < item->node->device_n && !shown; i++) {
         shown = item->node->devices[i].allocation_n > 0;
@@ -113,8 +113,8 @@ static bool node_is_shown(const struct node_item *item, struct str namespace_)
     return shown;
 }
 
-/* Nodes and `whole` are both in the order of node names. */
-static bool pick_nodes(struct state_document *d, const struct pod_list *whole,
+/* Nodes and `beside` are both in the order of node names. */
+static bool pick_nodes(struct state_document *d, const struct pod_list *beside,
                        struct str namespace_)
 {
     size_t at = 0;
@@ -123,13 +123,13 @@ static bool pick_nodes(struct state_document *d, const struct pod_list *whole,
     for (size_t i = 0; d->nodes != NULL && i < d->snapshot.node_n; i++) {
         struct node_item item = {.node = &d->snapshot.nodes[i]};
 
-        while (at < whole->n && str_cmp(whole->items[at]->node_name, item.node->name) < 0) {
+        while (at < beside->n && str_cmp(beside->items[at]->node_name, item.node->name) < 0) {
             at++;
         }
-        item.whole = whole->items + at;
-        while (at < whole->n && str_eq(whole->items[at]->node_name, item.node->name)) {
+        item.beside = beside->items + at;
+        while (at < beside->n && str_eq(beside->items[at]->node_name, item.node->name)) {
             at++;
-            item.whole_n++;
+            item.beside_n++;
         }
         if (node_is_shown(&item, namespace_)) {
             d->nodes[d->node_n++] = item;
@@ -151,7 +151,7 @@ static uint64_t count_described(const struct snapshot *s)
 static int fill(struct state_document *d, struct state_context *c, struct str node,
                 struct str namespace_, struct err *reterr)
 {
-    struct pod_list whole = {0};
+    struct pod_list beside = {0};
     struct snapshot totals = {0};
     int r;
 
@@ -163,7 +163,8 @@ static int fill(struct state_document *d, struct state_context *c, struct str no
         return r;
     }
     d->described_n = node.n > 0 ? totals.node_n : count_described(&d->snapshot);
-    if (!read_tenants(d, c) || !pick_pods(d, has_whole_gpus, by_node, &whole) || !pick_nodes(d, &whole, namespace_) ||
+    if (!read_tenants(d, c) || !pick_pods(d, stands_beside_gpus, by_node, &beside) ||
+        !pick_nodes(d, &beside, namespace_) ||
         !pick_pods(d, has_conflict, by_name, &d->conflicts) ||
         !pick_pods(d, is_pending, by_name, &d->pending)) {
         return err_set(reterr, ERR_LIMIT, "the state does not fit its memory; ask for one node");
@@ -180,6 +181,9 @@ int state_document_new(struct state_context *c, struct str node, struct str name
     arena_init(&d->arena, STATE_COPY_BYTES_MAX);
     json_writer_init(&d->w, NULL);
     read_context(d, c);
+    if (node.n == 0 && namespace_.n == 0) {
+        d->effective = config_slot_take(c->config);
+    }
     r = fill(d, c, node, namespace_, reterr);
     if (r != 0) {
         state_document_free(d);
@@ -192,6 +196,7 @@ int state_document_new(struct state_context *c, struct str node, struct str name
 void state_document_free(struct state_document *d)
 {
     if (d != NULL) {
+        config_free(d->effective);
         arena_fini(&d->arena);
         free(d);
     }
@@ -259,6 +264,7 @@ static void next_pending(struct state_document *d)
     }
     if (d->at == d->pending.n) {
         json_write_array_end(&d->w);
+        state_write_configuration(&d->w, d);
         json_write_object_end(&d->w);
         d->phase = STATE_END;
     }

@@ -10,11 +10,12 @@ struct pod_list {
     size_t n;
 };
 
-/* One node that is shown, and the pods that hold whole GPUs of its plugin. */
+/* One node that is shown, and its pods that no GPU tells of: they hold whole GPUs of its plugin, or nobody knows
+ * which ones they hold. */
 struct node_item {
     const struct snapshot_node *node;
-    const struct snapshot_pod *const *whole;
-    size_t whole_n;
+    const struct snapshot_pod *const *beside;
+    size_t beside_n;
 };
 
 enum state_phase {
@@ -32,6 +33,7 @@ struct state_document {
     struct snapshot snapshot;
     struct state_cursors cursors;
     struct config_status config;
+    const struct config *effective; /* a reference; of documents of the whole cluster only */
     int64_t as_of_ms;
     bool ready, leader;
     const struct ledger_tenant *tenants;
@@ -59,5 +61,19 @@ void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *
 void state_write_node_conflicts(struct json_writer *w, const struct snapshot_node *n);
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
+
+/* namespace, pod, uid; state, since, decision, dialect */
+void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);
+void state_write_decision(struct json_writer *w, const struct snapshot_pod *p);
+
+/* The configuration in effect, as a file would say it. */
+void state_write_configuration(struct json_writer *w, const struct state_document *d);
+
+/* What a pod asked for, under the key "request" (state_request.c). */
+void state_write_request(struct json_writer *w, const struct demand *d);
+/* A node's "unplaced"; nothing where there are none. */
+void state_write_unplaced(struct json_writer *w, const struct node_item *item);
+/* "milli", "memory", "both" or "whole". */
+const char *state_kind_name(enum wish_kind k);
 
 #endif

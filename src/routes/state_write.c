@@ -2,6 +2,7 @@
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
+#include "config/describe.h"
 #include "core/dialect.h"
 #include "routes/audit.h"
 
@@ -85,14 +86,14 @@ static void write_text(struct json_writer *w, const char *key, const char *text)
     json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
 }
 
-static void write_pod_name(struct json_writer *w, const struct snapshot_pod *p)
+void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p)
 {
     json_write_kv_str(w, "namespace", p->namespace_);
     json_write_kv_str(w, "pod", p->name);
     json_write_kv_str(w, "uid", p->uid);
 }
 
-static void write_decision(struct json_writer *w, const struct snapshot_pod *p)
+void state_write_decision(struct json_writer *w, const struct snapshot_pod *p)
 {
     write_text(w, "state", allocation_state(p));
     write_time(w, "since", p->since_ms);
@@ -227,12 +228,21 @@ static int held_by_name(const void *a, const void *b)
 static void write_allocation(struct json_writer *w, const struct held *h)
 {
     json_write_object_begin(w);
-    write_pod_name(w, h->pod);
+    state_write_pod_name(w, h->pod);
     json_write_kv_str(w, "container", h->allocation->container);
     json_write_kv_bool(w, "init", h->allocation->init);
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
-    write_decision(w, h->pod);
+    if (h->allocation->kind != WISH_KIND__MAX) {
+        json_write_kv_cstr(w, "kind", state_kind_name(h->allocation->kind));
+    }
+    if (h->allocation->phases > 1) {
+        json_write_kv_i64(w, "phases", (int64_t)h->allocation->phases);
+    }
+    if (h->pod->source == DEMAND_FROM_ANNOTATIONS) {
+        json_write_kv_bool(w, "editable", true);
+    }
+    state_write_decision(w, h->pod);
     json_write_object_end(w);
 }
 
@@ -258,6 +268,29 @@ static void write_allocations(struct json_writer *w, const struct state_document
     }
 }
 
+/* Of pods that are charged more than their allocations say, in full. */
+static void write_raised(struct json_writer *w, const struct state_document *d,
+                         const struct snapshot_device *gpu)
+{
+    if (gpu->raised_n == 0) {
+        return;
+    }
+    json_write_key(w, "raised");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < gpu->raised_n; i++) {
+        const struct charge *c = &gpu->raised[i].charge;
+
+        json_write_object_begin(w);
+        json_write_kv_str(w, "uid", d->snapshot.pods[gpu->raised[i].pod].uid);
+        json_write_kv_i64(w, "milli", c->milli);
+        json_write_kv_i64(w, "memMib", c->mem_mib);
+        json_write_kv_i64(w, "slots", c->slots);
+        json_write_kv_bool(w, "exclusive", c->exclusive);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
 static void write_gpu(struct json_writer *w, const struct state_document *d,
                       const struct snapshot_device *gpu)
 {
@@ -272,7 +305,9 @@ static void write_gpu(struct json_writer *w, const struct state_document *d,
     write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
     write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
+    json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
     write_allocations(w, d, gpu);
+    write_raised(w, d, gpu);
     json_write_object_end(w);
 }
 
@@ -281,7 +316,7 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
 
-    if (n->unsteered_cap == 0 && n->unsteered_used == 0 && item->whole_n == 0) {
+    if (n->unsteered_cap == 0 && n->unsteered_used == 0) {
         return;
     }
     json_write_key(w, "wholeGpus");
@@ -289,12 +324,16 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     write_amount_parts(w, n->unsteered_cap, n->unsteered_used);
     json_write_key(w, "allocations");
     json_write_array_begin(w);
-    for (size_t i = 0; i < item->whole_n; i++) {
-        json_write_object_begin(w);
-        write_pod_name(w, item->whole[i]);
-        json_write_kv_i64(w, "count", item->whole[i]->unsteered_n);
-        write_decision(w, item->whole[i]);
-        json_write_object_end(w);
+    for (size_t i = 0; i < item->beside_n; i++) {
+        const struct snapshot_pod *p = item->beside[i];
+
+        if (p->unsteered_n > 0) {
+            json_write_object_begin(w);
+            state_write_pod_name(w, p);
+            json_write_kv_i64(w, "count", p->unsteered_n);
+            state_write_decision(w, p);
+            json_write_object_end(w);
+        }
     }
     json_write_array_end(w);
     json_write_object_end(w);
@@ -326,6 +365,7 @@ void state_write_node(struct json_writer *w, const struct state_document *d,
         write_gpu(w, d, &n->devices[i]);
     }
     json_write_array_end(w);
+    state_write_unplaced(w, item);
     json_write_object_end(w);
 }
 
@@ -335,7 +375,7 @@ void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *
 {
     json_write_object_begin(w);
     json_write_kv_cstr(w, "kind", "pod");
-    write_pod_name(w, p);
+    state_write_pod_name(w, p);
     json_write_kv_str(w, "node", p->node_name);
     write_text(w, "text", p->conflict_text);
     json_write_object_end(w);
@@ -369,9 +409,19 @@ void state_write_node_conflicts(struct json_writer *w, const struct snapshot_nod
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p)
 {
     json_write_object_begin(w);
-    write_pod_name(w, p);
+    state_write_pod_name(w, p);
     write_time(w, "since", p->since_ms);
     write_text(w, "dialect", p->dialect);
     write_text(w, "defect", p->defect == DEMAND_OK ? NULL : demand_defect_text(p->defect));
+    json_write_kv_i64(w, "priority", p->priority);
+    state_write_request(w, p->demand);
     json_write_object_end(w);
+}
+
+void state_write_configuration(struct json_writer *w, const struct state_document *d)
+{
+    if (d->effective != NULL) {
+        json_write_key(w, "configuration");
+        config_describe(d->effective, w);
+    }
 }

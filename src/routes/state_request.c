@@ -1,0 +1,108 @@
+/* What a pod asked for, as /state says it: the demand without names of resources. */
+#include "routes/state_internal.h"
+
+#include "base/bug.h"
+
+const char *state_kind_name(enum wish_kind k)
+{
+    switch (k) {
+    case WISH_BOTH:
+        return "both";
+    case WISH_MILLI:
+        return "milli";
+    case WISH_MEMORY:
+        return "memory";
+    case WISH_WHOLE:
+        return "whole";
+    case WISH_KIND__MAX:
+        break;
+    }
+    BUG("unknown kind of wish");
+}
+
+static void write_wish(struct json_writer *w, const struct wish *wish)
+{
+    json_write_object_begin(w);
+    json_write_kv_str(w, "container", wish->container);
+    json_write_kv_bool(w, "init", wish->init);
+    json_write_kv_i64(w, "count", wish->count);
+    json_write_kv_cstr(w, "kind", state_kind_name(wish->kind));
+    if (wish->kind == WISH_BOTH || wish->kind == WISH_MILLI) {
+        json_write_kv_i64(w, "milli", wish->milli);
+    }
+    if (wish->kind == WISH_BOTH || wish->kind == WISH_MEMORY) {
+        json_write_kv_i64(w, "memMib", wish->mem_mib);
+    }
+    if (wish->phases > 1) {
+        json_write_kv_i64(w, "phases", (int64_t)wish->phases);
+    }
+    json_write_object_end(w);
+}
+
+static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p, size_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    json_write_key(w, key);
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_str(w, "text", p[i].text);
+        json_write_kv_bool(w, "exclude", p[i].exclude);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
+void state_write_request(struct json_writer *w, const struct demand *d)
+{
+    json_write_key(w, "request");
+    json_write_object_begin(w);
+    json_write_kv_bool(w, "editable", d->source == DEMAND_FROM_ANNOTATIONS);
+    if (d->defect != DEMAND_OK) {
+        json_write_kv_cstr(w, "defect", demand_defect_name(d->defect));
+    }
+    if (d->unsteered_n > 0) {
+        json_write_kv_i64(w, "wholeGpus", d->unsteered_n);
+    }
+    json_write_key(w, "wishes");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < d->wish_n; i++) {
+        write_wish(w, &d->wishes[i]);
+    }
+    json_write_array_end(w);
+    write_patterns(w, "models", d->models, d->model_n);
+    write_patterns(w, "uuids", d->uuids, d->uuid_n);
+    if (d->isolate_n > 0) {
+        json_write_kv_bool(w, "isolated", true);
+    }
+    json_write_object_end(w);
+}
+
+/* Pods whose GPUs are not known; those that count everywhere stand in the allocations of every GPU too. */
+void state_write_unplaced(struct json_writer *w, const struct node_item *item)
+{
+    bool open = false;
+
+    for (size_t i = 0; i < item->beside_n; i++) {
+        const struct snapshot_pod *p = item->beside[i];
+
+        if (p->demand == NULL) {
+            continue;
+        }
+        if (!open) {
+            json_write_key(w, "unplaced");
+            json_write_array_begin(w);
+            open = true;
+        }
+        json_write_object_begin(w);
+        state_write_pod_name(w, p);
+        state_write_decision(w, p);
+        state_write_request(w, p->demand);
+        json_write_object_end(w);
+    }
+    if (open) {
+        json_write_array_end(w);
+    }
+}
