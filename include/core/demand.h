@@ -59,6 +59,8 @@ enum wish_kind {
     WISH_KIND__MAX
 };
 
+const char *wish_kind_name(enum wish_kind k); /* "both", "milli", "memory", "whole" */
+
 struct wish {
     struct str container;
     bool init;         /* stands in spec.initContainers */

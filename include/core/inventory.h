@@ -25,6 +25,9 @@
 #define INVENTORY_SLOTS_MAX 32767
 #define INVENTORY_TEXT_BYTES_MAX 128 /* of a UUID and a model */
 
+/* "none", "annotation", "gfd", "resources", "template" */
+const char *inventory_source_name(enum inventory_source s);
+
 /* Fills `ret` (text borrowed from `node` and `p`, arrays in `a`); memory is after the configured
  * reserve. `*ret_note` becomes a static sentence when a source is malformed or had to be corrected,
  * else NULL. False when the arena is full; then neither is written. */

@@ -57,6 +57,19 @@ const char *demand_defect_name(enum demand_defect d)
     return defect_words_of(d)->name;
 }
 
+const char *wish_kind_name(enum wish_kind k)
+{
+    static const char *const names[WISH_KIND__MAX] = {
+        [WISH_BOTH] = "both",
+        [WISH_MILLI] = "milli",
+        [WISH_MEMORY] = "memory",
+        [WISH_WHOLE] = "whole",
+    };
+
+    BUG_ON((unsigned)k >= WISH_KIND__MAX);
+    return names[k];
+}
+
 static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
 {
     return v < low ? low : v > high ? high : v;

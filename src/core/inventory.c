@@ -1,5 +1,6 @@
 #include "core/inventory.h"
 
+#include "base/bug.h"
 #include "base/quantity.h"
 #include "core/demand.h"
 #include "core/inventory_internal.h"
@@ -17,6 +18,20 @@ static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole 
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
 static const char NOTE_SHARED[] = "the device plugin shares these GPUs itself (time-slicing, MPS "
                                   "or MIG): fgpu does not share them again";
+
+const char *inventory_source_name(enum inventory_source s)
+{
+    static const char *const names[INVENTORY_SOURCE__MAX] = {
+        [INVENTORY_NONE] = "none",
+        [INVENTORY_ANNOTATION] = "annotation",
+        [INVENTORY_GFD] = "gfd",
+        [INVENTORY_RESOURCES] = "resources",
+        [INVENTORY_TEMPLATE] = "template",
+    };
+
+    BUG_ON((unsigned)s >= INVENTORY_SOURCE__MAX);
+    return names[s];
+}
 
 /* A quantity that is a whole number of 0..max. */
 static bool read_amount(struct str text, int64_t max, int64_t *ret)

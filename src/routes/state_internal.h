@@ -71,9 +71,10 @@ void state_write_configuration(struct json_writer *w, const struct state_documen
 
 /* What a pod asked for, under the key "request" (state_request.c). */
 void state_write_request(struct json_writer *w, const struct demand *d);
+/* A GPU's "raised": pods that are charged more than their allocations say, in full; nothing where there are none. */
+void state_write_raised(struct json_writer *w, const struct state_document *d,
+                        const struct snapshot_device *gpu);
 /* A node's "unplaced"; nothing where there are none. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);
-/* "milli", "memory", "both" or "whole". */
-const char *state_kind_name(enum wish_kind k);
 
 #endif

@@ -3,22 +3,7 @@
 
 #include "base/bug.h"
 
-const char *state_kind_name(enum wish_kind k)
-{
-    switch (k) {
-    case WISH_BOTH:
-        return "both";
-    case WISH_MILLI:
-        return "milli";
-    case WISH_MEMORY:
-        return "memory";
-    case WISH_WHOLE:
-        return "whole";
-    case WISH_KIND__MAX:
-        break;
-    }
-    BUG("unknown kind of wish");
-}
+#include <stdlib.h>
 
 static void write_wish(struct json_writer *w, const struct wish *wish)
 {
@@ -26,7 +11,7 @@ static void write_wish(struct json_writer *w, const struct wish *wish)
     json_write_kv_str(w, "container", wish->container);
     json_write_kv_bool(w, "init", wish->init);
     json_write_kv_i64(w, "count", wish->count);
-    json_write_kv_cstr(w, "kind", state_kind_name(wish->kind));
+    json_write_kv_cstr(w, "kind", wish_kind_name(wish->kind));
     if (wish->kind == WISH_BOTH || wish->kind == WISH_MILLI) {
         json_write_kv_i64(w, "milli", wish->milli);
     }
@@ -39,7 +24,8 @@ static void write_wish(struct json_writer *w, const struct wish *wish)
     json_write_object_end(w);
 }
 
-static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p, size_t n)
+static void write_patterns(struct json_writer *w, const char *key, const struct device_pattern *p,
+                           size_t n)
 {
     if (n == 0) {
         return;
@@ -80,7 +66,8 @@ void state_write_request(struct json_writer *w, const struct demand *d)
     json_write_object_end(w);
 }
 
-/* Pods whose GPUs are not known; those that count everywhere stand in the allocations of every GPU too. */
+/* Pods whose GPUs are not known; those that count everywhere stand in the allocations of every GPU
+ * too. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item)
 {
     bool open = false;
@@ -105,4 +92,43 @@ void state_write_unplaced(struct json_writer *w, const struct node_item *item)
     if (open) {
         json_write_array_end(w);
     }
+}
+
+struct raised {
+    const struct snapshot_pod *pod;
+    const struct charge *charge;
+};
+
+static int raised_by_name(const void *a, const void *b)
+{
+    const struct raised *x = a, *y = b;
+
+    return state_compare_pods(x->pod, y->pod);
+}
+
+void state_write_raised(struct json_writer *w, const struct state_document *d,
+                        const struct snapshot_device *gpu)
+{
+    struct raised *all = gpu->raised_n == 0 ? NULL : xcalloc(gpu->raised_n, sizeof(*all));
+
+    if (all == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < gpu->raised_n; i++) {
+        all[i] = (struct raised){&d->snapshot.pods[gpu->raised[i].pod], &gpu->raised[i].charge};
+    }
+    qsort(all, gpu->raised_n, sizeof(*all), raised_by_name);
+    json_write_key(w, "raised");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < gpu->raised_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_str(w, "uid", all[i].pod->uid);
+        json_write_kv_i64(w, "milli", all[i].charge->milli);
+        json_write_kv_i64(w, "memMib", all[i].charge->mem_mib);
+        json_write_kv_i64(w, "slots", all[i].charge->slots);
+        json_write_kv_bool(w, "exclusive", all[i].charge->exclusive);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    free(all);
 }

@@ -4,30 +4,12 @@
 #include "base/bug.h"
 #include "config/describe.h"
 #include "core/dialect.h"
+#include "core/inventory.h"
 #include "routes/audit.h"
 
 #include <stdlib.h>
 
 /* ---- words ---- */
-
-static const char *source_name(enum inventory_source s)
-{
-    switch (s) {
-    case INVENTORY_NONE:
-        return "none";
-    case INVENTORY_ANNOTATION:
-        return "annotation";
-    case INVENTORY_GFD:
-        return "gfd";
-    case INVENTORY_RESOURCES:
-        return "resources";
-    case INVENTORY_TEMPLATE:
-        return "template";
-    case INVENTORY_SOURCE__MAX:
-        break;
-    }
-    BUG("unknown source of an inventory");
-}
 
 static const char *allocation_state(const struct snapshot_pod *p)
 {
@@ -234,7 +216,7 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
     if (h->allocation->kind != WISH_KIND__MAX) {
-        json_write_kv_cstr(w, "kind", state_kind_name(h->allocation->kind));
+        json_write_kv_cstr(w, "kind", wish_kind_name(h->allocation->kind));
     }
     if (h->allocation->phases > 1) {
         json_write_kv_i64(w, "phases", (int64_t)h->allocation->phases);
@@ -268,29 +250,6 @@ static void write_allocations(struct json_writer *w, const struct state_document
     }
 }
 
-/* Of pods that are charged more than their allocations say, in full. */
-static void write_raised(struct json_writer *w, const struct state_document *d,
-                         const struct snapshot_device *gpu)
-{
-    if (gpu->raised_n == 0) {
-        return;
-    }
-    json_write_key(w, "raised");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < gpu->raised_n; i++) {
-        const struct charge *c = &gpu->raised[i].charge;
-
-        json_write_object_begin(w);
-        json_write_kv_str(w, "uid", d->snapshot.pods[gpu->raised[i].pod].uid);
-        json_write_kv_i64(w, "milli", c->milli);
-        json_write_kv_i64(w, "memMib", c->mem_mib);
-        json_write_kv_i64(w, "slots", c->slots);
-        json_write_kv_bool(w, "exclusive", c->exclusive);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-}
-
 static void write_gpu(struct json_writer *w, const struct state_document *d,
                       const struct snapshot_device *gpu)
 {
@@ -307,7 +266,7 @@ static void write_gpu(struct json_writer *w, const struct state_document *d,
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
     write_allocations(w, d, gpu);
-    write_raised(w, d, gpu);
+    state_write_raised(w, d, gpu);
     json_write_object_end(w);
 }
 
@@ -356,7 +315,7 @@ void state_write_node(struct json_writer *w, const struct state_document *d,
         json_write_cstr(w, dialect_native.name);
     }
     json_write_array_end(w);
-    write_text(w, "source", source_name(n->source));
+    write_text(w, "source", inventory_source_name(n->source));
     write_text(w, "note", n->note);
     write_whole(w, item);
     json_write_key(w, "gpus");

@@ -1,0 +1,133 @@
+#include "sim/state_file.h"
+
+#include "base/bug.h"
+#include "base/strbuf.h"
+#include "sim/state_file_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Everything that is made of a document, beside its text. */
+#define ARENA_BYTES_MAX ((size_t)2 << 30)
+
+static void reader_fini(struct file_reader *f)
+{
+    free(f->nodes);
+    free(f->gpus);
+    free(f->holds);
+    free(f->raised);
+    free(f->pods);
+    free(f);
+}
+
+/* "nodes[3].gpus[0]: " in front of what the reader says. */
+static int place(const struct file_reader *f, int r, struct err *reterr)
+{
+    if (f->section != NULL && f->node_at >= 0 && f->gpu_at >= 0) {
+        return err_wrap(reterr, r, "%s[%" PRId64 "].gpus[%" PRId64 "]", f->section, f->node_at,
+                        f->gpu_at);
+    }
+    if (f->section != NULL && f->node_at >= 0) {
+        return err_wrap(reterr, r, "%s[%" PRId64 "]", f->section, f->node_at);
+    }
+    return r;
+}
+
+int state_file_parse(const char *name, struct str text, const struct config_names *names,
+                     struct state_file *ret, struct err *reterr)
+{
+    struct state_file file = {.text = NULL};
+    struct file_reader *f = xcalloc(1, sizeof(*f));
+    int r;
+
+    arena_init(&file.arena, ARENA_BYTES_MAX);
+    f->file = &file;
+    f->arena = &file.arena;
+    json_reader_init(&f->json, text, &file.arena);
+    state_file_decode(f);
+    r = json_read_end(&f->json, reterr);
+    r = r != 0 ? place(f, r, reterr) : state_file_build(f, names, reterr);
+    reader_fini(f);
+    if (r != 0) {
+        state_file_fini(&file);
+        return err_wrap(reterr, r, "%s", name);
+    }
+    *ret = file;
+    return 0;
+}
+
+static int cannot_read(const char *path, struct err *reterr)
+{
+    enum err_code code = errno == ENOENT   ? ERR_NOT_FOUND
+                         : errno == EACCES ? ERR_DENIED
+                                           : ERR_INTERNAL;
+
+    return err_set(reterr, code, "%s: %s", path, strerror(errno));
+}
+
+static int read_all(FILE *in, const char *path, struct strbuf *out, struct err *reterr)
+{
+    size_t n;
+
+    do {
+        char *at = strbuf_reserve(out, 1 << 20);
+
+        if (at == NULL) {
+            return err_set(reterr, ERR_LIMIT, "%s: larger than %zu bytes", path, out->max_bytes);
+        }
+        n = fread(at, 1, 1 << 20, in);
+        strbuf_commit(out, n);
+    } while (n > 0);
+    return ferror(in) ? cannot_read(path, reterr) : 0;
+}
+
+int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
+                    struct err *reterr)
+{
+    FILE *in = fopen(path, "re");
+    struct strbuf text;
+    int r;
+
+    if (in == NULL) {
+        return cannot_read(path, reterr);
+    }
+    strbuf_init(&text, STATE_FILE_BYTES_MAX);
+    r = read_all(in, path, &text, reterr);
+    fclose(in);
+    if (r == 0) {
+        r = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
+    }
+    if (r == 0) {
+        ret->text = strbuf_take(&text, NULL);
+    }
+    strbuf_fini(&text);
+    return r;
+}
+
+void state_file_fini(struct state_file *f)
+{
+    config_free(f->config);
+    arena_fini(&f->arena);
+    free(f->text);
+    f->text = NULL;
+    f->config = NULL;
+}
+
+int state_file_ledger(const struct state_file *f, struct ledger **ret, struct err *reterr)
+{
+    struct ledger *l = ledger_new(&f->limits);
+
+    for (size_t i = 0; i < f->op_n; i++) {
+        int r = ledger_apply(l, &f->ops[i], reterr);
+
+        if (r != 0) {
+            ledger_free(l);
+            return r;
+        }
+    }
+    *ret = l;
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* sim/state_file_internal.h - what is read from a document before it becomes ops; state_file*.c
+ * only. */
+#ifndef SIM_STATE_FILE_INTERNAL_H
+#define SIM_STATE_FILE_INTERNAL_H
+
+#include "base/json_read.h"
+#include "sim/state_file.h"
+
+#include <stdbool.h>
+
+#define FILE_NONE UINT32_MAX
+
+struct file_gpu {
+    struct device device;
+    bool lost;
+    int64_t milli_cap, mem_cap_mib;
+};
+
+struct file_node {
+    struct str name, uid;
+    bool described, schedulable;
+    enum inventory_source source;
+    const char *note;
+    int32_t unsteered_n;
+    uint32_t first_gpu, gpu_n;
+};
+
+/* Who a pod is, and how it stands. */
+struct file_pod {
+    struct str uid, namespace_, name, decision;
+    const char *dialect;
+    uint32_t node; /* FILE_NONE: pending */
+    bool deleting;
+    int32_t priority;
+    int64_t since_ms;
+    struct demand *demand;               /* NULL: to be made of its holds */
+    const struct assignment *assignment; /* NULL: none */
+    const struct ledger_known_charge *known;
+    size_t known_n;
+};
+
+/* One allocation of a GPU. */
+struct file_hold {
+    struct file_pod pod;
+    struct str container;
+    bool init, editable;
+    enum wish_kind kind;
+    uint64_t phases;
+    int64_t milli, mem_mib;
+    uint32_t gpu; /* of all */
+};
+
+struct file_raised {
+    struct str uid;
+    struct ledger_known_charge known;
+};
+
+struct file_reader {
+    struct json_reader json;
+    struct state_file *file;
+    struct arena *arena;
+    /* the place, for messages */
+    const char *section;
+    int64_t node_at, gpu_at;
+    /* what was read */
+    struct file_node *nodes;
+    size_t node_n, node_cap;
+    struct file_gpu *gpus;
+    size_t gpu_n, gpu_cap;
+    struct file_hold *holds;
+    size_t hold_n, hold_cap;
+    struct file_raised *raised;
+    size_t raised_n, raised_cap;
+    struct file_pod *pods; /* whole GPUs, not placed, pending */
+    size_t pod_n, pod_cap;
+    struct str configuration;
+    bool has_nodes, has_pending;
+};
+
+/* The document, into the arrays; what is wrong sticks to the reader. */
+void state_file_decode(struct file_reader *f);
+/* An element of pending[], or of a node's wholeGpus.allocations and unplaced. */
+void state_file_decode_pod(struct file_reader *f, uint32_t node);
+/* One more element at the end of *items. */
+void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size);
+/* Reads the value if `key` is one of those that allocations and pods share. */
+bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod);
+const char *state_file_dialect(struct file_reader *f, struct str name);
+void state_file_kind(struct json_reader *r, enum wish_kind *ret);
+bool state_file_i64(struct json_reader *r, int64_t min, int64_t max, int64_t *ret);
+
+/* The arrays, as ops of f->file. */
+WARN_UNUSED int state_file_build(struct file_reader *f, const struct config_names *names,
+                                 struct err *reterr);
+
+#endif

@@ -1,0 +1,261 @@
+#include "cmd/support/crowd.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cmd/commands.h"
+#include "core/choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 7
+#define MIB_MAX 40000
+
+static unsigned below(struct crowd *c, unsigned n)
+{
+    return (unsigned)rng_below(&c->rng, n);
+}
+
+struct config *crowd_config(const char *yaml)
+{
+    struct config_names names;
+    struct config *config = NULL;
+    char text[4096];
+    struct err err;
+
+    cmd_config_names(&names);
+    snprintf(text, sizeof(text), "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n%s", yaml);
+    if (config_parse(STR("test.yaml"), str_of(text), &names, &config, NULL, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return config;
+}
+
+void crowd_init(struct crowd *c, uint64_t seed, const char *yaml)
+{
+    struct config *config = crowd_config(yaml);
+    const struct ledger_limits limits = {.hash_key = {seed, 2},
+                                         .overcommit_milli = config->policy.overcommit_milli,
+                                         .overcommit_mem_milli =
+                                             config->policy.overcommit_mem_milli};
+
+    memset(c, 0, sizeof(*c));
+    rng_init(&c->rng, seed);
+    arena_init(&c->arena, 64 << 20);
+    clock_manual_init(&c->clock, 1000000000, 1795161600123);
+    c->slot = config_slot_new(config, NULL, 0);
+    c->store = store_new(&limits, &c->clock.clock);
+    c->context = (struct state_context){
+        .store = c->store, .clock = &c->clock.clock, .config = c->slot, .version = "v0.0.0"};
+    for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
+        crowd_apply(c, (struct ledger_op){.kind = (enum ledger_op_kind)kind});
+    }
+}
+
+void crowd_fini(struct crowd *c)
+{
+    const char *why = store_check(c->store);
+
+    if (why != NULL) {
+        fail_msg("%s", why);
+    }
+    store_free(c->store);
+    config_slot_free(c->slot);
+    arena_fini(&c->arena);
+}
+
+void crowd_apply(struct crowd *c, struct ledger_op op)
+{
+    struct err err;
+
+    if (store_apply(c->store, &op, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    clock_manual_advance_ms(&c->clock, 1);
+}
+
+char *crowd_state(struct crowd *c)
+{
+    struct state_document *d;
+    struct strbuf out;
+    struct err err;
+
+    if (state_document_new(&c->context, STR_NULL, STR_NULL, &d, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    strbuf_init(&out, 64 << 20);
+    while (state_document_next(d, &out)) {
+    }
+    state_document_free(d);
+    assert_false(out.overflowed);
+    return strbuf_take(&out, NULL);
+}
+
+/* ---- nodes ---- */
+
+/* `gone`: GPUs taken off the front. */
+static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less_mib)
+{
+    struct device devices[8];
+    char uuids[8][32], name[16], uid[24];
+    size_t n = 0;
+    struct inventory inv = {
+        .source = INVENTORY_ANNOTATION, .devices = devices, .unsteered_n = node == 0 ? 4 : 0};
+
+    snprintf(name, sizeof(name), "n%u", node);
+    snprintf(uid, sizeof(uid), "uid-n%u", node);
+    for (unsigned i = gone; i < 1 + node && i < 8; i++, n++) {
+        snprintf(uuids[i], sizeof(uuids[i]), "GPU-%u-%u", node, i);
+        devices[n] =
+            (struct device){.uuid = node % 3 == 1 ? STR_NULL : str_of(uuids[i]),
+                            .index = (int32_t)i,
+                            .minor = -1,
+                            .model = node % 2 == 0 ? STR("A\"100") : STR("T4"),
+                            .mem_mib = node == 4 ? 0 : MIB_MAX + 1000 * (int64_t)node - less_mib,
+                            .slot_n = i % 2 == 0 ? 16 : 3,
+                            .numa = -1,
+                            .healthy = (node + i) % 5 != 4};
+    }
+    inv.device_n = n;
+    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                                      .node = {.name = str_of(name),
+                                               .uid = str_of(uid),
+                                               .schedulable = node != 2,
+                                               .inventory = &inv,
+                                               .note = node == 3 ? "rounded" : NULL}});
+}
+
+/* ---- pods ---- */
+
+static struct wish random_wish(struct crowd *c, const char *container)
+{
+    struct wish w = {.container = str_of(container),
+                     .count = (uint16_t)(1 + below(c, 2)),
+                     .kind = (enum wish_kind)below(c, WISH_KIND__MAX),
+                     .phases = 1};
+
+    if (w.kind == WISH_BOTH || w.kind == WISH_MILLI) {
+        w.milli = (int32_t)(w.kind == WISH_BOTH ? below(c, 500) : 1 + below(c, 500));
+    }
+    if (w.kind == WISH_BOTH || w.kind == WISH_MEMORY) {
+        w.mem_mib = 1 + below(c, MIB_MAX / 2);
+    }
+    w.milli = w.kind == WISH_WHOLE ? DEVICE_MILLI : w.milli;
+    return w;
+}
+
+struct crowd_pod {
+    struct demand demand;
+    struct wish wishes[4];
+    struct device_pattern model;
+    char uid[16];
+};
+
+static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
+{
+    static const char *const names[] = {"warm", "init", "main", "side"};
+    unsigned first = below(c, 4) == 0 ? 0 : 2;
+    size_t n = 0;
+
+    for (unsigned k = first; k < 2 + 1 + below(c, 2); k++) {
+        p->wishes[n] = random_wish(c, names[k]);
+        p->wishes[n].init = k < 2;
+        p->wishes[n].phases = k < 2 ? UINT64_C(2) << k : 1;
+        n++;
+    }
+    p->demand = (struct demand){.dialect = "native",
+                                .wish_n = n,
+                                .wishes = p->wishes,
+                                .source = below(c, 3) == 0 ? DEMAND_FROM_ANNOTATIONS
+                                                           : DEMAND_FROM_RESOURCES};
+    if (below(c, 8) == 0) {
+        p->model = (struct device_pattern){STR("T*"), false};
+        p->demand.models = &p->model;
+        p->demand.model_n = 1;
+    }
+    if (i % 11 == 5) {
+        p->demand = (struct demand){.dialect = "native", .unsteered_n = 1};
+    }
+    if (i % 13 == 7) {
+        p->demand = (struct demand){.dialect = "native", .defect = DEMAND_FRACTION};
+    }
+}
+
+static void observe(struct crowd *c, const struct crowd_pod *p, const char *node,
+                    const struct assignment *as, bool deleting)
+{
+    crowd_apply(c, (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                                      .pod = {.uid = str_of(p->uid),
+                                              .namespace_ = STR("ns"),
+                                              .name = str_of(p->uid),
+                                              .node_name = str_of(node),
+                                              .deleting = deleting,
+                                              .priority = 5,
+                                              .demand = &p->demand,
+                                              .assignment = as}});
+}
+
+/* Reserves where it fits; then it stays reserved, is confirmed, or is seen bound. */
+static void place(struct crowd *c, struct crowd_pod *p, const struct pack_params *params)
+{
+    struct store_reservation r = {0};
+    char node[16], decision[32];
+    unsigned end = below(c, 6);
+
+    snprintf(decision, sizeof(decision), "d-%s", p->uid);
+    for (unsigned i = 0; i < NODES; i++) {
+        snprintf(node, sizeof(node), "n%u", (i + (unsigned)p->uid[1]) % NODES);
+        if (store_reserve(c->store, &c->arena, str_of(p->uid), STR("ns"), str_of(p->uid),
+                          str_of(node), str_of(decision), params, &r, NULL) != STORE_RESERVED) {
+            continue;
+        }
+        if (end == 0) {
+            return;
+        }
+        crowd_apply(c, (struct ledger_op){.kind = LEDGER_CONFIRM, .name = str_of(p->uid)});
+        if (end > 1) {
+            observe(c, p, node, &r.assignment, end == 2);
+        }
+        if (end == 3 && p->demand.wish_n > 0) { /* somebody edits the request, up or down */
+            p->wishes[0].milli /= 2;
+            p->wishes[0].mem_mib = p->wishes[0].mem_mib * 5 / 4;
+            observe(c, p, node, &r.assignment, false);
+        }
+        return;
+    }
+}
+
+void crowd_fill(struct crowd *c)
+{
+    static const char *const preset[] = {"n1", "n5", "n6", "unseen"};
+    const struct pack_params params = {strategy_find(STR("binpack")), strategy_find(STR("binpack")),
+                                       NULL};
+
+    for (unsigned i = 0; i < NODES; i++) {
+        describe(c, i, 0, 0);
+    }
+    for (unsigned i = 0; i < CROWD_PODS; i++) {
+        struct crowd_pod p = {0};
+
+        snprintf(p.uid, sizeof(p.uid), "u%c-%u", 'a' + (char)below(c, 26), i);
+        random_demand(c, &p, i);
+        if (below(c, 16) == 0) { /* bound by somebody else */
+            observe(c, &p, preset[below(c, 4)], NULL, false);
+        } else {
+            observe(c, &p, NULL, NULL, false);
+            if (below(c, 8) != 0) {
+                place(c, &p, &params);
+            }
+        }
+    }
+    describe(c, 5, 1, 0);
+    describe(c, 6, 0, MIB_MAX / 2);
+    if (below(c, 2) == 0) {
+        crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n3")});
+    }
+}

@@ -1,0 +1,301 @@
+/* /state read back: the same charges and free amounts, and errors that name the place. */
+#include "sim/state_file.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cmd/commands.h"
+#include "cmd/support/crowd.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS 60
+
+static struct state_file parse(const char *text)
+{
+    struct config_names names;
+    struct state_file f;
+    struct err err;
+
+    cmd_config_names(&names);
+    if (state_file_parse("state.json", str_of(text), &names, &f, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return f;
+}
+
+/* The store that the document describes, with another hash key. */
+static void rebuild(struct crowd *to, const char *text, const char *yaml)
+{
+    struct state_file f = parse(text);
+    struct ledger *l;
+    struct err err;
+
+    crowd_init(to, 4711, yaml);
+    for (size_t i = 0; i < f.op_n; i++) {
+        struct ledger_op op = f.ops[i];
+
+        op.node.note = op.kind == LEDGER_NODE_DESCRIBED ? NULL : op.node.note; /* dies with `f` */
+        crowd_apply(to, op);
+    }
+    if (state_file_ledger(&f, &l, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_null(ledger_check(l));
+    assert_true(ledger_is_synced(l));
+    ledger_free(l);
+    state_file_fini(&f);
+}
+
+static void forget(cJSON *object, const char *key)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+}
+
+static void forget_states(cJSON *allocations)
+{
+    cJSON *a;
+
+    cJSON_ArrayForEach(a, allocations)
+    {
+        forget(a, "state"); /* reserved and conflict become bound */
+        forget(a, "since");
+        forget(a, "decision"); /* ids of pods that are somebody else's */
+    }
+}
+
+/* What must come back: nodes with everything that counts on them, and what is pending. */
+static cJSON *essence(const char *text)
+{
+    cJSON *doc = cJSON_Parse(text), *node, *gpu, *p;
+
+    assert_non_null(doc);
+    forget(doc, "metadata");
+    forget(doc, "conflicts");
+    cJSON_ArrayForEach(node, cJSON_GetObjectItem(doc, "nodes"))
+    {
+        forget(node, "note");
+        if (cJSON_IsFalse(cJSON_GetObjectItem(node, "described"))) {
+            forget(node, "uid");
+            forget(node, "schedulable");
+            forget(node, "source");
+            forget(node, "dialects");
+        }
+        forget_states(cJSON_GetObjectItem(cJSON_GetObjectItem(node, "wholeGpus"), "allocations"));
+        forget_states(cJSON_GetObjectItem(node, "unplaced"));
+        cJSON_ArrayForEach(gpu, cJSON_GetObjectItem(node, "gpus"))
+        {
+            forget_states(cJSON_GetObjectItem(gpu, "allocations"));
+        }
+    }
+    forget_states(cJSON_GetObjectItem(doc, "pending"));
+    p = cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"),
+                            "pods"); /* reserved, confirmed and bound are one */
+    forget(p, "reserved");
+    forget(p, "confirmed");
+    forget(p, "bound");
+    forget(p, "foreign");
+    return doc;
+}
+
+static void assert_same(const char *a, const char *b, uint64_t seed)
+{
+    cJSON *x = essence(a), *y = essence(b);
+    cJSON *nodes = cJSON_GetObjectItem(x, "nodes"), *others = cJSON_GetObjectItem(y, "nodes");
+
+    assert_int_equal(cJSON_GetArraySize(nodes), cJSON_GetArraySize(others));
+    for (int i = 0; i < cJSON_GetArraySize(nodes); i++) {
+        const cJSON *p = cJSON_GetArrayItem(nodes, i), *q = cJSON_GetArrayItem(others, i);
+
+        if (!cJSON_Compare(p, q, true)) {
+            fail_msg("seed %llu: node differs\n%s\n%s", (unsigned long long)seed,
+                     cJSON_PrintUnformatted(p), cJSON_PrintUnformatted(q));
+        }
+    }
+    if (!cJSON_Compare(x, y, true)) {
+        forget(x, "nodes");
+        forget(y, "nodes");
+        fail_msg("seed %llu: documents differ\n%s\n%s", (unsigned long long)seed,
+                 cJSON_PrintUnformatted(x), cJSON_PrintUnformatted(y));
+    }
+    cJSON_Delete(x);
+    cJSON_Delete(y);
+}
+
+static void state__read_back__same_charges_and_free_amounts(void **state)
+{
+    static const char *const configurations[] = {
+        "",
+        "devices:\n  overcommit:\n    compute: 1.5\n    memory: 1.25\n",
+    };
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        const char *yaml = configurations[seed % 2];
+        struct crowd a, b;
+        char *before, *after;
+
+        crowd_init(&a, seed, yaml);
+        crowd_fill(&a);
+        before = crowd_state(&a);
+        rebuild(&b, before, yaml);
+        after = crowd_state(&b);
+        assert_same(before, after, seed);
+        free(before);
+        free(after);
+        crowd_fini(&a);
+        crowd_fini(&b);
+    }
+}
+
+/* The property above would hold of empty clusters too: what the crowd really contains. */
+static void crowd__sixty_seeds__have_everything(void **state)
+{
+    static const char *const words[] = {
+        "\"raised\":[",        "\"unplaced\":[",
+        "\"phases\":",         "\"kind\":\"whole\"",
+        "\"kind\":\"memory\"", "\"lost\":true",
+        "\"defect\":",         "\"wholeGpus\":{",
+        "\"editable\":true",   "\"state\":\"reserved\"",
+        "\"foreign\"",         "\"models\":[",
+        "\"described\":false", "\"free\":-",
+    };
+    unsigned seen[ARRAY_LEN(words)] = {0};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct crowd c;
+        char *text;
+
+        crowd_init(&c, seed, "");
+        crowd_fill(&c);
+        text = crowd_state(&c);
+        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+            seen[i] += strstr(text, words[i]) != NULL;
+        }
+        free(text);
+        crowd_fini(&c);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (seen[i] == 0) {
+            fail_msg("no document has %s", words[i]);
+        }
+    }
+}
+
+static void parse__head__is_there(void **state)
+{
+    struct crowd c;
+    struct state_file f;
+    char *text;
+
+    (void)state;
+    crowd_init(&c, 3, "packing:\n  candidates: 7\n");
+    crowd_fill(&c);
+    text = crowd_state(&c);
+    f = parse(text);
+    assert_int_equal(f.config->policy.candidates, 7);
+    assert_int_equal(f.generation, store_generation(c.store));
+    assert_true(f.node_n == 7 || f.node_n == 8); /* "unseen" may be among them */
+    assert_true(f.pod_n > 20 && f.pending_n > 0);
+    state_file_fini(&f);
+    free(text);
+    crowd_fini(&c);
+}
+
+/* `from` replaced by `to`, once. */
+static char *spoilt(const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    size_t n = strlen(text) + strlen(to) + 1;
+    char *out = malloc(n);
+
+    assert_non_null(out);
+    if (at == NULL) {
+        fail_msg("no %s", from);
+        return out;
+    }
+    snprintf(out, n, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    return out;
+}
+
+static void parse__nonsense__refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *from, *to, *why;
+    } rows[] = {
+        {"{\"apiVersion\":\"state.fgpu.io/v1alpha1\"", "{\"apiVersion\":\"v1\"",
+         "apiVersion is not"},
+        {"\"kind\":\"State\"", "\"kind\":\"Pod\"", "kind is not State"},
+        {"\"pending\":[", "\"later\":[", "not a whole document"},
+        {"\"configuration\":{", "\"other\":{", "not a whole document"},
+        {"\"index\":0", "\"index\":-1", "nodes[0].gpus[0]: JSON at byte"},
+        {"\"index\":0", "\"index\":\"0\"", "nodes[0].gpus[0]: JSON at byte"},
+        {"\"baseMemMib\":", "\"base\":", "nodes[0].gpus[0]: JSON at byte"},
+        {"\"name\":\"n1\"", "\"name\":\"\"", "nodes[1]: JSON at byte"},
+        {"\"kind\":\"whole\"", "\"kind\":\"half\"",
+         "a kind of request that this version does not know"},
+        {"\"dialect\":\"native\"", "\"dialect\":\"latin\"",
+         "a vocabulary that this version does not know"},
+        {"\"source\":\"annotation\"", "\"source\":\"stars\"", "nodes[0]: JSON at byte"},
+        {"\"index\":0,", "\"index\":0,\"index\":0,", "duplicate key"},
+        {"{\"capacity\":1000,", "{\"capacity\":1500,", "do not follow from the configuration"},
+        {"\"nodeStrategy\":", "\"nodeTragedy\":", "configuration:1"},
+        {"\"conflicts\":[", "\"conflicts\":[}", "JSON at byte"},
+    };
+    struct config_names names;
+    struct crowd c;
+    char *text;
+
+    (void)state;
+    cmd_config_names(&names);
+    crowd_init(&c, 3, "");
+    crowd_fill(&c);
+    text = crowd_state(&c);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char *bad = spoilt(text, rows[i].from, rows[i].to);
+        struct state_file f;
+        struct err err = {.code = ERR_OK};
+
+        if (state_file_parse("x.json", str_of(bad), &names, &f, &err) == 0) {
+            fail_msg("%s: accepted", rows[i].to);
+        }
+        if (strncmp(err.msg, "x.json: ", 8) != 0 || strstr(err.msg, rows[i].why) == NULL) {
+            fail_msg("%s: %s", rows[i].to, err.msg);
+        }
+        free(bad);
+    }
+    free(text);
+    crowd_fini(&c);
+}
+
+static void read__no_file__says_so(void **state)
+{
+    struct config_names names;
+    struct state_file f;
+    struct err err;
+
+    (void)state;
+    cmd_config_names(&names);
+    assert_int_equal(state_file_read("/nonexistent/state.json", &names, &f, &err), -ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "/nonexistent/state.json"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(state__read_back__same_charges_and_free_amounts),
+        cmocka_unit_test(crowd__sixty_seeds__have_everything),
+        cmocka_unit_test(parse__head__is_there),
+        cmocka_unit_test(parse__nonsense__refused_with_its_place),
+        cmocka_unit_test(read__no_file__says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
