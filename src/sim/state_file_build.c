@@ -321,12 +321,15 @@ static void put_pod(struct builder *b, const struct file_pod *p)
 
 static int put_ops(struct file_reader *f, struct err *reterr)
 {
-    struct builder b = {f, ARENA_ARRAY(f->arena, f->node_n * 2 + f->pod_n + 4, struct ledger_op),
+    struct builder b = {f, ARENA_ARRAY(f->arena, f->node_n * 2 + f->pod_n + 5, struct ledger_op),
                         0};
 
     if (b.ops == NULL) {
         return err_set(reterr, ERR_LIMIT, "the document does not fit its memory");
     }
+    put(&b, (struct ledger_op){
+                .kind = LEDGER_TENANTS,
+                .tenants = {f->file->config->policy.tenants, f->file->config->policy.tenant_n}});
     put(&b, (struct ledger_op){.kind = LEDGER_NODES_BEGIN});
     put(&b, (struct ledger_op){.kind = LEDGER_PODS_BEGIN});
     for (size_t i = 0; i < f->node_n; i++) {
