@@ -70,6 +70,17 @@ enum pod_class {
     POD_CLASS_8 = 1 << 4,      /* eight or more */
 };
 
+/* Of a pod that holds so many GPUs, each of them whole or not; 0: none. */
+static inline uint8_t pod_class_of(int32_t device_n, bool whole)
+{
+    return device_n <= 0   ? 0
+           : !whole        ? POD_CLASS_SHARED
+           : device_n < 2  ? POD_CLASS_1
+           : device_n < 4  ? POD_CLASS_2
+           : device_n < 8  ? POD_CLASS_4
+                           : POD_CLASS_8;
+}
+
 struct node_state {
     uint32_t name_id;      /* in the view's name table */
     uint32_t first_device; /* in the view's device array */

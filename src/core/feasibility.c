@@ -250,6 +250,9 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     if (d->unsteered_n > 0) {
         return place_unsteered(&f);
     }
+    if (d->wish_n == 0) {
+        return VERDICT_FITS; /* wants no GPU: it is asked about only where machines are simulated */
+    }
     if (n->unsteered_used == 0) {
         v = d->wish_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
     }

@@ -135,16 +135,6 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     apply_floors(n, p);
 }
 
-static uint8_t class_of(int32_t device_n, bool whole)
-{
-    return device_n == 0 ? 0
-           : !whole      ? POD_CLASS_SHARED
-           : device_n < 2 ? POD_CLASS_1
-           : device_n < 4 ? POD_CLASS_2
-           : device_n < 8 ? POD_CLASS_4
-                          : POD_CLASS_8;
-}
-
 /* Devices that containers of one phase want, none of them shared between containers. */
 static int32_t devices_wanted(const struct demand *d)
 {
@@ -172,7 +162,7 @@ uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
     bool whole = true;
 
     if (p->demand->unsteered_n > 0) {
-        return class_of(p->demand->unsteered_n, true);
+        return pod_class_of(p->demand->unsteered_n, true);
     }
     for (size_t i = 0; i < p->charge_n; i++) {
         whole = whole && (p->charges[i].charge.exclusive || p->charges[i].charge.milli >= DEVICE_MILLI);
@@ -181,7 +171,7 @@ uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
     if (p->demand->defect == DEMAND_OK && !ledger_pod_placement(n, p, &at)) {
         device_n = devices_wanted(p->demand) < device_n ? devices_wanted(p->demand) : device_n;
     }
-    return class_of(device_n, whole);
+    return pod_class_of(device_n, whole);
 }
 
 void ledger_recompute(struct ledger *l, uint32_t node)

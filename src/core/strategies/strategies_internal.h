@@ -9,6 +9,11 @@
 extern const struct strategy strategy_binpack;
 extern const struct strategy strategy_spread;
 extern const struct strategy strategy_tight_fit;
+extern const struct strategy strategy_best_fit;
+extern const struct strategy strategy_dot_product;
+extern const struct strategy strategy_gpu_packing;
+extern const struct strategy strategy_gpu_clustering;
+extern const struct strategy strategy_fgd;
 
 /* Amounts are compared as shares of the device's own capacity, so that unequal devices compare. */
 #define SHARE_ALL 10000

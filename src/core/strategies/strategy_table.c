@@ -4,6 +4,11 @@ const struct strategy *const strategies[] = {
     &strategy_binpack,
     &strategy_spread,
     &strategy_tight_fit,
+    &strategy_best_fit,
+    &strategy_dot_product,
+    &strategy_gpu_packing,
+    &strategy_gpu_clustering,
+    &strategy_fgd,
     NULL,
 };
 

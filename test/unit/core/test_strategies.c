@@ -104,10 +104,14 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
         FAIL_CASE(k, c, s, "another placement the second time");
     }
     take_all(c, &p, after);
-    if (s->node_score(NULL, &(struct strategy_node){.before = c->devices,
+    if (s->node_score(NULL, &(struct strategy_node){.demand = &c->demand,
+                                                  .node = &c->node,
+                                                  .before = c->devices,
                                                   .after = after,
                                                   .device_n = c->node.device_n}) !=
-        s->node_score(NULL, &(struct strategy_node){.before = copy.devices,
+        s->node_score(NULL, &(struct strategy_node){.demand = &copy.demand,
+                                                   .node = &copy.node,
+                                                   .before = copy.devices,
                                                    .after = after,
                                                    .device_n = c->node.device_n})) {
         FAIL_CASE(k, c, s, "another score the second time");
@@ -549,6 +553,9 @@ static void node_order__rows__as_expected(void **state)
 static void all__extreme_devices__no_overflow(void **state)
 {
     static struct device_state before[DEVICES_PER_NODE_MAX], after[DEVICES_PER_NODE_MAX];
+    struct wish wish = {.count = 1, .kind = WISH_MILLI, .milli = 1, .phases = 1};
+    const struct demand demand = {.wish_n = 1, .wishes = &wish, .host = {INT32_MAX, INT32_MAX}};
+    const struct node_state node = {.host = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}};
 
     (void)state;
     for (size_t i = 0; i < DEVICES_PER_NODE_MAX; i++) {
@@ -568,7 +575,9 @@ static void all__extreme_devices__no_overflow(void **state)
             (void)strategies[i]->device_cost(&before[k], &(struct charge){1, 1, 1, false});
         }
         (void)strategies[i]->node_score(NULL,
-                                        &(struct strategy_node){.before = before,
+                                        &(struct strategy_node){.demand = &demand,
+                                                                .node = &node,
+                                                                .before = before,
                                                                 .after = after,
                                                                 .device_n = DEVICES_PER_NODE_MAX,
                                                                 .unsteered_cap = INT32_MAX,

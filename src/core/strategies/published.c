@@ -1,0 +1,26 @@
+#include "core/strategies/published.h"
+
+#include "core/fragmentation.h"
+
+int64_t published_device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    /* What takes anything has memory of 0 or more free: 31 bits. */
+    return (int64_t)d->milli_free * (INT64_C(1) << 31) + d->mem_free_mib;
+}
+
+struct gpu_room published_gpu_room(const struct strategy_node *n)
+{
+    struct gpu_room r = {0};
+
+    if (n->demand->unsteered_n > 0) {
+        r.after_milli = (int64_t)n->unsteered_free * DEVICE_MILLI;
+        r.before_milli = r.after_milli + (int64_t)n->demand->unsteered_n * DEVICE_MILLI;
+        return r;
+    }
+    for (size_t i = 0; i < n->device_n; i++) {
+        r.before_milli += device_idle_milli(&n->before[i]);
+        r.after_milli += device_idle_milli(&n->after[i]);
+    }
+    return r;
+}
