@@ -15,6 +15,7 @@ enum {
 
 int cmd_serve(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
 int cmd_apiserver(int argc, char **argv);
 int cmd_check_config(int argc, char **argv);
 int cmd_version(int argc, char **argv);

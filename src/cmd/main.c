@@ -15,6 +15,7 @@ struct command {
 static const struct command commands[] = {
     {"serve", "the scheduler extender: webhook verbs, ledger, /state, metrics", cmd_serve},
     {"demo", "the whole thing without a cluster, live in the terminal", cmd_demo},
+    {"sim", "replay a trace under one or several strategies", cmd_sim},
     {"check-config", "validate a configuration file", cmd_check_config},
     {"apiserver", "the simulated API server of the demo by itself, for tests", cmd_apiserver},
     {"version", "print the version and those of the libraries", cmd_version},

@@ -1,0 +1,59 @@
+/* sim/replay.h - plays one order of arrivals, or a cluster in use, under one strategy, and what
+ * comes of it.
+ *
+ * fill:   pods arrive one by one and never leave; one that fits nowhere is refused for good.
+ * steady: pods of the trace arrive at random (Poisson) and live for a random time (exponential,
+ * mean 1), at a given load: offered GPU demand as a share of capacity. Three life times to warm up,
+ * six measured.
+ *
+ * Percentages are of the cluster's GPU capacity unless said otherwise. "Arrived" counts refused
+ * pods, too.
+ */
+#ifndef SIM_REPLAY_H
+#define SIM_REPLAY_H
+
+#include "sim/testbed.h"
+#include "sim/trace.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define REPLAY_PCT_MAX 200 /* the curve ends here */
+
+struct replay_count {
+    uint64_t arrived_n, refused_n;
+    int64_t arrived_milli, refused_milli;
+};
+
+#define REPLAY_NEVER ((double)NAN)
+
+/* REPLAY_NEVER stands for what did not happen. */
+struct replay_result {
+    double a100,
+        a130; /* fill: allocation %, mean of the records whose arrived %, rounded, is 100 or 130 */
+    double allocation_pct;    /* fill: at the end; steady: mean over the measured time */
+    double first_refusal_pct; /* fill: arrived % at the first refusal */
+    double refused_1pp_pct;   /* fill: arrived % when 1 % of capacity had been refused */
+    double refused_pct;       /* of the GPU demand that arrived */
+    struct replay_count classes[TRACE_CLASS__MAX]; /* steady: in the measured time */
+    uint64_t decision_n;
+    double ns_per_decision; /* CPU time, ledger and remembered scores included */
+    double curve[REPLAY_PCT_MAX +
+                 1]; /* fill: [arrived %, rounded]: mean allocation %; or REPLAY_NEVER */
+};
+
+enum replay_mode { REPLAY_FILL, REPLAY_STEADY };
+
+struct replay_job {
+    enum replay_mode mode;
+    const struct trace *trace;
+    const struct strategy *strategy;
+    const struct arrivals *arrivals;
+    enum testbed_mix mix;
+    atomic_int *progress_pct; /* of this job; NULL: nobody looks */
+};
+
+void replay_run(const struct replay_job *job, struct replay_result *ret);
+
+#endif

@@ -1,0 +1,310 @@
+/* fgpu sim: replays a trace under one or several strategies. */
+#include "cmd/commands.h"
+
+#include "base/bug.h"
+#include "sim/jobs.h"
+#include "sim/report.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STRATEGIES_MAX 32
+#define ARRIVALS_MAX 1024
+#define REPORT_BYTES_MAX (64 * 1024 * 1024)
+#define QUIET_MS 2000 /* without a terminal nothing is said for so long */
+
+struct options {
+    const char *nodes, *pods;
+    const char *arrivals[ARRIVALS_MAX];
+    size_t arrivals_n;
+    const struct strategy *strategies[STRATEGIES_MAX];
+    size_t strategy_n;
+    enum replay_mode mode;
+    enum testbed_mix mix;
+    uint64_t seed;
+    bool json;
+};
+
+enum {
+    OPT_NODES = 256,
+    OPT_PODS,
+    OPT_ARRIVALS,
+    OPT_STRATEGY,
+    OPT_MODE,
+    OPT_LOAD,
+    OPT_SEED,
+    OPT_MIX
+};
+
+static const struct option long_options[] = {
+    {"nodes", required_argument, NULL, OPT_NODES},
+    {"pods", required_argument, NULL, OPT_PODS},
+    {"arrivals", required_argument, NULL, OPT_ARRIVALS},
+    {"strategy", required_argument, NULL, OPT_STRATEGY},
+    {"mode", required_argument, NULL, OPT_MODE},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"mix", required_argument, NULL, OPT_MIX},
+    {"output", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("Usage: fgpu sim --nodes FILE --pods FILE --strategy NAME[,NAME...] [options]\n\n"
+           "Replays a trace: the pods arrive one by one and are placed by the code that places "
+           "them in a\n"
+           "cluster. Files are tables as of the openb trace (include/sim/trace.h names the "
+           "columns).\n\n"
+           "  --nodes FILE         machines and their GPUs\n"
+           "  --pods FILE          pods that may arrive\n"
+           "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
+           "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
+           "  --strategy NAMES     several are compared; all: every one there is\n"
+           "  --mode fill          pods never leave\n"
+           "  --seed N             default 1\n"
+           "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
+           "(default), or\n"
+           "                       what they have seen so far\n"
+           "  -o table|json        default table\n\n"
+           "Strategies:\n");
+    for (size_t i = 0; strategies[i] != NULL; i++) {
+        printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
+    }
+}
+
+/* ---- options ---- */
+
+static int add_strategies(const char *list, struct options *o)
+{
+    struct str rest = str_of(list), name;
+
+    while (str_split(&rest, ',', &name)) {
+        const struct strategy *s = strategy_find(name);
+
+        if (str_eq_cstr(name, "all")) {
+            for (size_t i = 0; strategies[i] != NULL && o->strategy_n < STRATEGIES_MAX; i++) {
+                o->strategies[o->strategy_n++] = strategies[i];
+            }
+            continue;
+        }
+        if (s == NULL) {
+            fprintf(stderr, "fgpu sim: no strategy \"%.*s\"; there are", STR_ARG(name));
+            for (size_t i = 0; strategies[i] != NULL; i++) {
+                fprintf(stderr, "%s %s", i == 0 ? "" : ",", strategies[i]->name);
+            }
+            fprintf(stderr, " (or all)\n");
+            return EXIT_USAGE;
+        }
+        for (size_t i = 0; i < o->strategy_n; i++) {
+            if (o->strategies[i] == s) {
+                return cmd_usage_error("sim", "strategy %s is given twice", s->name);
+            }
+        }
+        if (o->strategy_n < STRATEGIES_MAX) {
+            o->strategies[o->strategy_n++] = s;
+        }
+    }
+    return EXIT_OK;
+}
+
+/* One word of several; false: neither. */
+static bool choose(const char *text, const char *first, const char *second, int *ret)
+{
+    *ret = strcmp(text, second) == 0;
+    return *ret == 1 || strcmp(text, first) == 0;
+}
+
+static int set_option(int c, struct options *o)
+{
+    int v = 0;
+
+    switch (c) {
+    case OPT_NODES:
+        o->nodes = optarg;
+        return EXIT_OK;
+    case OPT_PODS:
+        o->pods = optarg;
+        return EXIT_OK;
+    case OPT_ARRIVALS:
+        if (o->arrivals_n == ARRIVALS_MAX) {
+            return cmd_usage_error("sim", "more than %d files of arrivals", ARRIVALS_MAX);
+        }
+        o->arrivals[o->arrivals_n++] = optarg;
+        return EXIT_OK;
+    case OPT_STRATEGY:
+        return add_strategies(optarg, o);
+    case OPT_MODE:
+        if (strcmp(optarg, "fill") != 0) {
+            return cmd_usage_error("sim", "--mode \"%s\" is not fill", optarg);
+        }
+        return EXIT_OK;
+    case OPT_SEED:
+        return str_to_u64(str_of(optarg), UINT64_MAX, &o->seed)
+                   ? EXIT_OK
+                   : cmd_usage_error("sim", "--seed \"%s\" is not a whole number", optarg);
+    case OPT_MIX:
+        if (!choose(optarg, "given", "learned", &v)) {
+            return cmd_usage_error("sim", "--mix \"%s\" is neither given nor learned", optarg);
+        }
+        o->mix = v == 1 ? TESTBED_MIX_LEARNED : TESTBED_MIX_GIVEN;
+        return EXIT_OK;
+    case 'o':
+        if (!choose(optarg, "table", "json", &v)) {
+            return cmd_usage_error("sim", "-o \"%s\" is neither table nor json", optarg);
+        }
+        o->json = v == 1;
+        return EXIT_OK;
+    default:
+        return cmd_usage_error("sim", "unknown option");
+    }
+}
+
+/* EXIT_OK, or the exit code; -1: help was printed. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    int c, r;
+
+    *o = (struct options){.seed = 1};
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1) {
+        if (c == 'h') {
+            print_help();
+            return -1;
+        }
+        if (c == ':') {
+            return cmd_usage_error("sim", "%s needs a value", argv[optind - 1]);
+        }
+        if (c == '?') {
+            return cmd_usage_error("sim", "unknown option %s", argv[optind - 1]);
+        }
+        r = set_option(c, o);
+        if (r != EXIT_OK) {
+            return r;
+        }
+    }
+    if (optind < argc) {
+        return cmd_usage_error("sim", "unexpected \"%s\"", argv[optind]);
+    }
+    if (o->nodes == NULL || o->pods == NULL || o->strategy_n == 0) {
+        return cmd_usage_error("sim", "%s is missing",
+                               o->nodes == NULL  ? "--nodes FILE"
+                               : o->pods == NULL ? "--pods FILE"
+                                                 : "--strategy NAME");
+    }
+    return EXIT_OK;
+}
+
+/* ---- input ---- */
+
+static int read_input(const struct options *o, struct trace *t, struct arrivals *all, size_t *ret_n,
+                      struct err *reterr)
+{
+    int r = trace_read_nodes(t, o->nodes, reterr);
+
+    r = r != 0 ? r : trace_read_pods(t, o->pods, reterr);
+    *ret_n = 0;
+    for (size_t i = 0; i < o->arrivals_n && r == 0; i++) {
+        r = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
+    }
+    if (o->arrivals_n == 0 && r == 0) {
+        r = arrivals_draw(t, o->seed, &all[(*ret_n)++], reterr);
+    }
+    return r;
+}
+
+/* ---- run ---- */
+
+static void follow(struct jobs *jobs, size_t job_n)
+{
+    bool terminal = isatty(STDERR_FILENO) == 1, said = false;
+
+    while (!jobs_wait(jobs, terminal || said ? 500 : QUIET_MS)) {
+        size_t done;
+        int percent = jobs_progress(jobs, &done);
+
+        if (terminal) {
+            fprintf(stderr, "\rfgpu sim: %zu of %zu replays done, %d %% ", done, job_n, percent);
+        } else if (!said) {
+            fprintf(stderr, "fgpu sim: %zu replays, %d %% done after %d s\n", job_n, percent,
+                    QUIET_MS / 1000);
+        }
+        said = true;
+    }
+    if (terminal && said) {
+        fprintf(stderr, "\r%60s\r", "");
+    }
+}
+
+static void print_report(const struct options *o, const struct arrivals *all, size_t n,
+                         const struct replay_result *results)
+{
+    struct report_strategy strategies_of[STRATEGIES_MAX];
+    const struct report report = {
+        .mode = o->mode, .arrivals = all, .strategies = strategies_of, .strategy_n = o->strategy_n};
+    struct strbuf out;
+
+    for (size_t i = 0; i < o->strategy_n; i++) {
+        strategies_of[i] = (struct report_strategy){o->strategies[i]->name, &results[i * n], n};
+    }
+    strbuf_init(&out, REPORT_BYTES_MAX);
+    if (o->json) {
+        report_json(&report, &out);
+    } else {
+        report_table(&report, &out);
+    }
+    fputs(out.p, stdout);
+    strbuf_fini(&out);
+}
+
+static void run(const struct options *o, const struct trace *t, const struct arrivals *all,
+                size_t n)
+{
+    size_t job_n = o->strategy_n * n;
+    struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
+    struct replay_result *results = xcalloc(job_n, sizeof(*results));
+    struct jobs *jobs;
+
+    for (size_t i = 0; i < job_n; i++) {
+        todo[i] = (struct replay_job){.mode = o->mode,
+                                      .trace = t,
+                                      .strategy = o->strategies[i / n],
+                                      .arrivals = &all[i % n],
+                                      .mix = o->mix};
+    }
+    jobs = jobs_start(todo, results, job_n, 0);
+    follow(jobs, job_n);
+    jobs_free(jobs);
+    print_report(o, all, n, results);
+    free(todo);
+    free(results);
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    static struct options o; /* large, and only one */
+    struct arrivals *all;
+    struct trace t;
+    struct err err;
+    size_t n;
+    int code = parse_options(argc, argv, &o);
+
+    if (code != EXIT_OK) {
+        return code == -1 ? EXIT_OK : code;
+    }
+    all = xcalloc(o.arrivals_n + 1, sizeof(*all));
+    trace_init(&t);
+    if (read_input(&o, &t, all, &n, &err) != 0) {
+        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        code = EXIT_RUNTIME;
+    } else {
+        run(&o, &t, all, n);
+    }
+    trace_fini(&t);
+    free(all);
+    return code;
+}

@@ -1,0 +1,268 @@
+#include "sim/testbed.h"
+
+#include "base/bug.h"
+#include "core/ledger.h"
+#include "core/mix.h"
+#include "core/outlook.h"
+#include "core/pack.h"
+#include "core/score_cache.h"
+#include "core/view.h"
+#include "model/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DECISION_BYTES_MAX (1 << 20)
+#define NAME_BYTES 16
+#define SHARERS_MAX 32767 /* of a device: never what is short */
+
+struct name {
+    char text[NAME_BYTES];
+};
+
+struct testbed {
+    const struct trace *trace;
+    const struct strategy *strategy;
+    struct ledger *ledger;
+    struct score_cache *scores;
+    struct outlook *outlook;
+    struct mix *given;  /* NULL: learned */
+    struct arena arena; /* one decision */
+    uint32_t
+        *at; /* [rank]: node of the trace; nodes stand in the ledger in the order of their ranks */
+    struct name *node_names; /* [rank] */
+    struct str *asked;       /* names of the nodes with room, of one decision */
+    struct pack_result *results;
+};
+
+static struct str name_of(struct name *ret, char kind, uint32_t number)
+{
+    int n = snprintf(ret->text, sizeof(ret->text), "%c%010u", kind, number);
+
+    return (struct str){ret->text, (size_t)n};
+}
+
+/* The simulation's own ops cannot fail: a failure is a defect of ledger or driver. */
+static void apply(struct testbed *b, const struct ledger_op *op)
+{
+    struct err err;
+
+    if (ledger_apply(b->ledger, op, &err) != 0) {
+        BUG(err.msg);
+    }
+}
+
+/* ---- nodes ---- */
+
+static void describe(struct testbed *b, uint32_t rank)
+{
+    const struct trace_node *n = &b->trace->nodes[b->at[rank]];
+    struct device devices[DEVICES_PER_NODE_MAX];
+    struct inventory inventory = {
+        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)n->gpu_n};
+    struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED};
+
+    for (int32_t i = 0; i < n->gpu_n; i++) {
+        devices[i] = (struct device){.index = i,
+                                     .minor = -1,
+                                     .model = n->model,
+                                     .slot_n = SHARERS_MAX,
+                                     .numa = -1,
+                                     .healthy = true};
+    }
+    op.node.name = name_of(&b->node_names[rank], 'n', rank);
+    op.node.uid = n->name;
+    op.node.schedulable = true;
+    op.node.inventory = &inventory;
+    op.node.host = (struct host_capacity){n->cpu_milli, n->mem_mib};
+    apply(b, &op);
+}
+
+static void give_mix(struct testbed *b)
+{
+    b->given = mix_new();
+    for (size_t i = 0; i < b->trace->pod_n; i++) {
+        mix_arrived(b->given, b->trace->pods[i].demand);
+    }
+    mix_settle(b->given);
+    outlook_give_mix(b->outlook, b->given);
+}
+
+struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
+                            const struct strategy *s, enum testbed_mix mix)
+{
+    const struct ledger_limits limits = {.overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    struct testbed *b = xcalloc(1, sizeof(*b));
+
+    b->trace = t;
+    b->strategy = s;
+    b->ledger = ledger_new(&limits);
+    b->scores = score_cache_new();
+    arena_init(&b->arena, DECISION_BYTES_MAX);
+    b->at = xcalloc(t->node_n, sizeof(*b->at));
+    b->node_names = xcalloc(t->node_n, sizeof(*b->node_names));
+    b->asked = xcalloc(t->node_n, sizeof(*b->asked));
+    b->results = xcalloc(t->node_n, sizeof(*b->results));
+    for (size_t i = 0; i < t->node_n; i++) {
+        b->at[node_rank[i]] = (uint32_t)i;
+    }
+    for (uint32_t rank = 0; rank < t->node_n; rank++) {
+        describe(b, rank);
+    }
+    b->outlook = outlook_new();
+    if (mix == TESTBED_MIX_GIVEN) {
+        give_mix(b);
+    }
+    return b;
+}
+
+void testbed_free(struct testbed *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    ledger_free(b->ledger);
+    score_cache_free(b->scores);
+    outlook_free(b->outlook);
+    mix_free(b->given);
+    arena_fini(&b->arena);
+    free(b->at);
+    free(b->node_names);
+    free(b->asked);
+    free(b->results);
+    free(b);
+}
+
+/* ---- decisions ---- */
+
+/* What kube-scheduler's own filters leave: nodes with enough cores and memory. */
+static size_t nodes_with_room(struct testbed *b, const struct ledger_view *v)
+{
+    const struct host_request *wanted = &v->pod.demand->host;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < v->node_n; i++) {
+        const struct host_state *h = &v->nodes[i].host;
+
+        b->asked[n] = v->names[i];
+        n += wanted->cpu_milli <= h->cpu_free_milli && wanted->mem_mib <= h->mem_free_mib;
+    }
+    return n;
+}
+
+/* What was remembered under another outlook is worth nothing. */
+static void look_ahead(struct testbed *b)
+{
+    uint64_t before = outlook_typical_version(b->outlook);
+
+    while (!outlook_follow(b->outlook, b->ledger, b->strategy)) {
+    }
+    if (outlook_typical_version(b->outlook) != before) {
+        score_cache_free(b->scores);
+        b->scores = score_cache_new();
+    }
+}
+
+/* The node for this demand and its devices; false when it fits nowhere. */
+static bool decide(struct testbed *b, struct str uid, const struct demand *d, struct str *ret_node,
+                   struct placement *ret)
+{
+    const struct pack_params params = {.node_strategy = b->strategy,
+                                       .device_strategy = b->strategy,
+                                       .outlook = b->outlook};
+    const struct view_pod pod = {.uid = uid, .namespace_ = STR("sim"), .demand = d};
+    struct ledger_view v;
+    struct pack_query q;
+    struct err err;
+    int64_t score;
+    size_t n;
+
+    arena_reset(&b->arena);
+    if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
+        BUG(err.msg);
+    }
+    look_ahead(b);
+    n = nodes_with_room(b, &v);
+    pack_query_init(&q, &v, &params, NULL, 0);
+    q.scores = score_cache_find(b->scores, d, b->strategy, b->strategy, v.node_n);
+    n = pack_some(&v, &q, b->asked, n, b->results);
+    if (b->strategy->normalise != NULL) {
+        b->strategy->normalise(b->results, n);
+    }
+    if (pack_rank(b->results, n, 1) == 0) {
+        return false;
+    }
+    *ret_node = b->results[0].name;
+    BUG_ON(pack_node(&v, ledger_view_find(&v, *ret_node), &params, &score, ret) != VERDICT_FITS);
+    return true;
+}
+
+/* ---- pods ---- */
+
+static void observe(struct testbed *b, struct str uid, const struct demand *d, struct str node,
+                    const struct assignment *as)
+{
+    struct ledger_op op = {.kind = LEDGER_POD_OBSERVED};
+
+    op.pod = (struct ledger_pod_fact){.uid = uid,
+                                      .namespace_ = STR("sim"),
+                                      .name = uid,
+                                      .node_name = node,
+                                      .demand = d,
+                                      .assignment = as};
+    apply(b, &op);
+}
+
+static void end(struct testbed *b, struct str uid)
+{
+    const struct ledger_op op = {.kind = LEDGER_POD_GONE, .name = uid};
+
+    apply(b, &op);
+}
+
+/* As bind does it, and the watch after it. */
+static void bind(struct testbed *b, struct str uid, const struct demand *d, struct str node,
+                 const struct placement *at)
+{
+    struct ledger_op op = {.kind = LEDGER_RESERVE};
+    struct assignment as;
+    struct err err;
+
+    op.reserve =
+        (struct ledger_reserve){.uid = uid, .node_name = node, .decision_id = uid, .placement = at};
+    apply(b, &op);
+    if (ledger_assignment(b->ledger, uid, &b->arena, &as, &err) != 0) {
+        BUG(err.msg);
+    }
+    op = (struct ledger_op){.kind = LEDGER_CONFIRM, .name = uid};
+    apply(b, &op);
+    observe(b, uid, d, node, &as);
+}
+
+bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row)
+{
+    const struct demand *d = b->trace->pods[row].demand;
+    struct placement at;
+    struct name name;
+    struct str uid = name_of(&name, 'p', id), node;
+
+    observe(b, uid, d, STR_NULL, NULL); /* of a pod that wants no GPU nothing is kept yet */
+    if (!decide(b, uid, d, &node, &at)) {
+        end(b, uid);
+        return false;
+    }
+    if (demand_is_empty(d)) {
+        observe(b, uid, d, node, NULL);
+    } else {
+        bind(b, uid, d, node, &at);
+    }
+    return true;
+}
+
+void testbed_leave(struct testbed *b, uint32_t id)
+{
+    struct name name;
+
+    end(b, name_of(&name, 'p', id));
+}
