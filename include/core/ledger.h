@@ -142,7 +142,11 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  * Observations never fail except by ERR_LIMIT. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
-/* What pods have asked for so far. Borrowed. */
+/* What pods have asked for so far (core/mix.h). A pod that asks for GPUs counts when it is first observed with a
+ * request that can be read; one that asks for none, when it is bound and its node is known to have GPUs: at once, or
+ * when the node is described, or, while the first lists are on their way, when both are complete, so that it does
+ * not matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and
+ * reservations count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
 const struct mix *ledger_mix(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */

@@ -75,11 +75,12 @@ static void pods_end(struct ledger *l)
         if (p->state == LEDGER_RESERVED) {
             p->missed = true;
         } else {
-            ledger_pod_drop(l, i);
+            ledger_pod_end(l, i);
         }
     }
     ledger_light_sweep(l);
     l->pods_synced = true;
+    ledger_light_synced(l);
 }
 
 static void nodes_end(struct ledger *l)
@@ -90,6 +91,7 @@ static void nodes_end(struct ledger *l)
         }
     }
     l->nodes_synced = true;
+    ledger_light_synced(l);
 }
 
 static int apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
@@ -110,9 +112,9 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     case LEDGER_POD_GONE:
         i = ledger_pod_lookup(l, op->name);
         if (i != LEDGER_NONE) {
-            ledger_pod_drop(l, i);
+            ledger_pod_end(l, i);
         } else {
-            ledger_light_forget(l, op->name);
+            ledger_light_gone(l, op->name);
         }
         return 0;
     case LEDGER_RESERVE:

@@ -37,7 +37,7 @@ struct ledger_device {
     bool overcommitted; /* at the end of the last op */
 };
 
-/* What pods ask of a machine, together. */
+/* What pods ask of a machine, together. Incremental: see ledger_light.c. */
 struct host_sum {
     int64_t cpu_milli;
     int64_t mem_mib;
@@ -64,7 +64,8 @@ struct node_entry {
     struct host_capacity host;
     struct host_sum host_asked; /* by the pods attached */
     struct host_sum light_host; /* by the pods without GPUs */
-    uint32_t light_n;           /* of these */
+    uint32_t light_n;           /* of these; */
+    uint32_t light_uncounted_n; /* that are not in the mix */
 };
 
 /* A pod without GPUs that is bound: a few bytes, because they may be many. A keyed hash stands for the UID; should
@@ -73,7 +74,8 @@ struct light_pod {
     uint64_t id;
     struct host_request host;
     uint32_t node; /* LEDGER_NONE: an empty slot */
-    uint32_t epoch;
+    uint32_t epoch : 31;
+    uint32_t counted : 1; /* in the mix */
 };
 
 struct light_pods {
@@ -99,6 +101,7 @@ struct pod_entry {
     bool deleting;
     bool reserved_here; /* this process chose its devices */
     bool claims_record; /* as last observed, struct ledger_pod_fact */
+    bool counted;       /* in the mix */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     enum ledger_pod_state state;
     int32_t priority;
@@ -206,6 +209,8 @@ uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NO
 int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
                         struct err *reterr);
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
+/* The same, because the pod has ended: a departure, if it held something. */
+void ledger_pod_end(struct ledger *l, uint32_t pod);
 void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
 /* The node stays known: follow with ledger_node_drop_if_empty once nothing will be attached to it. */
 void ledger_pod_detach(struct ledger *l, uint32_t pod);
@@ -258,14 +263,29 @@ void host_sum_subtract(struct host_sum *s, struct host_request r);
 bool ledger_node_has_gpus(const struct ledger *l, uint32_t node);
 /* What the pods without GPUs and `with_gpus` leave of the machine. */
 struct host_state ledger_host_left(const struct node_entry *n, const struct host_sum *with_gpus);
+/* Said after a change of the node's sums. */
+void ledger_host_changed(struct ledger *l, uint32_t node);
 /* What is asked of the machine by the latest observation, attached or not. */
 void ledger_pod_set_host(struct ledger *l, struct pod_entry *p, struct host_request host);
-/* A bound pod without GPUs. */
-void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f);
-/* The pod has ended, or is kept in full from now on. Of others: nothing. */
-void ledger_light_forget(struct ledger *l, struct str uid);
-void ledger_light_sweep(struct ledger *l); /* those that the list of this epoch did not have */
 const char *ledger_check_host(const struct ledger *l);
+
+/* pods without GPUs (ledger_light.c) */
+/* A bound one. `counted`: the mix has it already. */
+void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted);
+/* It is kept in full from now on. Was it in the mix? */
+bool ledger_light_forget(struct ledger *l, struct str uid);
+void ledger_light_gone(struct ledger *l, struct str uid); /* if it was one */
+void ledger_light_sweep(struct ledger *l); /* those that the list of this epoch did not have */
+/* The node may have GPUs now, all nodes and pods may be known now: more pods belong into the mix. */
+void ledger_light_node_described(struct ledger *l, uint32_t node);
+void ledger_light_synced(struct ledger *l);
+/* What the check counts, per node. */
+struct light_sum {
+    struct host_sum host;
+    uint32_t pod_n;
+    uint32_t uncounted_n;
+};
+const char *ledger_check_light(const struct ledger *l, struct light_sum *ret_by_node);
 
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);

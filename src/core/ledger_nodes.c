@@ -322,6 +322,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
+    ledger_light_node_described(l, node);
     if (room || (n->device_n > 0 && has_more_room(&l->states[l->rows[node].first_device], n->device_n,
                                                   before, before_n))) {
         ledger_made_room(l);

@@ -1,6 +1,7 @@
 /* Pods of the ledger: what observations of the API server make of them. */
 #include "base/bug.h"
 #include "core/ledger_internal.h"
+#include "core/mix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,16 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     *p = (struct pod_entry){.used = false};
     l->free_pods[l->free_pod_n++] = pod;
     l->pod_used_n--;
+}
+
+void ledger_pod_end(struct ledger *l, uint32_t pod)
+{
+    const struct pod_entry *p = &l->pods[pod];
+
+    if (p->counted && p->node != LEDGER_NONE) {
+        mix_departed(l->mix, p->demand);
+    }
+    ledger_pod_drop(l, pod);
 }
 
 void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
@@ -313,8 +324,10 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         p->conflict = withdrawn && d != &recorded && reread ? CONFLICT_READING : CONFLICT_REQUEST;
     }
     if (demand_is_empty(d)) { /* what it asked for while it was pending counts for nothing */
+        bool counted = p->counted;
+
         ledger_pod_drop(l, pod);
-        ledger_light_observed(l, f);
+        ledger_light_observed(l, f, counted);
         forget_nodes(l, before, node);
         return;
     }
@@ -408,19 +421,26 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
     }
 }
 
+static void count_once(struct ledger *l, struct pod_entry *p)
+{
+    if (p->used && !p->counted && p->demand->defect == DEMAND_OK) {
+        p->counted = true;
+        mix_arrived(l->mix, p->demand);
+    }
+}
+
 int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
                         struct err *reterr)
 {
     uint32_t pod = ledger_pod_lookup(l, f->uid);
     bool bound = f->node_name.n > 0;
+    int r;
 
     if (pod == LEDGER_NONE) {
         if (demand_is_empty(f->demand) &&
             !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
-            if (bound) {
-                ledger_light_observed(l, f);
-            } else {
-                ledger_light_forget(l, f->uid);
+            if (bound) { /* what is seen pending is older than what was seen bound, and holds nothing */
+                ledger_light_observed(l, f, false);
             }
             return 0;
         }
@@ -428,7 +448,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
         if (pod == LEDGER_NONE) {
             return err_set(reterr, ERR_LIMIT, "more than %d pods that use GPUs", LEDGER_PODS_MAX);
         }
-        ledger_light_forget(l, f->uid);
+        l->pods[pod].counted = ledger_light_forget(l, f->uid);
     }
     ledger_pod_set_host(l, &l->pods[pod], f->demand->host);
     l->pods[pod].epoch = l->pod_epoch;
@@ -439,9 +459,11 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
-    if (bound) {
-        return pod_seen_bound(l, pod, f, at_ms, reterr);
+    if (!bound) {
+        pod_seen_pending(l, pod, f);
+    } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {
+        return r;
     }
-    pod_seen_pending(l, pod, f);
+    count_once(l, &l->pods[pod]);
     return 0;
 }

@@ -116,7 +116,7 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     p = &l->pods[pod];
     p->touched = l->generation + 1;
     if (p->state == LEDGER_RESERVED && p->missed) {
-        ledger_pod_drop(l, pod);
+        ledger_pod_end(l, pod);
     } else if (p->state == LEDGER_RESERVED) {
         ledger_pod_set_state(p, LEDGER_CONFIRMED, at_ms);
     }
