@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "core/ledger.h"
+#include "core/mix.h"
 #include "core/snapshot.h"
 #include "core/support/random_demand.h"
 #include "core/view.h"
@@ -169,6 +170,7 @@ static struct ledger_op draw_observation(struct run *r, size_t pod)
                                       .label_hashes = r->labels,
                                       .label_n = fuzz_below(r->in, 3)};
     r->labels[0] = 1 + fuzz_below(r->in, 3);
+    r->demand.host = (struct host_request){500 * (int32_t)r->labels[0], INT32_MAX / (int32_t)r->labels[0]};
     r->labels[1] = 4;
     if (!r->honest && fuzz_bool(r->in)) {
         op.pod.node_name = node_names[fuzz_below(r->in, NODES)];
@@ -218,6 +220,7 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
                                   .node = {.name = node_names[node],
                                            .uid = node_names[node],
                                            .schedulable = fuzz_bool(r->in),
+                                           .host = {1000 * (int32_t)r->inventory.device_n, 4096},
                                            .inventory = &r->inventory}};
     }
     if (how < 4 && !r->honest) {
@@ -339,6 +342,8 @@ static void check_same(const struct snapshot *a, const struct snapshot *b)
     for (size_t i = 0; i < a->node_n; i++) {
         FUZZ_SAME(a->nodes[i].name, b->nodes[i].name);
         FUZZ_CHECK(a->nodes[i].device_n == b->nodes[i].device_n);
+        FUZZ_CHECK(a->nodes[i].host.cpu_free_milli == b->nodes[i].host.cpu_free_milli &&
+                   a->nodes[i].host.mem_free_mib == b->nodes[i].host.mem_free_mib);
         for (size_t k = 0; k < a->nodes[i].device_n; k++) {
             const struct snapshot_device *x = &a->nodes[i].devices[k], *y = &b->nodes[i].devices[k];
 
@@ -413,7 +418,8 @@ static bool is_observation(enum ledger_op_kind kind)
 
 static void step(struct run *r)
 {
-    uint64_t generation = ledger_generation(r->l);
+    const struct mix *mix = ledger_mix(r->l);
+    uint64_t generation = ledger_generation(r->l), arrived, departed;
     struct snapshot once, twice;
     struct ledger_op op;
     struct arena a;
@@ -432,6 +438,8 @@ static void step(struct run *r)
     }
     follow(r, &op, pod);
     check_held(r);
+    arrived = mix_arrived_n(mix);
+    departed = mix_departed_n(mix);
     arena_init(&a, MEMORY);
     once = take(r, &a);
     check_snapshot(r, &once);
@@ -440,6 +448,7 @@ static void step(struct run *r)
         FUZZ_SOUND(ledger_check(r->l));
         twice = take(r, &a);
         check_same(&once, &twice);
+        FUZZ_CHECK(mix_arrived_n(mix) == arrived && mix_departed_n(mix) == departed);
     }
     arena_fini(&a);
 }

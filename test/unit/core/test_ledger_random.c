@@ -1,4 +1,5 @@
 /* Random clusters, random faults: what must hold after every op, and at quiet points. */
+#include "core/mix.h"
 #include "core/support/simulation_checks.h"
 
 #include <stdarg.h>
@@ -64,6 +65,34 @@ static void random__any_prefix_of_the_facts_twice__changes_nothing(void **state)
     }
 }
 
+/* Every fact told twice at once counts once. */
+static void random__every_fact_twice__same_mix(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 2001; seed <= 2000 + SEEDS / 4; seed++) {
+        struct simulation *s = simulation_new(seed);
+        struct ledger *once = ledger_new(&s->limits), *twice = ledger_new(&s->limits);
+
+        for (unsigned i = 0; i < STEPS; i++) {
+            simulation_step(s);
+        }
+        simulation_settle(s, true);
+        s->action = "replay";
+        simulation_replay(s, once, 0, s->journal_n);
+        for (size_t i = 0; i < s->journal_n; i++) {
+            simulation_replay(s, twice, i, i + 1);
+            simulation_replay(s, twice, i, i + 1);
+        }
+        assert_true(mix_arrived_n(ledger_mix(once)) > 0);
+        assert_int_equal(mix_arrived_n(ledger_mix(twice)), mix_arrived_n(ledger_mix(once)));
+        assert_int_equal(mix_departed_n(ledger_mix(twice)), mix_departed_n(ledger_mix(once)));
+        assert_int_equal(mix_version(ledger_mix(twice)), mix_version(ledger_mix(once)));
+        ledger_free(once);
+        ledger_free(twice);
+        simulation_free(s);
+    }
+}
+
 static void random__same_seed__same_run(void **state)
 {
     struct simulation *a = simulation_new(77), *b = simulation_new(77);
@@ -85,6 +114,7 @@ int main(void)
         cmocka_unit_test(
             random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts),
         cmocka_unit_test(random__any_prefix_of_the_facts_twice__changes_nothing),
+        cmocka_unit_test(random__every_fact_twice__same_mix),
         cmocka_unit_test(random__same_seed__same_run),
     };
 

@@ -330,8 +330,9 @@ void simulation_step(struct simulation *s)
         unsigned percent;
         bool (*change)(struct world *w);
     } changes[] = {
-        {"create a pod", 12, world_create_pod},   {"edit a request", 3, world_edit_request},
-        {"edit a record", 2, world_edit_record},  {"delete a pod", 6, world_delete_pod},
+        {"create a pod", 14, world_create_pod},   {"edit a request", 3, world_edit_request},
+        {"edit a record", 2, world_edit_record},  {"resize a pod", 2, world_resize},
+         {"delete a pod", 6, world_delete_pod},
         {"finish a pod", 3, world_finish_pod},    {"bind behind our back", 4, world_foreign_bind},
         {"an agent reports", 2, world_agent_reports}, {"change a node", 6, world_change_node},
     };

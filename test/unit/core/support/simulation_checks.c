@@ -1,6 +1,8 @@
 /* What must hold of a ledger that is fed from a world: after every op, and at quiet points. */
 #include "core/support/simulation_checks.h"
 
+#include "core/mix.h"
+
 #include "core/ledger_internal.h"
 #include "core/snapshot.h"
 
@@ -241,6 +243,9 @@ static void compare_nodes(const struct simulation *s, const struct snapshot *a, 
             (x->described && x->schedulable != y->schedulable)) {
             simulation_fail(s, "another node", x->name);
         }
+        if (memcmp(&x->host, &y->host, sizeof(x->host)) != 0) {
+            simulation_fail(s, "other cores or memory", x->name);
+        }
         if (n != NULL && node_is_plain(s, n, without_editable)) {
             compare_devices(s, a, b, x, y);
         }
@@ -342,6 +347,66 @@ static void as_the_oracle_says(struct simulation *s)
     arena_fini(&a);
 }
 
+/* Cores and memory of every described node: what it has less what its pods ask for, whatever happened before. */
+static void host_as_the_facts_say(struct simulation *s)
+{
+    struct arena a;
+    struct snapshot snap;
+
+    arena_init(&a, 16U << 20);
+    assert_int_equal(snapshot_take(s->l, &a, STR_NULL, STR_NULL, &snap, NULL), 0);
+    for (unsigned k = 0; k < WORLD_NODES; k++) {
+        const struct world_node *n = s->w.nodes[k];
+        const struct snapshot_node *x = n == NULL ? NULL : node_in(&snap, n->name);
+        struct host_capacity left;
+
+        if (n == NULL) {
+            continue;
+        }
+        left = n->host;
+        for (unsigned j = 0; j < s->w.pod_n; j++) {
+            const struct world_pod *p = s->w.pods[j];
+
+            if (p != NULL && str_eq(p->node_name, n->name)) {
+                left.cpu_milli -= n->host.cpu_milli > 0 ? p->demand->host.cpu_milli : 0;
+                left.mem_mib -= n->host.mem_mib > 0 ? p->demand->host.mem_mib : 0;
+            }
+        }
+        assert_non_null(x);
+        if (x->host.cpu_free_milli != left.cpu_milli || x->host.mem_free_mib != left.mem_mib) {
+            simulation_fail(s, "cores or memory do not add up", n->name);
+        }
+    }
+    arena_fini(&a);
+}
+
+/* A ledger that has just listed everything has counted every pod once that it can read, and those without GPUs
+ * where there are GPUs; and nothing has departed. */
+static void mix_is_that_of_the_pods(struct simulation *s, const struct ledger *fresh)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->w.pod_n; i++) {
+        const struct world_pod *p = s->w.pods[i];
+        struct ledger_pod known;
+
+        if (p == NULL) {
+            continue;
+        }
+        if (ledger_find_pod(fresh, p->uid, &known)) {
+            n += known.demand->defect == DEMAND_OK;
+        } else {
+            n += p->node_name.n > 0 && world_node_of(&s->w, p->node_name) != NULL; /* all have GPUs */
+        }
+    }
+    if (mix_arrived_n(ledger_mix(fresh)) != n || mix_departed_n(ledger_mix(fresh)) != 0) {
+        simulation_fail(s, "the mix is not that of the pods", STR_NULL);
+    }
+    if (mix_arrived_n(ledger_mix(s->l)) < n) {
+        simulation_fail(s, "a pod was never counted", STR_NULL);
+    }
+}
+
 void simulation_quiet(struct simulation *s, bool relist)
 {
     struct ledger *fresh;
@@ -350,6 +415,8 @@ void simulation_quiet(struct simulation *s, bool relist)
     s->action = relist ? "quiet, relisted" : "quiet";
     fresh = simulation_fold(s);
     simulation_same_state(s, s->l, fresh, false);
+    mix_is_that_of_the_pods(s, fresh);
     ledger_free(fresh);
     as_the_oracle_says(s);
+    host_as_the_facts_say(s);
 }

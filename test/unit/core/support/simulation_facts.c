@@ -26,6 +26,7 @@ struct ledger_op simulation_op(const struct simulation_fact *f)
         op.node = (struct ledger_node_fact){.name = f->node->name,
                                             .uid = f->node->uid,
                                             .schedulable = f->node->schedulable,
+                                            .host = f->node->host,
                                             .inventory = &f->node->inventory};
     } else if (f->pod != NULL || f->node != NULL) {
         op.name = f->pod != NULL ? f->pod->uid : f->node->name;
@@ -77,6 +78,15 @@ void simulation_replay(const struct simulation *s, struct ledger *l, size_t from
     }
 }
 
+static void fold_fact(const struct simulation *s, struct ledger *l, struct simulation_fact f)
+{
+    struct ledger_op op = simulation_op(&f);
+
+    if (ledger_apply(l, &op, NULL) != 0 || ledger_check(l) != NULL) {
+        simulation_fail(s, "a fresh ledger is broken", str_of(ledger_check(l)));
+    }
+}
+
 struct ledger *simulation_fold(struct simulation *s)
 {
     struct ledger *l = ledger_new(&s->limits);
@@ -98,12 +108,12 @@ struct ledger *simulation_fold(struct simulation *s)
             facts[at] = f;
         }
     }
+    fold_fact(s, l, (struct simulation_fact){.kind = LEDGER_NODES_BEGIN});
+    fold_fact(s, l, (struct simulation_fact){.kind = LEDGER_PODS_BEGIN});
     for (size_t i = 0; i < n; i++) {
-        struct ledger_op op = simulation_op(&facts[i]);
-
-        if (ledger_apply(l, &op, NULL) != 0 || ledger_check(l) != NULL) {
-            simulation_fail(s, "a fresh ledger is broken", str_of(ledger_check(l)));
-        }
+        fold_fact(s, l, facts[i]);
     }
+    fold_fact(s, l, (struct simulation_fact){.kind = LEDGER_NODES_END});
+    fold_fact(s, l, (struct simulation_fact){.kind = LEDGER_PODS_END});
     return l;
 }

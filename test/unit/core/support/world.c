@@ -88,6 +88,11 @@ static bool remove_pod(struct world *w, const struct world_pod *p)
     return true;
 }
 
+static struct str node_name(struct world *w, unsigned number)
+{
+    return arena_printf(&w->arena, "n%u", number);
+}
+
 bool world_create_pod(struct world *w)
 {
     struct world_pod *p = ARENA_NEW(&w->arena, struct world_pod);
@@ -102,6 +107,10 @@ bool world_create_pod(struct world *w)
     p->namespace_ = world_chance(w, 70) ? STR("default") : STR("other");
     p->editable = world_chance(w, w->editable_percent);
     p->demand = world_demand(w, p->editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES);
+    if (world_chance(w, 15)) { /* a pod without GPUs, of a daemon set or for kube-scheduler to place */
+        p->demand = world_no_demand(w, world_host(w));
+        p->node_name = world_chance(w, 50) ? node_name(w, world_below(w, WORLD_NODES)) : STR_NULL;
+    }
     *label = label_pair_hash(STR("app"), world_chance(w, 30) ? STR("loud") : STR("quiet"));
     p->labels = label;
     p->label_n = 1;
@@ -130,7 +139,6 @@ static bool has_no_record(const struct world_pod *p)
 
 bool world_edit_request(struct world *w)
 {
-    static const struct demand nothing = {.dialect = ""};
     const struct world_pod *p = world_pick(w, is_editable);
     struct world_pod *next;
     unsigned how = world_below(w, 10);
@@ -141,12 +149,28 @@ bool world_edit_request(struct world *w)
     next = next_version(w, p);
     next->scarred = p->scarred || is_bound(p);
     if (how == 0) {
-        next->demand = &nothing;
+        next->demand = world_no_demand(w, p->demand->host);
     } else if (how < 7 && p->demand->wish_n > 0) {
         next->demand = world_demand_like(w, p->demand);
     } else {
         next->demand = world_demand(w, DEMAND_FROM_ANNOTATIONS);
     }
+    return publish(w, next);
+}
+
+bool world_resize(struct world *w)
+{
+    const struct world_pod *p = world_pick(w, is_bound);
+    struct demand *d = ARENA_NEW(&w->arena, struct demand);
+    struct world_pod *next;
+
+    if (p == NULL) {
+        return false;
+    }
+    *d = *p->demand;
+    d->host = world_host(w);
+    next = next_version(w, p);
+    next->demand = d;
     return publish(w, next);
 }
 
@@ -211,11 +235,6 @@ bool world_finish_pod(struct world *w)
     return p != NULL && remove_pod(w, p);
 }
 
-static struct str node_name(struct world *w, unsigned number)
-{
-    return arena_printf(&w->arena, "n%u", number);
-}
-
 bool world_foreign_bind(struct world *w)
 {
     const struct world_pod *p = world_pick(w, is_pending);
@@ -232,7 +251,7 @@ bool world_foreign_bind(struct world *w)
     if (how == 0) {
         next->record = bad_record(w, p->demand);
         /* What a record makes of a request that is gone or spoilt is for tests of single rules. */
-        next->scarred = p->editable && p->demand->wish_n == 0;
+        next->scarred = (p->editable && p->demand->wish_n == 0) || demand_is_empty(p->demand);
     } else if (how == 1 && n != NULL && p->demand->defect == DEMAND_OK) {
         next->record = world_record(w, n, p->demand);
     }
@@ -410,6 +429,8 @@ bool world_change_node(struct world *w)
         .name = name,
         .uid = now != NULL ? now->uid : arena_printf(&w->arena, "node-%u", w->serial++),
         .schedulable = world_chance(w, 90),
+        .host = world_chance(w, 90) ? (struct host_capacity){64000, 1000 * (int32_t)world_below(w, 256)}
+                                    : (struct host_capacity){0},
         .changes = ++w->node_changes[number],
     };
     if (w->loses && now == NULL && world_chance(w, 30)) {

@@ -21,6 +21,7 @@
 struct world_node {
     struct str name, uid;
     bool schedulable;
+    struct host_capacity host;
     unsigned changes; /* counts its versions */
     struct inventory inventory;
 };
@@ -76,6 +77,7 @@ const struct world_node *world_node_of(const struct world *w, struct str name); 
 /* One random change each; false when nothing of the kind was possible. */
 bool world_create_pod(struct world *w);
 bool world_edit_request(struct world *w);   /* of a pod whose request is in annotations */
+bool world_resize(struct world *w);         /* cores and memory of a bound pod, in place */
 bool world_edit_record(struct world *w);    /* of a bound pod: removed or forged */
 bool world_delete_pod(struct world *w);     /* with grace, or the end of it */
 bool world_finish_pod(struct world *w);     /* gone at once */

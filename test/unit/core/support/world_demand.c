@@ -35,13 +35,27 @@ static void name_wish(struct wish *x, unsigned name, uint64_t phases)
     x->phases = phases;
 }
 
+struct host_request world_host(struct world *w)
+{
+    return (struct host_request){1000 * (int32_t)world_below(w, 8), 512 * (int32_t)world_below(w, 8)};
+}
+
+const struct demand *world_no_demand(struct world *w, struct host_request host)
+{
+    struct demand *d = ARENA_NEW(&w->arena, struct demand);
+
+    *d = (struct demand){.dialect = "", .host = host};
+    return d;
+}
+
 const struct demand *world_demand(struct world *w, enum demand_source source)
 {
     struct demand *d = ARENA_NEW(&w->arena, struct demand);
     struct wish *wishes = ARENA_ARRAY(&w->arena, 3, struct wish);
     unsigned shape = world_below(w, 20);
 
-    *d = (struct demand){.source = source, .dialect = "native", .wishes = wishes};
+    *d = (struct demand){
+        .source = source, .dialect = "native", .host = world_host(w), .wishes = wishes};
     if (shape == 0) {
         d->defect = DEMAND_FRACTION;
         return d;

@@ -10,6 +10,10 @@ struct world_factors {
     int32_t milli, mem_milli; /* over-commit, in thousandths */
 };
 
+/* Cores and memory, in few different amounts. */
+struct host_request world_host(struct world *w);
+/* No GPUs. */
+const struct demand *world_no_demand(struct world *w, struct host_request host);
 const struct demand *world_demand(struct world *w, enum demand_source source);
 /* The same containers and counts, other amounts. */
 const struct demand *world_demand_like(struct world *w, const struct demand *d);
