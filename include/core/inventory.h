@@ -11,6 +11,8 @@
  * Memory that the source does not tell is taken from the next one that does (GFD label, memory
  * resources divided by the number of GPUs, template). Whole GPUs in allocatable are reported beside
  * the devices, whatever the source; a number that differs gives a note.
+ *
+ * Reserve, sharers and over-commit factors are those of the configuration for a node with these labels.
  */
 #ifndef CORE_INVENTORY_H
 #define CORE_INVENTORY_H

@@ -56,6 +56,7 @@ struct snapshot_node {
     enum inventory_source source;
     const char *note;
     int32_t unsteered_cap, unsteered_used;
+    int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
     struct host_state host;
     const struct snapshot_device *devices;
     size_t device_n;

@@ -42,6 +42,8 @@ struct inventory {
     /* Whole GPUs that a plugin of its own hands out (allocatable nvidia.com/gpu); kubelet picks them. 0: the
      * node has no such plugin. */
     int32_t unsteered_n;
+    /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
+    int32_t overcommit_milli, overcommit_mem_milli;
 };
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct kv {
@@ -18,5 +19,7 @@ struct kv_list {
 
 /* The value of `key`, or NULL when absent. Keys are unique (the JSON reader refuses duplicates). */
 const struct str *kv_find(struct kv_list list, struct str key);
+/* Is every pair of `wanted` in `list`? The matchLabels of a selector; an empty one matches everything. */
+bool kv_has_all(struct kv_list list, struct kv_list wanted);
 
 #endif

@@ -7,6 +7,7 @@
 #define MODEL_POLICY_H
 
 #include "base/str.h"
+#include "model/kv.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,23 @@ enum memory_only_mode {
     MEMORY_ONLY_FREE,  /* compute is shared by all */
 };
 
+/* What the configuration says of the GPUs of one node. */
+struct device_settings {
+    int64_t mem_reserve_mib;      /* taken off every device */
+    int32_t max_sharers;          /* slots of a device that does not publish its own */
+    int32_t overcommit_milli;     /* compute factor in thousandths, >= 1000 */
+    int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
+};
+
+/* For nodes with these labels; DEVICES_AS_ELSEWHERE: not given. */
+struct device_override {
+    struct kv_list node_selector;
+    struct device_settings settings;
+};
+
+#define DEVICES_AS_ELSEWHERE (-1)
+#define DEVICE_OVERRIDES_MAX 1000
+
 struct policy {
     /* vocabulary of the native dialect */
     const struct compute_resource *compute_resources;
@@ -72,10 +90,12 @@ struct policy {
 
     /* devices */
     enum memory_only_mode memory_only;
-    int64_t mem_reserve_mib;     /* taken off every device */
-    int32_t max_sharers;         /* slots of a device that does not publish its own */
-    int32_t overcommit_milli;    /* compute factor in thousandths, >= 1000 */
-    int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
+    int64_t mem_reserve_mib;      /* struct device_settings, where no override says otherwise */
+    int32_t max_sharers;
+    int32_t overcommit_milli;
+    int32_t overcommit_mem_milli;
+    const struct device_override *overrides; /* the first that selects a node holds there */
+    size_t override_n;
 
     const struct tenant *tenants; /* a namespace belongs to the first that names it */
     size_t tenant_n;
@@ -89,6 +109,9 @@ struct policy {
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */
 const struct policy *policy_defaults(void);
+
+/* What holds for the GPUs of a node with these labels. */
+struct device_settings policy_devices_of(const struct policy *p, struct kv_list node_labels);
 
 /* Does one of these patterns match the namespace? */
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_);

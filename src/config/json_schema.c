@@ -21,7 +21,7 @@
 static const char PATTERN_DURATION[] = "^(0|([0-9]+(ms|s|m|h))+)$";
 static const char PATTERN_QUANTITY[] =
     "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$";
-#define PERCENT "[0-9]+([.][0-9]*)?%"
+#define PERCENT "([0-9]+[.]?[0-9]*|[.][0-9]+)%"
 static const char PATTERN_PERCENT[] = "^" PERCENT "$";
 static const char PATTERN_QUANTITY_OR_PERCENT[] =
     "^([+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?|" PERCENT ")$";
@@ -31,6 +31,8 @@ static const char PATTERN_RESOURCE[] = "^(?!requests[.])(?!([^/]*[.])?kubernetes
                                        "(?=[^/]{1,244}/)" SUBDOMAIN "/" NAME "$";
 static const char PATTERN_OBJECT[] = "^((?=[^/]{1,63}/)" LABEL "/(?=.{1,253}$)" SUBDOMAIN ")?$";
 static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=(" NAME ")?$";
+static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
+static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$"; /* of text */
 static const char PATTERN_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
 static const char PATTERN_ADDRESS[] =
     "^(localhost|" BYTE "([.]" BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PORT;
@@ -120,15 +122,28 @@ static void write_duration(struct json_writer *w, const struct schema_field *f)
     or_pattern(w, PATTERN_DURATION);
 }
 
-/* Any scalar is text: an unquoted 100 is the model "100". */
-static void write_text(struct json_writer *w, const struct schema_field *f)
+/* Any scalar is text: an unquoted 100 is the model "100". `number`: which ones. */
+static void write_any_scalar(struct json_writer *w, const char *number)
 {
     json_write_key(w, "type");
     json_write_array_begin(w);
     json_write_cstr(w, "string");
-    json_write_cstr(w, "number");
+    json_write_cstr(w, number);
     json_write_cstr(w, "boolean");
     json_write_array_end(w);
+}
+
+/* The same where the text has a grammar, in which no number is negative. */
+static void write_word_or_number(struct json_writer *w, const char *number, const char *pattern)
+{
+    write_any_scalar(w, number);
+    json_write_kv_i64(w, "minimum", 0);
+    json_write_kv_cstr(w, "pattern", pattern);
+}
+
+static void write_text(struct json_writer *w, const struct schema_field *f)
+{
+    write_any_scalar(w, "number");
     json_write_kv_i64(w, "maxLength", f->max);
 }
 
@@ -154,7 +169,13 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         write_pattern(g->w, PATTERN_PERCENT);
         return;
     case SCHEMA_NAMESPACE:
-        write_pattern(g->w, PATTERN_NAMESPACE);
+        write_word_or_number(g->w, "integer", PATTERN_NAMESPACE);
+        return;
+    case SCHEMA_LABEL_KEY:
+        write_pattern(g->w, PATTERN_LABEL_KEY);
+        return;
+    case SCHEMA_LABEL_VALUE:
+        write_word_or_number(g->w, "number", PATTERN_LABEL_VALUE);
         return;
     case SCHEMA_WORD:
         write_words(g->w, f->words);
@@ -166,7 +187,7 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         write_text(g->w, f);
         return;
     case SCHEMA_NAME:
-        write_pattern(g->w, PATTERN_NAME);
+        write_word_or_number(g->w, "number", PATTERN_NAME);
         return;
     case SCHEMA_RESOURCE:
         write_pattern(g->w, PATTERN_RESOURCE);

@@ -185,6 +185,12 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_NAMESPACE:
         decode_name(c, f, n, namespace_error(n->text), base);
         return;
+    case SCHEMA_LABEL_KEY:
+        decode_name(c, f, n, label_key_error(n->text), base);
+        return;
+    case SCHEMA_LABEL_VALUE:
+        decode_name(c, f, n, label_value_error(n->text), base);
+        return;
     case SCHEMA_RESOURCE:
         decode_name(c, f, n, resource_name_error(n->text), base);
         return;
@@ -234,6 +240,8 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_TEXT:
     case SCHEMA_NAME:
     case SCHEMA_NAMESPACE:
+    case SCHEMA_LABEL_KEY:
+    case SCHEMA_LABEL_VALUE:
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
     case SCHEMA_STRATEGY:
@@ -282,6 +290,12 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_NAMESPACE:
         strbuf_add_cstr(out, "a namespace or a pattern");
+        return;
+    case SCHEMA_LABEL_KEY:
+        strbuf_add_cstr(out, "a label key");
+        return;
+    case SCHEMA_LABEL_VALUE:
+        strbuf_add_cstr(out, "a label value");
         return;
     case SCHEMA_RESOURCE:
         strbuf_add_cstr(out, "DOMAIN/NAME");

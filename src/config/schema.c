@@ -8,6 +8,7 @@
 
 #define MIB_PER_TIB INT64_C(1048576)
 #define DEVICE_MIB_MAX (16 * MIB_PER_TIB)
+#define SELECTOR_MAX 16  /* labels */
 #define ENTRIES_MAX 1000 /* sizes, node templates */
 
 /* Column order of a row: name, C type and member it is stored in, range, what it is. */
@@ -108,10 +109,41 @@ static const struct schema_field template_item = {.type = SCHEMA_SECTION, ROWS(t
 
 static const struct schema_field overcommit_rows[] = {
     KEY("compute", SCHEMA_FACTOR, AT(policy.overcommit_milli), RANGE(1000, 10000),
-        HELP("how often a GPU's compute may be given away")),
+        RELIST, HELP("how often a GPU's compute may be given away")),
     KEY("memory", SCHEMA_FACTOR, AT(policy.overcommit_mem_milli), RANGE(1000, 10000),
-        HELP("how often a GPU's memory may be given away")),
+        RELIST, HELP("how often a GPU's memory may be given away")),
 };
+
+static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
+static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+#define SELECTOR(name_, in_, member_, ...)                                                         \
+    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
+        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, SELECTOR_MAX), .key = &label_key,     \
+        __VA_ARGS__)
+
+static const struct schema_field override_overcommit_rows[] = {
+    KEY("compute", SCHEMA_FACTOR, IN(struct device_override, settings.overcommit_milli),
+        RANGE(1000, 10000), HELP("how often a GPU's compute may be given away")),
+    KEY("memory", SCHEMA_FACTOR, IN(struct device_override, settings.overcommit_mem_milli),
+        RANGE(1000, 10000), HELP("how often a GPU's memory may be given away")),
+};
+static const struct schema_field override_rows[] = {
+    SELECTOR("nodeSelector", struct device_override, node_selector, .required = true,
+             HELP("labels of the nodes, all of them")),
+    KEY("memoryReserve", SCHEMA_MIB, IN(struct device_override, settings.mem_reserve_mib),
+        RANGE(0, MIB_PER_TIB), HELP("memory of every GPU that is never given away")),
+    KEY("maxSharers", SCHEMA_INT, IN(struct device_override, settings.max_sharers),
+        RANGE(1, DEVICE_MILLI),
+        HELP("containers that may share one GPU that publishes no number of its own")),
+    SECTION("overcommit", override_overcommit_rows),
+};
+static const struct device_override override_absent = {
+    .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
+                 DEVICES_AS_ELSEWHERE}};
+static const struct schema_field override_item = {.type = SCHEMA_SECTION,
+                                                  ROWS(override_rows),
+                                                  .item_absent = &override_absent,
+                                                  .check = schema_check_override};
 
 static const struct schema_field devices_rows[] = {
     KEY("memoryReserve", SCHEMA_MIB, AT(policy.mem_reserve_mib), RANGE(0, MIB_PER_TIB),
@@ -121,6 +153,10 @@ static const struct schema_field devices_rows[] = {
     KEY("memoryOnly", SCHEMA_WORD, AT(policy.memory_only), .words = memory_only_words,
         RELIST, HELP("compute taken by a pod that asks for memory only")),
     SECTION("overcommit", overcommit_rows),
+    KEY("overrides", SCHEMA_LIST, AT(policy.overrides),
+        ITEMS(&override_item, struct device_override, policy.override_n, DEVICE_OVERRIDES_MAX),
+        .check = schema_check_overrides, RELIST,
+        HELP("other settings for the GPUs of some nodes, the first that selects a node")),
 };
 
 static const struct schema_field packing_rows[] = {

@@ -62,6 +62,32 @@ void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, con
     }
 }
 
+void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct device_settings *s = &((const struct device_override *)base)->settings;
+
+    if (s->mem_reserve_mib < 0 && s->max_sharers < 0 && s->overcommit_milli < 0 &&
+        s->overcommit_mem_milli < 0) {
+        config_decode_error(c, n, "changes nothing; give memoryReserve, maxSharers or overcommit");
+    }
+}
+
+/* With labels that an earlier element asks for already, all of them, no node is left for this one. */
+void schema_check_overrides(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct policy *p = &((const struct config *)base)->policy;
+    const struct yaml_doc_node *item = n->first;
+
+    for (size_t i = 0; i < p->override_n; i++, item = item->next) {
+        for (size_t j = 0; j < i; j++) {
+            if (kv_has_all(p->overrides[i].node_selector, p->overrides[j].node_selector)) {
+                config_decode_error(c, item, "never used: element %zu selects all of these nodes", j);
+                break;
+            }
+        }
+    }
+}
+
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct tenant *t = base;

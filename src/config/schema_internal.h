@@ -37,6 +37,7 @@ enum schema_type {
     SCHEMA_RESOURCE,  /* struct str; an extended resource name */
     SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
+    SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
     SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
     /* several values */
@@ -114,6 +115,8 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 /* schema_check.c: the `check` column. */
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_overrides(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);

@@ -138,7 +138,7 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
             .minor = -1,
             .model = model,
             .mem_mib = mem_mib,
-            .slot_n = d->policy->max_sharers,
+            .slot_n = d->settings.max_sharers,
             .numa = -1,
             .healthy = true,
         };
@@ -321,7 +321,7 @@ static void apply_reserve(struct inventory_draft *d)
         int64_t *mem_mib = &d->devices[i].mem_mib;
         if (*mem_mib > 0) {
             *mem_mib =
-                *mem_mib > d->policy->mem_reserve_mib ? *mem_mib - d->policy->mem_reserve_mib : 0;
+                *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
                 inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
             }
@@ -336,6 +336,7 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     struct inventory found = {.source = INVENTORY_NONE};
 
     d.policy = p;
+    d.settings = policy_devices_of(p, node->labels);
     d.node = node;
     d.arena = a;
     d.note = NULL;
@@ -345,6 +346,8 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
                                        DEMAND_UNSTEERED_MAX, &d.unsteered_n);
     found.source = read_sources(&d);
     found.unsteered_n = (int32_t)d.unsteered_n;
+    found.overcommit_milli = d.settings.overcommit_milli;
+    found.overcommit_mem_milli = d.settings.overcommit_mem_milli;
     if (a->overflowed) {
         return false;
     }

@@ -172,7 +172,7 @@ static void read_gpus(struct parsing *ps)
             .device = {.minor = -1,
                        .numa = -1,
                        .healthy = true,
-                       .slot_n = ps->draft->policy->max_sharers},
+                       .slot_n = ps->draft->settings.max_sharers},
         };
         json_object_begin(&ps->r);
         while (json_object_next(&ps->r, &key)) {

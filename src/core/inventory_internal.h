@@ -13,6 +13,7 @@ enum source_result {
 
 struct inventory_draft {
     const struct policy *policy;
+    struct device_settings settings; /* of this node */
     const struct node *node;
     struct arena *arena; /* for text with escapes */
     int64_t unsteered_n; /* whole GPUs in allocatable */

@@ -52,6 +52,7 @@ struct node_entry {
     enum inventory_source source;
     const char *note;
     char *uid;
+    int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
     struct ledger_device *devices;
     uint32_t device_n;
     uint32_t extent_n; /* device states owned at rows[].first_device */
@@ -304,7 +305,7 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
                         const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
                         const void *ctx);
 /* A device that nobody uses. */
-struct device_state ledger_empty_state(const struct ledger *l, const struct ledger_device *d);
+struct device_state ledger_empty_state(const struct node_entry *n, const struct ledger_device *d);
 /* The node's numbers without the pods that leave. ret_states has room for DEVICES_PER_NODE_MAX. */
 void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
                     struct node_state *ret_row, struct device_state *ret_states);

@@ -52,7 +52,10 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
         return LEDGER_NONE;
     }
     i = node_slot(l);
-    l->nodes[i] = (struct node_entry){.used = true, .schedulable = true};
+    l->nodes[i] = (struct node_entry){.used = true,
+                                      .schedulable = true,
+                                      .overcommit_milli = l->limits.overcommit_milli,
+                                      .overcommit_mem_milli = l->limits.overcommit_mem_milli};
     l->rows[i] = (struct node_state){.name_id = name_id, .version = ++l->version};
     l->names[i] = intern_text(l->names_known, name_id);
     l->node_used_n++;
@@ -280,6 +283,17 @@ static bool has_more_room(const struct device_state *now, uint32_t now_n, const 
     return false;
 }
 
+static void node_set_factors(const struct ledger *l, struct node_entry *n, const struct inventory *inv)
+{
+    int32_t milli = inv->overcommit_milli, mem_milli = inv->overcommit_mem_milli;
+
+    milli = milli > 0 ? milli : l->limits.overcommit_milli;
+    mem_milli = mem_milli > 0 ? mem_milli : l->limits.overcommit_mem_milli;
+    n->shrunk = n->shrunk || milli < n->overcommit_milli || mem_milli < n->overcommit_mem_milli;
+    n->overcommit_milli = milli;
+    n->overcommit_mem_milli = mem_milli;
+}
+
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
 {
     struct ledger_device fresh[DEVICES_PER_NODE_MAX];
@@ -320,6 +334,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].flags = NODE_DESCRIBED;
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
+    node_set_factors(l, n, f->inventory);
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
     ledger_light_node_described(l, node);

@@ -16,12 +16,12 @@ static int32_t times_factor(int64_t v, int32_t factor_milli, int32_t max)
     return (int32_t)(scaled / 1000);
 }
 
-struct device_state ledger_empty_state(const struct ledger *l, const struct ledger_device *d)
+struct device_state ledger_empty_state(const struct node_entry *n, const struct ledger_device *d)
 {
     struct device_state s = {
         .mem_base_mib = times_factor(d->mem_mib, 1000, INT32_MAX),
-        .mem_cap_mib = times_factor(d->mem_mib, l->limits.overcommit_mem_milli, INT32_MAX),
-        .milli_cap = times_factor(DEVICE_MILLI, l->limits.overcommit_milli, INT32_MAX),
+        .mem_cap_mib = times_factor(d->mem_mib, n->overcommit_mem_milli, INT32_MAX),
+        .milli_cap = times_factor(DEVICE_MILLI, n->overcommit_milli, INT32_MAX),
         .slot_cap = (int16_t)times_factor(d->slot_n, 1000, INT16_MAX),
         .model_id = d->model_id,
         .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0)),
@@ -186,7 +186,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     row->pod_classes = 0;
     n->host_asked = (struct host_sum){0};
     for (uint32_t i = 0; i < n->device_n; i++) {
-        states[i] = ledger_empty_state(l, &n->devices[i]);
+        states[i] = ledger_empty_state(n, &n->devices[i]);
     }
     ledger_count_node(l, node);
     for (uint32_t i = 0; i < n->pod_n; i++) {

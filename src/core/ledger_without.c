@@ -14,7 +14,7 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
     ret_row->share_pod_n = 0;
     ret_row->pod_classes = 0;
     for (uint32_t i = 0; i < n->device_n; i++) {
-        ret_states[i] = ledger_empty_state(l, &n->devices[i]);
+        ret_states[i] = ledger_empty_state(n, &n->devices[i]);
     }
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];

@@ -231,6 +231,8 @@ static void take_node(const struct taker *t, uint32_t node, struct snapshot_node
         .note = n->note,
         .unsteered_cap = l->rows[node].unsteered_cap,
         .unsteered_used = l->rows[node].unsteered_used,
+        .overcommit_milli = n->overcommit_milli,
+        .overcommit_mem_milli = n->overcommit_mem_milli,
         .host = l->rows[node].host,
         .devices = take_devices(t, node),
         .device_n = n->device_n,

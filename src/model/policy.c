@@ -34,6 +34,29 @@ const struct policy *policy_defaults(void)
     return &defaults;
 }
 
+struct device_settings policy_devices_of(const struct policy *p, struct kv_list node_labels)
+{
+    struct device_settings s = {.mem_reserve_mib = p->mem_reserve_mib,
+                                .max_sharers = p->max_sharers,
+                                .overcommit_milli = p->overcommit_milli,
+                                .overcommit_mem_milli = p->overcommit_mem_milli};
+
+    for (size_t i = 0; i < p->override_n; i++) {
+        const struct device_settings *o = &p->overrides[i].settings;
+
+        if (!kv_has_all(node_labels, p->overrides[i].node_selector)) {
+            continue;
+        }
+        s.mem_reserve_mib = o->mem_reserve_mib >= 0 ? o->mem_reserve_mib : s.mem_reserve_mib;
+        s.max_sharers = o->max_sharers >= 0 ? o->max_sharers : s.max_sharers;
+        s.overcommit_milli = o->overcommit_milli >= 0 ? o->overcommit_milli : s.overcommit_milli;
+        s.overcommit_mem_milli =
+            o->overcommit_mem_milli >= 0 ? o->overcommit_mem_milli : s.overcommit_mem_milli;
+        break;
+    }
+    return s;
+}
+
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_)
 {
     for (size_t i = 0; i < n; i++) {

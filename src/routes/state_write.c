@@ -317,6 +317,11 @@ void state_write_node(struct json_writer *w, const struct state_document *d,
     json_write_array_end(w);
     write_text(w, "source", inventory_source_name(n->source));
     write_text(w, "note", n->note);
+    json_write_key(w, "overCommitMilli");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "compute", n->overcommit_milli);
+    json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
+    json_write_object_end(w);
     write_whole(w, item);
     json_write_key(w, "gpus");
     json_write_array_begin(w);

@@ -229,16 +229,21 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
     l->overcommit_milli = f->file->config->policy.overcommit_milli;
     l->overcommit_mem_milli = f->file->config->policy.overcommit_mem_milli;
     for (size_t i = 0; i < f->node_n; i++) {
-        for (uint32_t g = 0; g < f->nodes[i].gpu_n; g++) {
-            const struct file_gpu *gpu = &f->gpus[f->nodes[i].first_gpu + g];
-            int64_t mem = gpu->device.mem_mib * l->overcommit_mem_milli / 1000;
+        const struct file_node *n = &f->nodes[i];
+        int32_t factor = n->overcommit_milli > 0 ? n->overcommit_milli : l->overcommit_milli;
+        int32_t mem_factor =
+            n->overcommit_mem_milli > 0 ? n->overcommit_mem_milli : l->overcommit_mem_milli;
 
-            if (gpu->milli_cap != l->overcommit_milli ||
+        for (uint32_t g = 0; g < n->gpu_n; g++) {
+            const struct file_gpu *gpu = &f->gpus[n->first_gpu + g];
+            int64_t mem = gpu->device.mem_mib * mem_factor / 1000;
+
+            if (gpu->milli_cap != factor ||
                 gpu->mem_cap_mib != (mem > INT32_MAX ? INT32_MAX : mem)) {
                 return err_set(reterr, ERR_INVALID,
                                "nodes[%zu].gpus[%" PRIu32
-                               "]: capacities do not follow from the configuration's "
-                               "over-commit factors",
+                               "]: capacities do not follow from the over-commit factors of its "
+                               "node",
                                i, g);
             }
         }
@@ -275,7 +280,12 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
             devices[k++] = b->f->gpus[n->first_gpu + i].device;
         }
     }
-    *inv = (struct inventory){n->source, devices, k, n->unsteered_n};
+    *inv = (struct inventory){.source = n->source,
+                              .devices = devices,
+                              .device_n = k,
+                              .unsteered_n = n->unsteered_n,
+                              .overcommit_milli = n->overcommit_milli,
+                              .overcommit_mem_milli = n->overcommit_mem_milli};
     return inv;
 }
 

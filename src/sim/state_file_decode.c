@@ -250,6 +250,23 @@ static void read_whole(struct file_reader *f, struct file_node *n)
     }
 }
 
+static void read_factors(struct file_reader *f, struct file_node *n)
+{
+    struct json_reader *r = &f->json;
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "compute")) {
+            read_i32(r, 1000, 10000, &n->overcommit_milli);
+        } else if (str_eq_cstr(key, "memory")) {
+            read_i32(r, 1000, 10000, &n->overcommit_mem_milli);
+        } else {
+            json_skip(r);
+        }
+    }
+}
+
 static void read_gpus(struct file_reader *f, struct file_node *n)
 {
     n->first_gpu = (uint32_t)f->gpu_n;
@@ -284,6 +301,8 @@ static void read_node(struct file_reader *f)
             read_source(r, &n.source);
         } else if (str_eq_cstr(key, "note")) {
             json_string(r, &note);
+        } else if (str_eq_cstr(key, "overCommitMilli")) {
+            read_factors(f, &n);
         } else if (str_eq_cstr(key, "wholeGpus")) {
             read_whole(f, &n);
         } else if (str_eq_cstr(key, "gpus")) {

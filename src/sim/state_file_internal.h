@@ -22,6 +22,7 @@ struct file_node {
     enum inventory_source source;
     const char *note;
     int32_t unsteered_n;
+    int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
     uint32_t first_gpu, gpu_n;
 };
 

@@ -22,11 +22,12 @@ def inventory(devices):
     return {"fgpu.io/gpus": json.dumps({"v": 1, "gpus": devices})}
 
 
-def node_object(name, gpus=4, mem_mib=MEM_MIB, annotations=None, **changes):
+def node_object(name, gpus=4, mem_mib=MEM_MIB, annotations=None, labels=None, **changes):
     """`gpus` is a number, or a list of device objects."""
     if isinstance(gpus, int):
         gpus = [device(name, i, mem_mib) for i in range(gpus)]
-    return {"metadata": {"name": name, "annotations": {**(inventory(gpus) if gpus else {}), **(annotations or {})}},
+    return {"metadata": {"name": name, "labels": labels or {},
+                         "annotations": {**(inventory(gpus) if gpus else {}), **(annotations or {})}},
             "spec": {}, "status": {"allocatable": {"cpu": "64", "memory": "512Gi"}}, **changes}
 
 

@@ -21,13 +21,14 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 HEAD = {"apiVersion": "fgpu.io/v1alpha1", "kind": "FgpuConfiguration"}
 
 # "path: text", where the value must be text for the schema to be excused.
-TEXT_ONLY = re.compile(r"is out of range|multiple of 1Mi|less than one MiB|whole number of bytes|three decimals")
+TEXT_ONLY = re.compile(r"is out of range|multiple of 1Mi|less than one MiB|whole number of bytes|three decimals|one decimal")
 # an address that looks like IPv6 and is not
 SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same port|an empty size|"
                           r"is neither a share of one GPU|means whole GPUs and goes with neither|"
                           r"must hold at least one body|is neither an IP address nor localhost|"
                           r"plain HTTP only on loopback|TLS needs a certificate|a certificate needs its key|"
-                          r"nobody's certificate could|nobody may call|allows nobody")
+                          r"nobody's certificate could|nobody may call|allows nobody|"
+                          r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used")
 
 
 def check(*args):
@@ -85,7 +86,7 @@ TEXTS = ["", "0", "1", "00", "-1", "+1", "1.5", "1.0005", "1.25", "10.001", ".5"
          "[::]:9", "[0:0:0:0:0:0:0:1]:9", "[::2]:9", "::1:9", "256.0.0.1:1", "127.0.0.1", ":80", ":65536", "127.0.0.1:", "host:1",
          "127.0.0.1:00080", "127.0.0.01:80", "[::1:9", "[127.0.0.1]:9",
          "[::ffff:127.0.0.1]:9", "[::FFFF:7f00:1]:9", "[::ffff:10.0.0.1]:9", "x" * 128, "x" * 129, "small", "Small", "a.b",
-         "a b"]
+         "a b", "40%", "100%", "100.1%", "12.5%", ".5%", "1.25%", "%", "-1%", "team-*", "*", "Team-*", "x" * 63]
 SCALARS = TEXTS + [None, True, False, 0, 1, -1, 250, 2000, 1.5, -0.5, 10 ** 12]
 
 

@@ -1,4 +1,4 @@
-"""Policy: limits of tenants, in both verbs, while the configuration changes and room comes and goes."""
+"""Policy: limits of tenants and settings of single nodes, while the configuration changes and room comes and goes."""
 import pytest
 
 from objects import MEM_MIB, milli, pod_object, whole
@@ -126,3 +126,37 @@ def test_tenant__whole_gpus_of_a_plugin__count_as_gpus(configured, api, fgpu):
     assert fgpu.reasons(api.pod(plugin(2), namespace="red"), [node]) == {node: LIMIT}
     assert fgpu.bind(api.pod(plugin(1), namespace="red"), node) == ""
     assert shown(fgpu)["red"]["milli"] == {"charged": 1000, "limit": 1500}
+
+
+# ---- settings of single nodes ----
+
+def test_overrides__changed_while_running__the_nodes_they_select_and_no_others(configured, api, fgpu):
+    pooled = configured.cluster.node(gpus=1, labels={"pool": "x"})
+    plain = configured.cluster.node(gpus=1)
+    pods = [api.pod(milli(700)) for _ in range(2)]
+    assert fgpu.bind(pods[0], pooled) == ""
+    assert fgpu.bind(pods[1], pooled) != ""
+    configured.effective(START + "devices:\n  overrides:\n  - nodeSelector: {pool: x}\n"
+                                 "    memoryReserve: 1Gi\n    overcommit: {compute: 1.5, memory: 2}\n")
+    gpu = fgpu.node_state(pooled)["gpus"][0]
+    assert (gpu["milli"]["capacity"], gpu["memMib"]["capacity"]) == (1500, 2 * (MEM_MIB - 1024))
+    gpu = fgpu.node_state(plain)["gpus"][0]
+    assert (gpu["milli"]["capacity"], gpu["memMib"]["capacity"]) == (1000, MEM_MIB)
+    assert fgpu.bind(pods[1], pooled) == ""
+    configured.effective(START)
+    gpu = fgpu.node_state(pooled)["gpus"][0]
+    assert gpu["overCommitted"] and gpu["milli"]["free"] == -400
+    third = api.pod(milli(1))
+    assert fgpu.fits(third, [pooled, plain]) == [plain]
+    api.delete_pod(pods[0])
+    eventually(lambda: pooled in fgpu.fits(third, [pooled, plain]), "the GPU to be open again")
+
+
+def test_overcommit__raised_for_all__after_a_relist(configured, api, fgpu):
+    node = configured.cluster.node(gpus=1)
+    pods = [api.pod(milli(900)) for _ in range(2)]
+    assert fgpu.bind(pods[0], node) == ""
+    assert fgpu.bind(pods[1], node) != ""
+    configured.effective(START + "devices: {overcommit: {compute: 1.8, memory: 1.8}}\n")
+    assert fgpu.bind(pods[1], node) == ""
+    assert fgpu.audit()["result"] == "clean"

@@ -183,12 +183,12 @@ def test_rejected_and_in_effect_again__told_by_events_on_our_own_pod(configured,
 def test_sighup__cold_key__all_of_the_file_waits_for_a_restart(configured, fgpu):
     before = configured.configz()
     z = configured.reload(START + "packing: {candidates: 7}\nlimits: {connections: 100}\n"
-                                  "devices: {overcommit: {memory: '2.0'}}\n")
+                                  "logging: {format: json}\n")
     assert z["lastReload"]["outcome"] == "needs_restart"
-    assert z["lastReload"]["needsRestart"] == "devices.overcommit.memory, limits.connections"
+    assert z["lastReload"]["needsRestart"] == "logging.format, limits.connections"
     assert (z["hash"], z["componentconfig"]) == (before["hash"], before["componentconfig"])
     assert configured.metric("last_reload_successful") == 0
-    assert 'needsRestart="devices.overcommit.memory, limits.connections"' in fgpu.log()
+    assert 'needsRestart="logging.format, limits.connections"' in fgpu.log()
     # A flag wins over the file, so a file that says otherwise changes nothing.
     z = configured.effective(START + "packing: {candidates: 7}\nserving: {verbsAddress: '127.0.0.1:1'}\n")
     assert z["componentconfig"]["packing"]["candidates"] == 7

@@ -245,7 +245,7 @@ static void parse__nonsense__refused_with_its_place(void **state)
          "a vocabulary that this version does not know"},
         {"\"source\":\"annotation\"", "\"source\":\"stars\"", "nodes[0]: JSON at byte"},
         {"\"index\":0,", "\"index\":0,\"index\":0,", "duplicate key"},
-        {"{\"capacity\":1000,", "{\"capacity\":1500,", "do not follow from the configuration"},
+        {"{\"capacity\":1000,", "{\"capacity\":1500,", "do not follow from the over-commit factors"},
         {"\"nodeStrategy\":", "\"nodeTragedy\":", "configuration:1"},
         {"\"conflicts\":[", "\"conflicts\":[}", "JSON at byte"},
     };

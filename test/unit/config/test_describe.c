@@ -42,7 +42,7 @@ static void describe__defaults__exact(void **state)
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
         "\"whole\":[\"nvidia.com/gpu\"]},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
-        "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"}},"
+        "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
         "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"candidates\":"
         "100,"
         "\"hold\":\"3s\"},\"tenants\":[],"
@@ -76,6 +76,9 @@ static void describe__read_back__same_configuration(void **state)
                         "devices: {overcommit: {compute: 1.001, memory: 9.99}, memoryReserve: "
                         "1025Mi, memoryOnly: free}\n"
                         "limits: {bodyBytes: 65537, bytesInFlight: 1Gi}\n"},
+        {"overrides", "devices:\n  overrides:\n"
+                      "  - {nodeSelector: {a.b/c: 'x', d: ''}, memoryReserve: 0}\n"
+                      "  - {nodeSelector: {d: 'true'}, maxSharers: 3, overcommit: {memory: 2}}\n"},
         {"tenants", "tenants:\n"
                     "- {name: a, namespaces: [x, 'y-*'], gpuShare: 12.5%, memory: 100%}\n"
                     "- {name: b, namespaces: ['*'], milli: 0, memory: 320Gi}\n"

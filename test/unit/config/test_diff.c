@@ -39,7 +39,7 @@ static void diff__values__key_by_key(void **state)
                 "packing.candidates: 100 -> 7 (at once); packing.hold: 3s -> 0s (at once)");
     expect_diff("", "devices: {memoryReserve: 1Gi, overcommit: {memory: 1.5}}\n",
                 "devices.memoryReserve: 0 -> 1Gi (after a relist); "
-                "devices.overcommit.memory: 1.0 -> 1.5 (after a restart)");
+                "devices.overcommit.memory: 1.0 -> 1.5 (after a relist)");
 }
 
 static void diff__lists__one_key_each(void **state)
@@ -102,7 +102,6 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "election",
         "limits.connections",
         "logging.format",
-        "devices.overcommit.compute",
         "clientConnection.wakeObject",
         "apiVersion",
     };
@@ -114,7 +113,10 @@ static void schema__what_needs_a_restart__says_so(void **state)
                                          "nodeTemplates",
                                          "devices.memoryReserve",
                                          "devices.maxSharers",
-                                         "devices.memoryOnly"};
+                                         "devices.memoryOnly",
+                                         "devices.overcommit.compute",
+                                         "devices.overcommit.memory",
+                                         "devices.overrides"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cold); i++) {
@@ -169,6 +171,10 @@ static void yaml__written_and_read_back__same_configuration(void **state)
          "- {label: x.com/a=, gpus: 1, memory: 1Mi}\n"),
         ("serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7'}\n"
          "clientConnection: {wakeObject: ''}\ndevices: {overcommit: {memory: 1.125}}\n"),
+        ("devices:\n  overrides:\n"
+         "  - {nodeSelector: {pool: '1', a.b/c: x}, memoryReserve: 1Gi, overcommit: {compute: 1.5}}\n"
+         "  - {nodeSelector: {d: ''}, maxSharers: 3}\n"
+         "tenants:\n- {name: '1', namespaces: ['*', '0'], gpuShare: 0%, memory: 1Mi}\n"),
     };
     struct strbuf text;
     struct config_diff d;

@@ -1,4 +1,4 @@
-/* The keys of policy: tenants. What is stored, and the exact report of each mistake. */
+/* The keys of policy: tenants, overrides of devices. What is stored, and the exact report of each mistake. */
 #include "config/load.h"
 
 #include "config/support/unit.h"
@@ -122,11 +122,116 @@ static void tenants__mistakes__exact_reports(void **state)
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
+/* ---- overrides ---- */
+
+static void overrides__every_key__stored(void **state)
+{
+    struct config *c = unit_config("devices:\n"
+                                   "  maxSharers: 8\n"
+                                   "  overrides:\n"
+                                   "  - nodeSelector: {a.b/pool: x, gpu: true}\n"
+                                   "    memoryReserve: 512Mi\n"
+                                   "    maxSharers: 3\n"
+                                   "    overcommit: {compute: 1.5, memory: 1.25}\n"
+                                   "  - {nodeSelector: {empty: ''}, memoryReserve: 0}\n"
+                                   "  - {nodeSelector: {b: c}, overcommit: {memory: 2}}\n");
+    const struct device_override *o = c->policy.overrides;
+
+    (void)state;
+    assert_int_equal(c->policy.override_n, 3);
+    assert_int_equal(o[0].node_selector.n, 2);
+    expect_text(o[0].node_selector.items[0].key, "a.b/pool", NULL);
+    expect_text(o[0].node_selector.items[1].value, "true", NULL);
+    assert_int_equal(o[0].settings.mem_reserve_mib, 512);
+    assert_int_equal(o[0].settings.max_sharers, 3);
+    assert_int_equal(o[0].settings.overcommit_milli, 1500);
+    assert_int_equal(o[0].settings.overcommit_mem_milli, 1250);
+    expect_text(o[1].node_selector.items[0].value, "", NULL);
+    assert_int_equal(o[1].settings.mem_reserve_mib, 0);
+    assert_int_equal(o[1].settings.max_sharers, DEVICES_AS_ELSEWHERE);
+    assert_int_equal(o[2].settings.overcommit_milli, DEVICES_AS_ELSEWHERE);
+    config_free(c);
+}
+
+static void overrides__first_that_selects_the_node__holds(void **state)
+{
+    struct config *c = unit_config("devices:\n"
+                                   "  memoryReserve: 1Gi\n"
+                                   "  overrides:\n"
+                                   "  - {nodeSelector: {pool: x, fast: y}, maxSharers: 3}\n"
+                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, overcommit: {compute: 2.0}}\n");
+    const struct kv both[] = {{STR("fast"), STR("y")}, {STR("pool"), STR("x")}};
+    const struct kv other = {STR("pool"), STR("z")};
+    struct device_settings s = policy_devices_of(&c->policy, (struct kv_list){both, 2});
+
+    (void)state;
+    assert_int_equal(s.max_sharers, 3);
+    assert_int_equal(s.mem_reserve_mib, 1024); /* the second does not add to the first */
+    assert_int_equal(s.overcommit_milli, 1000);
+    s = policy_devices_of(&c->policy, (struct kv_list){&both[1], 1});
+    assert_int_equal(s.max_sharers, 16);
+    assert_int_equal(s.mem_reserve_mib, 0);
+    assert_int_equal(s.overcommit_milli, 2000);
+    s = policy_devices_of(&c->policy, (struct kv_list){&other, 1});
+    assert_int_equal(s.mem_reserve_mib, 1024);
+    s = policy_devices_of(&c->policy, (struct kv_list){NULL, 0});
+    assert_int_equal(s.max_sharers, 16);
+    config_free(c);
+}
+
+static void overrides__mistakes__exact_reports(void **state)
+{
+    static const struct mistake rows[] = {
+        {"no selector", "devices: {overrides: [{maxSharers: 3}]}\n",
+         "f.yaml:3:23: devices.overrides[0]: 'nodeSelector' is missing\n"
+         "  devices: {overrides: [{maxSharers: 3}]}\n                        ^\n"},
+        {"empty selector", "devices: {overrides: [{nodeSelector: {}, maxSharers: 3}]}\n",
+         "f.yaml:3:38: devices.overrides[0].nodeSelector: nothing in it; give at least one\n"
+         "  devices: {overrides: [{nodeSelector: {}, maxSharers: 3}]}\n"
+         "                                       ^\n"},
+        {"selector is a list", "devices: {overrides: [{nodeSelector: [a], maxSharers: 3}]}\n",
+         "f.yaml:3:38: devices.overrides[0].nodeSelector: expected names with keys below them, found a list\n"
+         "  devices: {overrides: [{nodeSelector: [a], maxSharers: 3}]}\n"
+         "                                       ^\n"},
+        {"bad key", "devices: {overrides: [{nodeSelector: {a b: c}, maxSharers: 3}]}\n",
+         "f.yaml:3:39: devices.overrides[0].nodeSelector.a b: 'a b': the label key is not valid\n"
+         "  devices: {overrides: [{nodeSelector: {a b: c}, maxSharers: 3}]}\n"
+         "                                        ^\n"},
+        {"bad value", "devices: {overrides: [{nodeSelector: {a: b c}, maxSharers: 3}]}\n",
+         "f.yaml:3:42: devices.overrides[0].nodeSelector.a: 'b c': the label value is not valid\n"
+         "  devices: {overrides: [{nodeSelector: {a: b c}, maxSharers: 3}]}\n"
+         "                                           ^\n"},
+        {"nothing changed", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n",
+         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers or overcommit\n"
+         "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n                        ^\n"},
+        {"factor below one", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n",
+         "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (how often a GPU's memory "
+         "may be given away)\n"
+         "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n"
+         "                                                                    ^\n"},
+        {"never used",
+         "devices:\n  overrides:\n  - {nodeSelector: {a: b}, maxSharers: 3}\n"
+         "  - {nodeSelector: {c: d, a: b}, maxSharers: 4}\n",
+         "f.yaml:6:5: devices.overrides: never used: element 0 selects all of these nodes\n"
+         "    - {nodeSelector: {c: d, a: b}, maxSharers: 4}\n      ^\n"},
+        {"not per node", "devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: free}]}\n",
+         "f.yaml:3:46: unknown key 'memoryOnly' in devices.overrides[0]; it belongs in the section 'devices'\n"
+         "  devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: free}]}\n"
+         "                                               ^\n"},
+    };
+
+    (void)state;
+    expect_reports(rows, ARRAY_LEN(rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tenants__every_key__stored),
         cmocka_unit_test(tenants__mistakes__exact_reports),
+        cmocka_unit_test(overrides__every_key__stored),
+        cmocka_unit_test(overrides__first_that_selects_the_node__holds),
+        cmocka_unit_test(overrides__mistakes__exact_reports),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

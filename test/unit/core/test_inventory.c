@@ -378,6 +378,33 @@ static void inventory__reserve_and_slots__from_the_policy(void **state)
     check_rows(&p, rows, ARRAY_LEN(rows));
 }
 
+static void inventory__override__settings_of_the_nodes_it_selects(void **state)
+{
+    static const struct kv pool = {{"nvidia.com/pool", 15}, {"x", 1}};
+    static const struct device_override override = {
+        .node_selector = {&pool, 1}, .settings = {100, 3, 1500, DEVICES_AS_ELSEWHERE}};
+    static const struct row rows[] = {
+        {"selected", "label:gpu.count=1 label:gpu.memory=5000 label:pool=x", "gfd 0::-1::4900:3:-1:ok", NULL},
+        {"selected, annotation", GPUS(GPU_B) " label:pool=x", "annotation 1:GPU-b:-1::40860:3:-1:ok", NULL},
+        {"not selected", "label:gpu.count=1 label:gpu.memory=5000 label:pool=y", "gfd 0::-1::5000:16:-1:ok", NULL},
+    };
+    struct policy p = *policy_defaults();
+    struct made_node m;
+    struct inventory inv;
+    const char *note;
+
+    (void)state;
+    p.overrides = &override;
+    p.override_n = 1;
+    p.overcommit_mem_milli = 1250;
+    check_rows(&p, rows, ARRAY_LEN(rows));
+    make_node(&m, "label:gpu.count=1 label:pool=x");
+    assert_true(inventory_of_node(&p, &m.node, &m.arena, &inv, &note));
+    assert_int_equal(inv.overcommit_milli, 1500);
+    assert_int_equal(inv.overcommit_mem_milli, 1250);
+    arena_fini(&m.arena);
+}
+
 static void inventory__annotation_counts__bounded(void **state)
 {
     (void)state;
@@ -471,6 +498,7 @@ int main(void)
         cmocka_unit_test(inventory__resources__totals_are_divided),
         cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),
         cmocka_unit_test(inventory__reserve_and_slots__from_the_policy),
+        cmocka_unit_test(inventory__override__settings_of_the_nodes_it_selects),
         cmocka_unit_test(inventory__annotation_counts__bounded),
         cmocka_unit_test(inventory__arena_full__says_so_and_leaves_the_results),
         cmocka_unit_test(inventory__random_damage__indexes_stay_unique_and_in_range),

@@ -279,6 +279,51 @@ static void watch_over(struct simulation *s)
     }
 }
 
+static void describe_with_factors(int32_t milli, int32_t mem_milli)
+{
+    const struct device d = {.uuid = STR("GPU-f"), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
+    const struct inventory inv = {.source = INVENTORY_ANNOTATION,
+                                  .devices = &d,
+                                  .device_n = 1,
+                                  .overcommit_milli = milli,
+                                  .overcommit_mem_milli = mem_milli};
+    const struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("f"), .uid = STR("f"), .schedulable = true, .inventory = &inv}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_both(&w, 700, 50 * GIB);
+    uint64_t room;
+
+    (void)state;
+    assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_pod(&fx, "b", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_pod(&fx, "c", &d, NULL, NULL), 0);
+    describe_with_factors(2000, 1500);
+    assert_int_equal(fixture_reserve(&fx, "a", "f"), 0);
+    assert_int_equal(fixture_reserve(&fx, "b", "f"), 0);
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), 600);
+    assert_int_equal(fixture_mem_free(&fx, "f", 0), 20 * GIB);
+    assert_int_equal(fixture_reserve(&fx, "c", "n1"), 0); /* other nodes: the factors of all */
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 300);
+    describe_with_factors(0, 1500);
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), -400);
+    assert_null(ledger_check(fx.l)); /* nobody's fault */
+    assert_int_equal(take(), 1);
+    assert_true(news[0].begins);
+    room = ledger_room_generation(fx.l);
+    describe_with_factors(1400, 1500);
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), 0);
+    assert_true(ledger_room_generation(fx.l) > room);
+    assert_int_equal(take(), 1);
+    assert_false(news[0].begins);
+}
+
 static void random__any_story__closed_while_over_committed_and_told_once(void **state)
 {
     (void)state;
@@ -307,6 +352,7 @@ int main(void)
         TEST(inventory_shrinks_and_grows__told),
         TEST(node_gone__over_with_its_devices),
         TEST(many_transitions__taken_in_parts),
+        TEST(factors_of_a_node__lowered_under_its_pods__closed_until_raised),
         cmocka_unit_test(random__any_story__closed_while_over_committed_and_told_once),
     };
 
