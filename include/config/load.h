@@ -19,6 +19,7 @@
 #include "base/strbuf.h"
 #include "base/address.h"
 #include "model/policy.h"
+#include "model/timetable.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -81,6 +82,18 @@ struct config_limits {
     int32_t connections_per_address; /* of these; 0: all. Loopback is not counted */
 };
 
+struct config_overlay; /* keys with values and places in the file (src/config/overlay.c) */
+
+/* As the file tells it; `struct config.timetable` has the times of all of them, in the same order. */
+struct config_window {
+    struct str name;
+    const uint32_t *days; /* sets of days, bit 0 is Monday; none given: every day */
+    size_t day_n;
+    int32_t from_min, to_min; /* of struct time_window */
+    const struct time_zone *zone;
+    const struct config_overlay *holds; /* what is different while it is open; NULL: nothing */
+};
+
 /* Where a value comes from. A key without an entry has its default. No environment variable sets a
  * key. */
 struct config_origin {
@@ -102,6 +115,12 @@ struct config {
     struct config_audit audit;
     struct config_logging logging;
     struct config_limits limits;
+    const struct config_window *windows;
+    size_t window_n;
+    int32_t window_notice_ms; /* before a change it is announced */
+    struct timetable timetable;
+    uint32_t open;             /* windows whose values these are, a bit each; config_at() */
+    const struct config *file_values; /* of those: as the file is with every window closed; NULL: this is it */
     /* Of the file's bytes, hexadecimal, or "built-in": tells versions apart, proves nothing. */
     char hash[CONFIG_HASH_LEN + 1];
     uint64_t generation; /* 1; config/slot.h counts up */
@@ -119,6 +138,11 @@ struct config *config_defaults(void);
 const struct config *config_ref(const struct config *c);
 /* One owner less; the last one frees. NULL is fine. */
 void config_free(const struct config *c);
+
+/* The configuration that holds while these windows are open: the values of `c`, or of what it was made
+ * from, with those of the windows put over them in the order of the file. A single value and a list are
+ * replaced, maps by name, nodePools are appended. Same hash, generation and places. A new owner's. */
+struct config *config_at(const struct config *c, uint32_t open);
 
 /* Says that a flag (static text) has set the value of `key`. Before the configuration is shared. */
 void config_set_by_flag(struct config *c, const char *key, const char *flag);

@@ -44,6 +44,7 @@ static inline bool device_equal(const struct device_state *a, const struct devic
 
 enum node_flag {
     NODE_DESCRIBED = 1 << 0, /* we have seen its Node object */
+    NODE_CLOSED = 1 << 1,    /* takes no new pods; those on it stay */
 };
 
 /* Cores and memory of a machine that pods can have; 0: not known. */

@@ -73,6 +73,7 @@ struct ledger_node_fact {
     struct str name;
     struct str uid;
     bool schedulable;
+    bool closed; /* takes no new pods; core/node_pools.h */
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
     const char *note;                  /* of core/inventory.h; static or NULL */
     struct host_capacity host;

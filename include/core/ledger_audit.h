@@ -35,7 +35,7 @@ enum ledger_drift {
     DRIFT_NODE_MISSING,
     DRIFT_NODE_GONE,
     DRIFT_NODE_INVENTORY,
-    DRIFT_NODE_DETAILS, /* uid, schedulable, source of the inventory, note, cores and memory */
+    DRIFT_NODE_DETAILS, /* uid, schedulable, closed, source of the inventory, note, cores and memory */
     DRIFT__MAX
 };
 const char *ledger_drift_name(enum ledger_drift d); /* "pod_missing" */

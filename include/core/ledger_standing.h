@@ -26,6 +26,8 @@ struct ledger_node_standing {
     bool known;
     const char *note;     /* of core/inventory.h; NULL: none */
     uint32_t lost_n;      /* devices that pods hold and that left the inventory */
+    bool closed;          /* takes no new pods */
+    uint32_t pod_n;       /* pods that hold something */
     uint32_t unhealthy_n; /* devices of the inventory that are reported unhealthy */
 };
 

@@ -53,6 +53,7 @@ struct snapshot_node {
     struct str uid;
     bool described;
     bool schedulable;
+    bool closed;
     enum inventory_source source;
     const char *note;
     int32_t unsteered_cap, unsteered_used;
@@ -89,6 +90,8 @@ struct snapshot {
     /* totals over all nodes, lost devices and those of nodes that are gone but still hold pods included */
     uint64_t device_n;
     uint64_t overcommitted_n;
+    uint64_t closed_n;          /* nodes that take no new pods */
+    uint64_t pod_on_closed_n;   /* pods that hold something there */
     int64_t milli_cap, milli_charged;
     int64_t mem_cap_mib, mem_charged_mib;
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];

@@ -13,6 +13,7 @@ enum verdict {
     VERDICT_FITS,
     /* facts that no eviction changes */
     VERDICT_NODE_UNKNOWN,   /* fgpu has not seen this node */
+    VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
     VERDICT_NO_GPU,         /* no inventory */
     VERDICT_NO_PLUGIN,      /* wants whole GPUs of a plugin, node has none */
     VERDICT_TOO_FEW_GPUS,   /* asks for more devices than the node has */

@@ -54,6 +54,9 @@ void waker_free(struct waker *w);
  * (kube-scheduler before 1.32 does not try again for every new node). */
 void waker_refused(struct waker *w, uint64_t generation);
 
+/* Room appeared that no op of the ledger shows: another policy holds. */
+void waker_room(struct waker *w); /* NULL is fine */
+
 /* `detail` is for the log, valid during the call. */
 void waker_sent(struct waker *w, enum wake_result result, const char *detail);
 

@@ -30,6 +30,8 @@ enum event_reason {
     EVENT_DEVICE_RETURNED,    /* ... are back */
     EVENT_DEVICE_UNHEALTHY,   /* GPUs are reported unhealthy */
     EVENT_DEVICE_HEALTHY,     /* ... no longer */
+    EVENT_NODE_CLOSED,        /* its node pool takes no new pods */
+    EVENT_NODE_OPENED,        /* ... takes them again */
     EVENT_OVERCOMMITTED,      /* more is in use of a GPU than it has: it takes no new pods */
     EVENT_RECOVERED,          /* the GPU is within its capacity again */
     /* on a Pod */
@@ -44,6 +46,8 @@ enum event_reason {
     /* on fgpu's own Pod */
     EVENT_CONFIG_REJECTED, /* a new configuration is not valid; the old one stays */
     EVENT_CONFIG_RELOADED, /* ... is valid again and in force */
+    EVENT_WINDOWS_AHEAD,   /* time windows will open or close */
+    EVENT_WINDOWS_CHANGED, /* ... have opened or closed */
     EVENT_LEDGER_BROKEN,   /* an invariant does not hold; fgpu stops to read the cluster afresh */
     EVENT_REASON__MAX
 };

@@ -51,6 +51,15 @@ struct tenant {
 #define TENANT_UNLIMITED (-1)
 #define TENANTS_MAX 100
 
+enum node_pool_state { NODE_POOL_OPEN, NODE_POOL_CLOSED };
+
+/* Every node that has all these labels; of several entries that a node is in, the last one holds. A closed
+ * node takes no new pods with GPUs. */
+struct node_pool {
+    struct kv_list selector; /* not empty */
+    enum node_pool_state state;
+};
+
 enum memory_only_mode {
     MEMORY_ONLY_SHARE, /* a memory wish takes the same share of compute */
     MEMORY_ONLY_FREE,  /* compute is shared by all */
@@ -87,6 +96,8 @@ struct policy {
     size_t size_n;
     const struct node_template *templates;
     size_t template_n;
+    const struct node_pool *node_pools;
+    size_t node_pool_n;
 
     /* devices */
     enum memory_only_mode memory_only;

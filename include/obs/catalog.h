@@ -31,6 +31,8 @@ enum fgpu_metric {
     FGPU_GPU_MILLI,          /* kind: capacity charged */
     FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,
+    FGPU_CLOSED_NODES,
+    FGPU_CLOSED_NODE_PODS,
     FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
     FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
@@ -48,6 +50,9 @@ enum fgpu_metric {
     FGPU_CONFIG_WAITING,
     FGPU_CONFIG_GENERATION,
     FGPU_CONFIG_HASH,
+    FGPU_TIME_WINDOWS_OPEN,
+    FGPU_TIME_WINDOWS_NEXT_CHANGE_TIMESTAMP_SECONDS, /* milliseconds in */
+    FGPU_TIME_WINDOWS_CHANGES_TOTAL,
 
     FGPU_OPS_AUTHORIZATIONS_TOTAL, /* result */
     FGPU_HTTP_REQUESTS_TOTAL, /* listener: verbs ops health; code */

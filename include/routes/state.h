@@ -11,7 +11,8 @@
  * in memory. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
  * counts what one process has applied, so after a restart equal numbers may mean different content:
  * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
- * end without a change of the ledger, and so behind the back of the ETag.
+ * end without a change of the ledger, and so behind the back of the ETag. So may `summary.timeWindows`: the
+ * windows that are open ("active"), those that will be open after the next change, and when that is.
  *
  * Whole, it is enough to build the ledger again elsewhere (sim/state_file.h): allocations say which amounts were asked
  * for, pods whose allocations do not tell that carry their request, and the configuration in effect stands at the end.

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "config/diff.h"
+#include "core/timetable.h"
 #include "extender/notices.h"
 #include "obs/catalog.h"
 
@@ -34,10 +35,23 @@ static int64_t hash_number(const char *hash)
     return sscanf(hash, "%12llx", &n) == 1 && strlen(hash) == CONFIG_HASH_LEN ? (int64_t)n : 0;
 }
 
+static void collect_windows(const struct changeover *c, struct metrics *m)
+{
+    const struct config *now = config_slot_take(c->o.slot);
+    struct timetable_change next = {0};
+
+    (void)timetable_next(&now->timetable, clock_wall_ms(c->o.clock) / 1000, &next);
+    metric_set(METRIC(m, FGPU_TIME_WINDOWS_OPEN), __builtin_popcount(now->open));
+    metric_set(METRIC(m, FGPU_TIME_WINDOWS_NEXT_CHANGE_TIMESTAMP_SECONDS), next.at_s * 1000);
+    config_free(now);
+}
+
 static void collect(void *ctx, struct metrics *m)
 {
     struct changeover *c = ctx;
     struct config_status s;
+
+    collect_windows(c, m);
 
     config_slot_status(c->o.slot, &s);
     metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESSFUL), is_good(s.last.outcome));
@@ -179,8 +193,9 @@ static void release_config(void *config)
     config_free(config);
 }
 
-/* Returns whether both resources must be listed again. Takes `next` over. */
-static bool take_in(struct changeover *c, struct config *next, bool relist)
+/* Returns whether both resources must be listed again. Takes `next` over. `is_file`: a file was read, so
+ * what becomes of it is told; else the time has come for another part of one. */
+static bool take_in(struct changeover *c, struct config *next, bool relist, bool is_file)
 {
     const struct ingest facts = {c->o.store, &next->policy, c->o.log, c->o.events};
     const struct rules *rules;
@@ -190,33 +205,51 @@ static bool take_in(struct changeover *c, struct config *next, bool relist)
     (void)config_ref(next);
     /* The reader knows the strategies' names, so this cannot fail. */
     BUG_ON(rules_new(&facts, next->generation, release_config, next, &rules, &err) != 0);
+    c->waiting_is_last = is_file || (c->waiting != NULL && c->waiting_is_last);
     forget_waiting(c);
     if (!relist) {
         rulebook_publish(c->o.book, rules);
-        record_outcome(c, next, CONFIG_IN_EFFECT);
+        if (is_file) {
+            record_outcome(c, next, CONFIG_IN_EFFECT);
+        }
         take_effect(c, next);
         return false;
     }
     rulebook_announce(c->o.book, rules);
     c->waiting = next;
-    c->waiting_is_last = true;
-    record_outcome(c, next, CONFIG_WAITING);
+    if (is_file) {
+        record_outcome(c, next, CONFIG_WAITING);
+    }
     LOG_INFO(c->o.log, "The configuration takes effect when pods and nodes have been listed again",
              LOG_STR("file", next->file), LOG_CSTR("hash", next->hash));
     return true;
 }
 
-void changeover_offer(struct changeover *c, struct config *next)
+struct config *changeover_config_at(const struct config *c, int64_t wall_ms)
 {
+    return config_at(c, timetable_open(&c->timetable, wall_ms / 1000));
+}
+
+static void relist_all(const struct changeover *c)
+{
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        c->o.relist(c->o.ctx, (enum kube_resource)i);
+    }
+}
+
+void changeover_offer(struct changeover *c, struct config *file)
+{
+    struct config *next = changeover_config_at(file, clock_wall_ms(c->o.clock));
     const struct config *now;
     struct config_diff diff;
     bool relist = false;
 
+    config_free(file); /* `next` keeps it */
     lock(c);
     now = config_slot_take(c->o.slot);
     config_diff(now, next, &diff);
     log_changes(c, &diff);
-    if (diff.n == 0 && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
+    if (diff.n == 0 && now->open == next->open && c->waiting == NULL && strcmp(now->hash, next->hash) == 0) {
         record_outcome(c, next, CONFIG_UNCHANGED);
         LOG_INFO(c->o.log, "The configuration is unchanged", LOG_STR("file", next->file),
                  LOG_CSTR("hash", next->hash));
@@ -227,13 +260,71 @@ void changeover_offer(struct changeover *c, struct config *next)
     } else {
         /* What waits may have been read in part: going back to the old meaning takes a relist too.
          */
-        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST));
+        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), true);
     }
     config_diff_fini(&diff);
     config_free(now);
     unlock(c);
-    for (size_t i = 0; relist && i < KUBE_RESOURCE__MAX; i++) {
-        c->o.relist(c->o.ctx, (enum kube_resource)i);
+    if (relist) {
+        relist_all(c);
+    }
+}
+
+/* ---- time windows ---- */
+
+static void add_windows(struct strbuf *out, const char *what, const struct timetable *tt, uint32_t which)
+{
+    for (size_t i = 0; i < tt->window_n; i++) {
+        if ((which >> i & 1) != 0) {
+            strbuf_addf(out, "%s%s %.*s", out->n > 0 ? ", " : "", what, STR_ARG(tt->windows[i].name));
+        }
+    }
+}
+
+void changeover_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out)
+{
+    add_windows(out, "opens", tt, after & ~before);
+    add_windows(out, "closes", tt, before & ~after);
+}
+
+static void tell_turn(struct changeover *c, const struct config *before, const struct config *after)
+{
+    struct strbuf change;
+    char note[EVENT_NOTE_MAX];
+
+    strbuf_init(&change, sizeof(note) / 2);
+    changeover_name_change(&after->timetable, before->open, after->open, &change);
+    snprintf(note, sizeof(note), "Time windows: %s", change.p);
+    LOG_INFO(c->o.log, "Time windows change", LOG_STR("change", strbuf_view(&change)));
+    notice_self(c->o.events, EVENT_WINDOWS_CHANGED, note);
+    metric_inc(METRIC(c->o.metrics, FGPU_TIME_WINDOWS_CHANGES_TOTAL));
+    strbuf_fini(&change);
+}
+
+void changeover_keep_time(struct changeover *c)
+{
+    int64_t wall_ms = clock_wall_ms(c->o.clock);
+    const struct config *now, *newest;
+    bool relist = false;
+
+    lock(c);
+    now = config_slot_take(c->o.slot);
+    newest = c->waiting != NULL ? c->waiting : now;
+    if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
+        struct config *next = changeover_config_at(newest, wall_ms);
+        struct config_diff diff;
+
+        tell_turn(c, newest, next);
+        config_diff(now, next, &diff);
+        log_changes(c, &diff);
+        BUG_ON(c->waiting == NULL && any(&diff, CONFIG_RELOAD_RESTART)); /* no window can say such a key */
+        relist = take_in(c, next, c->waiting != NULL || any(&diff, CONFIG_RELOAD_RELIST), false);
+        config_diff_fini(&diff);
+    }
+    config_free(now);
+    unlock(c);
+    if (relist) {
+        relist_all(c);
     }
 }
 

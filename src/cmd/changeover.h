@@ -6,6 +6,9 @@
  * listed again (extender/rulebook.h); without an API server that lasts. Otherwise it takes effect
  * at once.
  *
+ * With time windows a file is several configurations, one for each set of windows that may be open; the
+ * one of this moment is in effect (config_at). Both ways into use, another file and another time, are one.
+ *
  * Whatever comes out of it is logged, one line per changed key, counted, and kept in the slot for
  * /configz. Thread-safe; offers are serialised. Its lock is taken before all others but the
  * binder's is taken below it; never held while objects are read.
@@ -20,6 +23,9 @@
 #include "obs/metrics.h"
 
 struct changeover;
+
+/* The configuration of this file, or of the one that `c` was made from, at this moment: a new owner's. */
+struct config *changeover_config_at(const struct config *c, int64_t wall_ms);
 
 /* Borrowed for its life. */
 struct changeover_options {
@@ -46,6 +52,13 @@ void changeover_free(struct changeover *c); /* NULL is fine */
 void changeover_offer(struct changeover *c, struct config *next);
 /* The file could not be read, or is not valid. `hash` of its content, or "". */
 void changeover_refuse(struct changeover *c, const char *hash, const struct err *why);
+
+/* What holds now by the time windows of the file that is in effect, or waits. Does nothing while they are
+ * as they were; changes take effect as other configurations do. */
+void changeover_keep_time(struct changeover *c);
+
+/* "opens night, closes day". */
+void changeover_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out);
 
 /* A feed has read a complete list by these rules (struct feed.listed). */
 void changeover_listed(struct changeover *c, enum kube_resource resource, const struct rules *by);

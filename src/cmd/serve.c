@@ -372,6 +372,7 @@ static int serve(const struct options *o, const struct config *config,
     struct service *service;
     struct reload *reload;
     struct service_options so;
+    struct config *now;
     char host[HOST_NAME_MAX + 1];
     sigset_t signals;
     struct err err;
@@ -389,7 +390,8 @@ static int serve(const struct options *o, const struct config *config,
     sigaddset(&signals, SIGHUP);
     sigaddset(&signals, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    so = (struct service_options){.config = config,
+    now = changeover_config_at(config, clock_wall_ms(clock));
+    so = (struct service_options){.config = now,
                                   .credentials = credentials,
                                   .clock = clock,
                                   .log = log,
@@ -399,18 +401,21 @@ static int serve(const struct options *o, const struct config *config,
                                   .holdoff_ms = HOLDOFF_MS};
     if (service_start(&so, &service, &err) != 0) {
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
+        config_free(now);
         logsink_free(sink);
         return EXIT_RUNTIME;
     }
     if (start_reload(o, config, service, log, &reload, &err) != 0) {
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
         service_stop(service, 0);
+        config_free(now);
         logsink_free(sink);
         return EXIT_RUNTIME;
     }
     code = watch_over(service, reload, o, clock, log, &signals);
     reload_stop(reload);
     service_stop(service, code == EXIT_OK ? DRAIN_MS : 0);
+    config_free(now);
     LOG_INFO(log, "Stopped");
     logsink_free(sink);
     return code;

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "cmd/serving.h"
 #include "cmd/telemetry.h"
+#include "cmd/timekeeper.h"
 #include "extender/audit.h"
 #include "extender/binder.h"
 #include "extender/events.h"
@@ -30,6 +31,7 @@ struct service {
     struct config_slot *slot;
     struct rulebook *book;
     struct changeover *changeover;
+    struct timekeeper *timekeeper;
     struct kube_client *client;
     struct binder *binder;
     struct events *events;
@@ -213,6 +215,7 @@ static void apply(void *ctx, const struct config *c)
     if (s->options.sink != NULL) {
         logsink_set_verbosity(s->options.sink, c->logging.verbosity);
     }
+    waker_room(s->waker); /* who was refused may fit now */
 }
 
 static void relist(void *ctx, enum kube_resource resource)
@@ -246,6 +249,18 @@ static void set_up_changeover(struct service *s)
 struct changeover *service_changeover(struct service *s)
 {
     return s->changeover;
+}
+
+/* Last: what it changes reaches everybody else. */
+static int start_timekeeper(struct service *s, struct err *reterr)
+{
+    const struct timekeeper_options o = {.changeover = s->changeover,
+                                         .slot = s->slot,
+                                         .events = s->events,
+                                         .clock = s->options.clock,
+                                         .log = s->options.log};
+
+    return timekeeper_start(&o, &s->timekeeper, reterr);
 }
 
 /* ---- start ---- */
@@ -469,6 +484,9 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         set_up_routes(s);
         r = start_http(s, reterr);
     }
+    if (r == 0) {
+        r = start_timekeeper(s, reterr);
+    }
     if (r != 0) {
         service_stop(s, 0);
         return r;
@@ -507,6 +525,7 @@ void service_notice(struct service *s, enum event_reason reason, const char *not
 void service_stop(struct service *s, int64_t drain_ms)
 {
     atomic_store(&s->stopping, true);
+    timekeeper_stop(s->timekeeper);
     serving_stop(&s->serving, drain_ms);
     waker_stop(s->waker);
     audit_free(s->audit);

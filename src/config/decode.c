@@ -57,6 +57,11 @@ static const struct schema_field *find_field(const struct schema_field *section,
     return NULL;
 }
 
+const struct schema_field *schema_find_root(struct str name)
+{
+    return find_field(&schema_root, name);
+}
+
 /* The section that does have this key, or NULL. */
 static const struct schema_field *find_owner(const struct schema_field *section, struct str name)
 {
@@ -133,7 +138,9 @@ static void decode_section(struct decode *c, const struct schema_field *f,
         }
         size_t old = path_push(c, "%s%s", c->path_n > 0 ? "." : "", sub->name);
         note_origin(c, sub, child);
-        config_decode_value(c, sub, child, base);
+        if (overlay_note(c, sub, child)) {
+            config_decode_value(c, sub, child, base);
+        }
         path_pop(c, old);
     }
     for (size_t i = 0; i < f->sub_n; i++) {
@@ -210,6 +217,8 @@ void config_decode_value(struct decode *c, const struct schema_field *f,
         } else {
             decode_items(c, f, n, base);
         }
+    } else if (f->type == SCHEMA_OVERLAY) {
+        overlay_decode(c, f, n, base);
     } else {
         scalar_decode(c, f, n, base);
     }

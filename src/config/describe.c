@@ -54,8 +54,14 @@ static bool is_given(const struct schema_field *f, const void *item, const void 
     struct strbuf text;
     bool given;
 
+    if (f->type == SCHEMA_OVERLAY) {
+        return overlay_is_given(f, item);
+    }
     if (absent != NULL) {
         return f->required || differs(f, item, absent);
+    }
+    if (f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {
+        return schema_items(f, item).n > 0;
     }
     if (f->type != SCHEMA_INT && f->type != SCHEMA_MIB) {
         return true;
@@ -134,6 +140,8 @@ void describe_value(const struct schema_field *f, const void *base, struct json_
         json_write_object_begin(w);
         describe_items(f, base, w);
         json_write_object_end(w);
+    } else if (f->type == SCHEMA_OVERLAY) {
+        overlay_describe(f, base, w);
     } else {
         describe_scalar(f, base, w);
     }

@@ -34,6 +34,14 @@ static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=
 static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
 static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$"; /* of text */
 static const char PATTERN_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
+static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
+static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$";
+static const char PATTERN_TIME[] = "^([01][0-9]|2[0-3]):[0-5][0-9]$";
+static const char PATTERN_TIME_OR_24[] = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$";
+#define DAY "(mon|tue|wed|thu|fri|sat|sun)"
+static const char PATTERN_DAYS[] = "^" DAY "(-" DAY ")?$";
+#define ZONE_PART "[A-Za-z0-9][-+_A-Za-z0-9]*"
+static const char PATTERN_ZONE[] = "^(?=.{1,64}$)" ZONE_PART "(/" ZONE_PART ")*$";
 static const char PATTERN_ADDRESS[] =
     "^(localhost|" BYTE "([.]" BYTE "){3}|\\[[0-9A-Fa-f:.]{2,45}\\])?" PORT;
 
@@ -41,6 +49,7 @@ struct generator {
     const struct config *defaults;
     const struct config_names *names;
     struct json_writer *w;
+    bool in_window; /* only what may change while fgpu runs, and no defaults */
 };
 
 static void write_words(struct json_writer *w, const char *const *words)
@@ -201,9 +210,25 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
     case SCHEMA_ADDRESS:
         write_pattern(g->w, PATTERN_ADDRESS);
         return;
+    case SCHEMA_LABEL_KEY:
+        write_pattern(g->w, PATTERN_LABEL_KEY);
+        return;
+    case SCHEMA_LABEL_VALUE:
+        write_pattern(g->w, PATTERN_LABEL_VALUE);
+        return;
+    case SCHEMA_TIME:
+        write_pattern(g->w, f->min > 0 ? PATTERN_TIME_OR_24 : PATTERN_TIME);
+        return;
+    case SCHEMA_DAYS:
+        write_pattern(g->w, PATTERN_DAYS);
+        return;
+    case SCHEMA_ZONE:
+        write_pattern(g->w, PATTERN_ZONE);
+        return;
     case SCHEMA_SECTION:
     case SCHEMA_LIST:
     case SCHEMA_MAP:
+    case SCHEMA_OVERLAY:
         break;
     }
     BUG("a row of several values in write_scalar");
@@ -232,7 +257,7 @@ static void write_description(const struct generator *g, const struct schema_fie
     }
     strbuf_init(&text, HELP_BYTES_MAX);
     strbuf_add_cstr(&text, f->help);
-    if (f->sub == NULL) {
+    if (f->sub == NULL && f->type != SCHEMA_OVERLAY) {
         strbuf_add_cstr(&text, ": ");
         scalar_accepts(f, &text);
     }
@@ -260,6 +285,9 @@ static void write_section(const struct generator *g, const struct schema_field *
     json_write_key(g->w, "properties");
     json_write_object_begin(g->w);
     for (size_t i = 0; i < f->sub_n; i++) {
+        if (g->in_window && !in_item && schema_is_cold(&f->sub[i])) {
+            continue;
+        }
         json_write_key(g->w, f->sub[i].name);
         json_write_object_begin(g->w);
         write_row(g, &f->sub[i], in_item);
@@ -291,7 +319,14 @@ static void write_items(const struct generator *g, const struct schema_field *f)
 
 static void write_row(const struct generator *g, const struct schema_field *f, bool in_item)
 {
-    write_description(g, f, !in_item);
+    if (f->type == SCHEMA_OVERLAY) {
+        struct generator in_window = *g;
+
+        in_window.in_window = true;
+        write_row(&in_window, schema_find_root(str_of(f->name)), false);
+        return;
+    }
+    write_description(g, f, !in_item && !g->in_window);
     if (f->type == SCHEMA_SECTION) {
         write_section(g, f, in_item);
         return;
@@ -301,7 +336,7 @@ static void write_row(const struct generator *g, const struct schema_field *f, b
     } else {
         write_scalar(g, f);
     }
-    if (!in_item && !f->required) {
+    if (!in_item && !f->required && !g->in_window) {
         json_write_key(g->w, "default");
         describe_value(f, g->defaults, g->w);
     }
@@ -361,7 +396,7 @@ void config_json_schema(const struct config_names *names, struct strbuf *out)
     struct config *defaults = config_defaults();
     struct strbuf compact;
     struct json_writer w;
-    const struct generator g = {defaults, names, &w};
+    const struct generator g = {defaults, names, &w, false};
 
     strbuf_init(&compact, COMPACT_BYTES_MAX);
     json_writer_init(&w, &compact);

@@ -40,6 +40,7 @@ struct config *config_defaults(void)
         .connections = 2048,
         .connections_per_address = 1536,
     };
+    c->window_notice_ms = 600000;
     (void)snprintf(c->hash, sizeof(c->hash), "built-in");
     c->generation = 1;
     atomic_init(&c->ref_n, 1);
@@ -68,6 +69,7 @@ void config_free(const struct config *c)
         return;
     }
     struct config *last = (struct config *)(uintptr_t)c;
+    config_free(last->file_values);
     arena_fini(&last->arena);
     free(last);
 }
@@ -82,15 +84,20 @@ static struct config_origin *find_origin(const struct config *c, struct str key)
     return NULL;
 }
 
-void config_set_by_flag(struct config *c, const char *key, const char *flag)
+void config_set_origin(struct config *c, const struct config_origin *from)
 {
-    struct config_origin *o = find_origin(c, str_of(key));
+    struct config_origin *o = find_origin(c, from->key);
 
     if (o == NULL) {
         BUG_ON(c->origin_n == schema_key_count());
         o = &c->origins[c->origin_n++];
     }
-    *o = (struct config_origin){.key = str_of(key), .flag = flag};
+    *o = *from;
+}
+
+void config_set_by_flag(struct config *c, const char *key, const char *flag)
+{
+    config_set_origin(c, &(struct config_origin){.key = str_of(key), .flag = flag});
 }
 
 void config_origin_text(const struct config *c, struct str key, struct strbuf *out)
@@ -174,6 +181,7 @@ int config_parse(struct str file, struct str text, const struct config_names *na
     } else {
         config_hash_text(text, config->hash);
         config->origin_n = c.origin_n;
+        overlay_make_timetable(config);
         config->file = arena_str(&config->arena, file);
         *ret = config;
     }

@@ -206,9 +206,21 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_ADDRESS:
         decode_address(c, f, n, base);
         return;
+    case SCHEMA_LABEL_KEY:
+        decode_name(c, f, n, label_key_error(n->text), base);
+        return;
+    case SCHEMA_LABEL_VALUE:
+        decode_name(c, f, n, label_value_error(n->text), base);
+        return;
+    case SCHEMA_TIME:
+    case SCHEMA_DAYS:
+    case SCHEMA_ZONE:
+        daytime_decode(c, f, n, base);
+        return;
     case SCHEMA_SECTION:
     case SCHEMA_LIST:
     case SCHEMA_MAP:
+    case SCHEMA_OVERLAY:
         break;
     }
     BUG("a row of several values in scalar_decode");
@@ -245,7 +257,14 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
     case SCHEMA_STRATEGY:
+    case SCHEMA_LABEL_KEY:
+    case SCHEMA_LABEL_VALUE:
         strbuf_add_str(out, load_str(base, f->offset));
+        return;
+    case SCHEMA_TIME:
+    case SCHEMA_DAYS:
+    case SCHEMA_ZONE:
+        daytime_format(f, base, out);
         return;
     case SCHEMA_LABEL:
         strbuf_add_str(out, load_str(base, f->offset));
@@ -259,6 +278,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_SECTION:
     case SCHEMA_LIST:
     case SCHEMA_MAP:
+    case SCHEMA_OVERLAY:
         break;
     }
     BUG("a row of several values in scalar_format");
@@ -320,6 +340,20 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_MAP:
         strbuf_add_cstr(out, "named entries");
+        return;
+    case SCHEMA_OVERLAY:
+        strbuf_add_cstr(out, "as at the top level");
+        return;
+    case SCHEMA_LABEL_KEY:
+        strbuf_add_cstr(out, "the key of a label");
+        return;
+    case SCHEMA_LABEL_VALUE:
+        strbuf_add_cstr(out, "the value of a label");
+        return;
+    case SCHEMA_TIME:
+    case SCHEMA_DAYS:
+    case SCHEMA_ZONE:
+        strbuf_add_cstr(out, daytime_accepts(f));
         return;
     }
     BUG("a type that is not in the enum");

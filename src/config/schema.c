@@ -107,6 +107,23 @@ static const struct schema_field template_rows[] = {
 };
 static const struct schema_field template_item = {.type = SCHEMA_SECTION, ROWS(template_rows)};
 
+static const char *const pool_state_words[] = {
+    [NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed", NULL};
+
+static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
+static const struct schema_field label_item = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+
+static const struct schema_field pool_rows[] = {
+    KEY("nodeSelector", SCHEMA_MAP, IN(struct node_pool, selector.items), .required = true,
+        .offset2 = offsetof(struct node_pool, selector.n), .sub = &label_item,
+        .item_size = sizeof(struct kv), .max = 16, .key = &label_key,
+        HELP("every node with all these labels")),
+    KEY("state", SCHEMA_WORD, IN(struct node_pool, state), .words = pool_state_words,
+        .required = true, HELP("closed nodes take no new pods with GPUs")),
+};
+static const struct schema_field pool_item = {
+    .type = SCHEMA_SECTION, ROWS(pool_rows), .check = schema_check_pool};
+
 static const struct schema_field overcommit_rows[] = {
     KEY("compute", SCHEMA_FACTOR, AT(policy.overcommit_milli), RANGE(1000, 10000),
         RELIST, HELP("how often a GPU's compute may be given away")),
@@ -261,6 +278,33 @@ static const struct schema_field limits_rows[] = {
         HELP("of these, connections of one caller's address that is not loopback; 0 for all")),
 };
 
+#define OVERLAY(name_)                                                                             \
+    KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                    \
+        HELP("what holds instead while the window is open"))
+
+static const struct schema_field days_item = {.type = SCHEMA_DAYS};
+static const struct schema_field window_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct config_window, name), .required = true,
+        HELP("what it is called in /state and Events")),
+    KEY("days", SCHEMA_LIST, IN(struct config_window, days),
+        .offset2 = offsetof(struct config_window, day_n), .sub = &days_item,
+        .item_size = sizeof(uint32_t), .max = 7,
+        HELP("on which it begins; every day without it")),
+    KEY("from", SCHEMA_TIME, IN(struct config_window, from_min), RANGE(0, DAY_MIN - 1),
+        .required = true, HELP("when it opens")),
+    KEY("to", SCHEMA_TIME, IN(struct config_window, to_min), RANGE(1, DAY_MIN), .required = true,
+        HELP("when it closes, on the next day if that is not later")),
+    KEY("timeZone", SCHEMA_ZONE, IN(struct config_window, zone), .required = true,
+        HELP("whose clock counts, with its daylight rules")),
+    OVERLAY("sizes"),
+    OVERLAY("devices"),
+    OVERLAY("packing"),
+    OVERLAY("tenants"),
+    OVERLAY("nodePools"),
+};
+static const struct schema_field window_item = {
+    .type = SCHEMA_SECTION, ROWS(window_rows), .check = schema_check_window};
+
 static const struct schema_field root_rows[] = {
     {.name = "apiVersion",
      .type = SCHEMA_CONST,
@@ -285,6 +329,15 @@ static const struct schema_field root_rows[] = {
     KEY("tenants", SCHEMA_LIST, AT(policy.tenants),
         ITEMS(&tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .check = schema_check_tenants,
         NOW, HELP("how much groups of namespaces may hold")),
+    KEY("nodePools", SCHEMA_LIST, AT(policy.node_pools),
+        ITEMS(&pool_item, struct node_pool, policy.node_pool_n, ENTRIES_MAX), .appended = true,
+        RELIST, HELP("nodes that are open or closed; of several entries for a node the last one holds")),
+    KEY("timeWindows", SCHEMA_LIST, AT(windows),
+        ITEMS(&window_item, struct config_window, window_n, TIMETABLE_WINDOWS_MAX),
+        .check = schema_check_windows, NOW,
+        HELP("what holds at certain times; where two that are open differ, the later one holds")),
+    KEY("timeWindowNotice", SCHEMA_DURATION, AT(window_notice_ms), RANGE(0, 86400000), NOW,
+        HELP("time ahead of a change at which it is announced, 0 for not at all")),
     SECTION("serving", serving_rows, .check = schema_check_serving),
     KEY("election", SCHEMA_WORD, AT(election), .words = election_words, .later = election_later,
         HELP("which of several replicas answers; none means that there is one replica")),

@@ -212,3 +212,38 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
                             "bytesInFlight must hold at least one body of bodyBytes");
     }
 }
+
+void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct node_pool *p = base;
+
+    if (p->selector.n == 0) {
+        config_decode_error(c, yaml_doc_find(n, STR("nodeSelector")), "an empty selector; name at least one label");
+    }
+}
+
+void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct config_window *w = base;
+    const struct yaml_doc_node *days = yaml_doc_find(n, STR("days"));
+
+    if (days != NULL && w->day_n == 0) {
+        config_decode_error(c, days, "no days; leave the key out for every day");
+    }
+}
+
+void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct config *config = base;
+    const struct yaml_doc_node *item = n->first;
+
+    for (size_t i = 0; i < config->window_n; i++, item = item->next) {
+        for (size_t j = 0; j < i; j++) {
+            if (str_eq(config->windows[i].name, config->windows[j].name)) {
+                config_decode_error(c, yaml_doc_find(item, STR("name")),
+                                    "element %zu has the same name as element %zu", i, j);
+                break;
+            }
+        }
+    }
+}

@@ -40,10 +40,15 @@ enum schema_type {
     SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
     SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
+    SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
+    SCHEMA_TIME,      /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
+    SCHEMA_DAYS,      /* uint32_t set of days; mon, mon-fri */
+    SCHEMA_ZONE,      /* const struct time_zone *; Europe/Berlin */
     /* several values */
     SCHEMA_SECTION, /* a mapping with the rows `sub`, stored in the same struct */
     SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */
     SCHEMA_MAP,     /* as a list, of a mapping; row `key` says where its keys go in T */
+    SCHEMA_OVERLAY, /* of a time window: the keys of the row of this name at the top level (overlay.c) */
 };
 
 struct decode;
@@ -64,6 +69,7 @@ struct schema_field {
     /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
      * there stays so when it is written. */
     const void *item_absent;
+    bool appended;    /* what a time window says of a list comes behind it, instead of replacing it */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
     enum config_reload reload; /* RESTART unless the row says more: the safe side for a new key */
@@ -83,6 +89,9 @@ struct decode {
     struct config_origin *origins; /* one for each value of the file */
     size_t origin_n, origin_max;
     uint32_t item_depth; /* elements of lists and maps around the value: their origin is the list's */
+    struct config_overlay *overlay; /* being read; NULL: none */
+    uint32_t overlay_depth;
+    size_t overlay_path_n; /* of what stands before its keys in the path: "timeWindows[0]." */
     char path[SCHEMA_PATH_MAX];
     size_t path_n;
 };
@@ -100,10 +109,16 @@ struct schema_items {
 };
 struct schema_items schema_items(const struct schema_field *f, const void *base);
 
+/* Instead of what was said about the same key before. */
+void config_set_origin(struct config *c, const struct config_origin *from);
+
 /* One element as JSON; `f` is the row of an element. */
 void describe_item(const struct schema_field *f, const void *item, struct json_writer *w);
 /* The value of one row as JSON, in the notation of the file (describe.c). */
 void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
+
+/* The row with this name at the top level, or NULL. */
+const struct schema_field *schema_find_root(struct str name);
 
 void config_decode_value(struct decode *c, const struct schema_field *f,
                          const struct yaml_doc_node *n, void *base);
@@ -121,6 +136,9 @@ void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const 
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 
 /* scalar.c: text to value and back, for the types of one value. */
@@ -130,6 +148,23 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
 void scalar_format(const struct schema_field *f, const void *base, struct strbuf *out);
 /* "0..100000", "text, json", "HOST:PORT on loopback": what is accepted. */
 void scalar_accepts(const struct schema_field *f, struct strbuf *out);
+
+/* overlay.c: what a time window says about keys of the file. */
+void overlay_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
+/* A value of the overlay that is being read; false, and reported: no window can change this. */
+bool overlay_note(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n);
+/* Does the window `base` say something about the key `f`? */
+bool overlay_is_given(const struct schema_field *f, const void *base);
+void overlay_describe(const struct schema_field *f, const void *base, struct json_writer *w);
+/* A change of it, or of all below it, needs a restart. */
+bool schema_is_cold(const struct schema_field *f);
+/* Fills config.timetable from the windows that were read. */
+void overlay_make_timetable(struct config *c);
+
+/* daytime.c: the same for SCHEMA_TIME, _DAYS, _ZONE. `accepts`: half a sentence. */
+void daytime_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
+void daytime_format(const struct schema_field *f, const void *base, struct strbuf *out);
+const char *daytime_accepts(const struct schema_field *f);
 
 /* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR, _PERCENT, _MIB_OR_PERCENT. */
 void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,

@@ -247,6 +247,9 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     if ((n->flags & NODE_DESCRIBED) == 0) {
         return VERDICT_NODE_UNKNOWN;
     }
+    if ((n->flags & NODE_CLOSED) != 0) {
+        return VERDICT_CLOSED;
+    }
     if (d->unsteered_n > 0) {
         return place_unsteered(&f);
     }

@@ -47,6 +47,7 @@ struct node_entry {
     bool used;
     bool described;
     bool schedulable;
+    bool closed;
     bool recomputed; /* in this op */
     bool shrunk; /* an inventory change took capacity away: negative free is excused */
     enum inventory_source source;

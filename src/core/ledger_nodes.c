@@ -322,16 +322,18 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
         before[i] = l->states[l->rows[node].first_device + i];
     }
     room = !n->described || (f->schedulable && !n->schedulable) ||
+           (!f->closed && n->closed) ||
            f->inventory->unsteered_n > l->rows[node].unsteered_cap;
     node_set_uid(n, f->uid);
     n->described = true;
     n->schedulable = f->schedulable;
+    n->closed = f->closed;
     n->source = f->inventory->source;
     n->note = f->note;
     n->host = f->host;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
-    l->rows[node].flags = NODE_DESCRIBED;
+    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0));
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
     node_set_factors(l, n, f->inventory);
@@ -351,6 +353,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
 
     n->described = false;
     n->touched = l->generation + 1;
+    n->closed = false;
     n->source = INVENTORY_NONE;
     n->note = NULL;
     n->host = (struct host_capacity){0};

@@ -33,6 +33,8 @@ static void node_standing(const struct ledger *l, struct str name, struct ledger
     n = &l->nodes[i];
     ret->known = true;
     ret->note = n->note;
+    ret->closed = n->closed;
+    ret->pod_n = n->pod_n;
     for (uint32_t d = 0; d < n->device_n; d++) {
         ret->lost_n += n->devices[d].lost;
         ret->unhealthy_n += !n->devices[d].lost && !n->devices[d].healthy;

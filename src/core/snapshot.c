@@ -21,6 +21,10 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
+        if (l->nodes[i].used && l->nodes[i].closed) {
+            ret->closed_n++;
+            ret->pod_on_closed_n += l->nodes[i].pod_n;
+        }
         for (uint32_t j = 0; l->nodes[i].described && j < l->rows[i].device_n; j++) {
             add_device_totals(&l->states[l->rows[i].first_device + j], ret);
         }
@@ -227,6 +231,7 @@ static void take_node(const struct taker *t, uint32_t node, struct snapshot_node
         .uid = arena_str(t->a, str_of(n->uid)),
         .described = n->described,
         .schedulable = n->schedulable,
+        .closed = n->closed,
         .source = n->source,
         .note = n->note,
         .unsteered_cap = l->rows[node].unsteered_cap,

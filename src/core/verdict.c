@@ -10,6 +10,7 @@ struct verdict_words {
 static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_FITS] = {"fits", "fits"},
     [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
+    [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
     [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
     [VERDICT_NO_PLUGIN] = {"no_plugin", "no device plugin for whole GPUs"},
     [VERDICT_TOO_FEW_GPUS] = {"too_few_gpus", "fewer GPUs than the pod asks for"},
@@ -57,6 +58,7 @@ bool verdict_is_unresolvable(enum verdict v)
 {
     switch (v) {
     case VERDICT_NODE_UNKNOWN:
+    case VERDICT_CLOSED:
     case VERDICT_NO_GPU:
     case VERDICT_NO_PLUGIN:
     case VERDICT_TOO_FEW_GPUS:

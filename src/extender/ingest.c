@@ -4,6 +4,7 @@
 #include "core/dialect.h"
 #include "core/host.h"
 #include "core/inventory.h"
+#include "core/node_pools.h"
 #include "extender/notices.h"
 #include "kube/binding.h"
 
@@ -84,6 +85,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
                  .uid = node->uid,
                  .schedulable = !node->unschedulable,
                  .host = host_capacity_of_node(node),
+                 .closed = node_pools_close(in->policy, node),
                  .inventory = &ret->inventory},
     };
     if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note)) {

@@ -94,6 +94,13 @@ static void node_changed(struct events *events, const struct ledger_node_fact *f
         tell(events, EVENT_INVENTORY_RESTORED, &node, STR_NULL,
              "The inventory of GPUs is understood again");
     }
+    if (before->known && after->closed && !before->closed) {
+        tell(events, EVENT_NODE_CLOSED, &node, STR_NULL,
+             "The node pool takes no new pods with GPUs now. %u pod%s with GPUs may run on until the end",
+             after->pod_n, plural(after->pod_n));
+    } else if (before->closed && !after->closed) {
+        tell(events, EVENT_NODE_OPENED, &node, STR_NULL, "The node pool takes pods with GPUs again");
+    }
     if (after->lost_n > before->lost_n) {
         tell(events, EVENT_DEVICE_LOST, &node, STR_NULL,
              "%u GPU%s that pods hold left the inventory of the node. The pods stay charged there; "

@@ -52,6 +52,13 @@ static void room_appeared(void *ctx)
     unlock(w);
 }
 
+void waker_room(struct waker *w)
+{
+    if (w != NULL) {
+        room_appeared(w);
+    }
+}
+
 void waker_refused(struct waker *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */

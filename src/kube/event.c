@@ -17,6 +17,8 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_DEVICE_RETURNED] = {"GPUDeviceReturned", "ReadInventory", false},
     [EVENT_DEVICE_UNHEALTHY] = {"GPUDeviceUnhealthy", "ReadInventory", true},
     [EVENT_DEVICE_HEALTHY] = {"GPUDeviceHealthy", "ReadInventory", false},
+    [EVENT_NODE_CLOSED] = {"GPUNodeClosed", "SwitchNodePool", false},
+    [EVENT_NODE_OPENED] = {"GPUNodeOpened", "SwitchNodePool", false},
     [EVENT_OVERCOMMITTED] = {"GPUOvercommitted", "CheckCapacity", true},
     [EVENT_RECOVERED] = {"GPURecovered", "CheckCapacity", false},
     [EVENT_REQUEST_INVALID] = {"GPURequestInvalid", "ReadRequest", true},
@@ -28,6 +30,8 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_DRIFT_REPAIRED] = {"GPUDriftRepaired", "Audit", true},
     [EVENT_CONFIG_REJECTED] = {"ConfigRejected", "ReloadConfig", true},
     [EVENT_CONFIG_RELOADED] = {"ConfigReloaded", "ReloadConfig", false},
+    [EVENT_WINDOWS_AHEAD] = {"TimeWindowsAhead", "SwitchTimeWindows", false},
+    [EVENT_WINDOWS_CHANGED] = {"TimeWindowsChanged", "SwitchTimeWindows", false},
     [EVENT_LEDGER_BROKEN] = {"LedgerBroken", "CheckLedger", true},
 };
 

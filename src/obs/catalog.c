@@ -95,6 +95,12 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_overcommitted_devices",
          .help = "GPUs charged beyond their capacity; they are closed to new pods.",
          .type = METRIC_GAUGE},
+    [FGPU_CLOSED_NODES] =
+        {.name = "fgpu_closed_nodes",
+         .help = "Nodes whose pool takes no new pods now.", .type = METRIC_GAUGE},
+    [FGPU_CLOSED_NODE_PODS] =
+        {.name = "fgpu_closed_node_pods",
+         .help = "Pods that hold GPUs on closed nodes.", .type = METRIC_GAUGE},
     [FGPU_TENANT_MILLI] =
         {.name = "fgpu_tenant_milli",
          .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without a limit of its own "
@@ -167,6 +173,16 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "The first 48 bits of the hash of the configuration in effect, for comparing "
                  "replicas; 0: built in.",
          .type = METRIC_GAUGE},
+    [FGPU_TIME_WINDOWS_OPEN] =
+        {.name = "fgpu_time_windows_open",
+         .help = "Time windows whose values are in effect.", .type = METRIC_GAUGE},
+    [FGPU_TIME_WINDOWS_NEXT_CHANGE_TIMESTAMP_SECONDS] =
+        {.name = "fgpu_time_windows_next_change_timestamp_seconds",
+         .help = "When the next time window opens or closes; 0: nothing within nine days.",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
+    [FGPU_TIME_WINDOWS_CHANGES_TOTAL] =
+        {.name = "fgpu_time_windows_changes_total",
+         .help = "Moments at which time windows opened or closed.", .type = METRIC_COUNTER},
 
     [FGPU_OPS_AUTHORIZATIONS_TOTAL] =
         {.name = "fgpu_ops_authorizations_total",

@@ -5,6 +5,7 @@
 #include "config/describe.h"
 #include "core/dialect.h"
 #include "core/inventory.h"
+#include "core/timetable.h"
 #include "routes/audit.h"
 
 #include <stdlib.h>
@@ -136,6 +137,39 @@ static void write_tenants(struct json_writer *w, const struct state_document *d)
     json_write_array_end(w);
 }
 
+static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt,
+                               uint32_t open)
+{
+    json_write_key(w, key);
+    json_write_array_begin(w);
+    for (size_t i = 0; i < tt->window_n; i++) {
+        if ((open >> i & 1) != 0) {
+            json_write_str(w, tt->windows[i].name);
+        }
+    }
+    json_write_array_end(w);
+}
+
+/* What is in effect, which for a moment is not yet what the time says. */
+static void write_time_windows(struct json_writer *w, const struct state_document *d)
+{
+    const struct config *c = config_slot_take(d->context->config);
+    struct timetable_change next = {.open = c->open};
+    bool any = timetable_next(&c->timetable, d->as_of_ms / 1000, &next);
+
+    json_write_key(w, "timeWindows");
+    json_write_object_begin(w);
+    write_window_names(w, "active", &c->timetable, c->open);
+    write_window_names(w, "next", &c->timetable, next.open);
+    if (any) {
+        write_time(w, "at", next.at_s * 1000);
+    } else {
+        write_text(w, "at", NULL);
+    }
+    json_write_object_end(w);
+    config_free(c);
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->snapshot;
@@ -145,6 +179,8 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "nodes", (int64_t)d->described_n);
     json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
     json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
+    json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
+    json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
     write_amount(w, "milli", s->milli_cap, s->milli_charged);
     write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
     json_write_key(w, "pods");
@@ -157,6 +193,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     write_tenants(w, d);
     json_write_kv_i64(w, "bindsInFlight",
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
+    write_time_windows(w, d);
     json_write_object_end(w);
 }
 
@@ -308,6 +345,7 @@ void state_write_node(struct json_writer *w, const struct state_document *d,
     json_write_kv_str(w, "uid", n->uid);
     json_write_kv_bool(w, "described", n->described);
     json_write_kv_bool(w, "schedulable", n->schedulable);
+    json_write_kv_bool(w, "closed", n->closed);
     json_write_key(w, "dialects");
     json_write_array_begin(w);
     if (n->source != INVENTORY_NONE) {

@@ -28,7 +28,8 @@ SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same 
                           r"must hold at least one body|is neither an IP address nor localhost|"
                           r"plain HTTP only on loopback|TLS needs a certificate|a certificate needs its key|"
                           r"nobody's certificate could|nobody may call|allows nobody|"
-                          r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used")
+                          r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used|"
+                          r"no time zone of this name|an empty selector|no days; leave")
 
 
 def check(*args):
@@ -44,7 +45,7 @@ def test_committed_schema__is_what_the_binary_says():
 
 
 @pytest.mark.parametrize("path", ["fgpu.yaml", "examples/vgpu.yaml", "examples/metagpu.yaml",
-                                  "examples/memory-only.yaml"])
+                                  "examples/memory-only.yaml", "examples/day-night.yaml"])
 def test_shipped_files__name_the_schema_and_obey_it(path):
     text = (ROOT / "config" / path).read_text()
     relative = "../fgpu.schema.json" if "/" in path else "fgpu.schema.json"
@@ -86,7 +87,9 @@ TEXTS = ["", "0", "1", "00", "-1", "+1", "1.5", "1.0005", "1.25", "10.001", ".5"
          "[::]:9", "[0:0:0:0:0:0:0:1]:9", "[::2]:9", "::1:9", "256.0.0.1:1", "127.0.0.1", ":80", ":65536", "127.0.0.1:", "host:1",
          "127.0.0.1:00080", "127.0.0.01:80", "[::1:9", "[127.0.0.1]:9",
          "[::ffff:127.0.0.1]:9", "[::FFFF:7f00:1]:9", "[::ffff:10.0.0.1]:9", "x" * 128, "x" * 129, "small", "Small", "a.b",
-         "a b", "40%", "100%", "100.1%", "12.5%", ".5%", "1.25%", "%", "-1%", "team-*", "*", "Team-*", "x" * 63]
+         "a b", "40%", "100%", "100.1%", "12.5%", ".5%", "1.25%", "%", "-1%", "team-*", "*", "Team-*", "x" * 63,
+         "20:00", "00:00", "24:00", "24:01", "8:00", "20:00:00", "mon", "fri-mon", "mon-", "Mon", "UTC", "Europe/Berlin",
+         "Europe/Nowhere", "Europe//Berlin", "../UTC", "open", "closed"]
 SCALARS = TEXTS + [None, True, False, 0, 1, -1, 250, 2000, 1.5, -0.5, 10 ** 12]
 
 

@@ -45,7 +45,7 @@ static void describe__defaults__exact(void **state)
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
         "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"candidates\":"
         "100,"
-        "\"hold\":\"3s\"},\"tenants\":[],"
+        "\"hold\":\"3s\"},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"opsAuthorization\":\"remote\","
         "\"healthAddress\":\"127.0.0.1:9441\",\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
@@ -83,6 +83,16 @@ static void describe__read_back__same_configuration(void **state)
                     "- {name: a, namespaces: [x, 'y-*'], gpuShare: 12.5%, memory: 100%}\n"
                     "- {name: b, namespaces: ['*'], milli: 0, memory: 320Gi}\n"
                     "- {name: c, namespaces: [z], memory: 0}\n"},
+        {"time windows",
+         "sizes: {a: {milli: 1}}\n"
+         "nodePools: [{nodeSelector: {pool: night, a.b/c: ''}, state: closed}]\n"
+         "timeWindows:\n"
+         "- {name: night, days: [mon-fri, sun], from: '20:00', to: 08:00, timeZone: Europe/Berlin,\n"
+         "   packing: {nodeStrategy: spread, hold: 0}, sizes: {a: {milli: 2}, b: {count: 1}},\n"
+         "   devices: {memoryOnly: free}, nodePools: [{nodeSelector: {pool: night}, state: open}]}\n"
+         "- {name: plain, from: 00:00, to: 00:00, timeZone: UTC, packing: }\n"
+         "- {name: weekend, days: [fri-mon], from: 12:30, to: '24:00', timeZone: UTC, packing: {candidates: 3}}\n"
+         "timeWindowNotice: 0\n"},
         {"no resources", "resources: {compute: [], memory: [], count: [], whole: []}\n"},
         {"addresses",
          "serving: {verbsAddress: '[::1]:0', opsAddress: 127.0.0.9:0, healthAddress: '[::]:7', "

@@ -386,6 +386,8 @@ static const struct device_pattern no_t4 = {.text = {"T4", 2}, .exclude = true};
 static const struct node_case node_cases[] = {
     {"not seen yet", {.device_n = 1}, {ONE_SHARE}, VERDICT_NODE_UNKNOWN},
     {"not seen yet, whole", {.unsteered_cap = 8}, {.unsteered_n = 1}, VERDICT_NODE_UNKNOWN},
+    {"closed, and room", {.flags = NODE_DESCRIBED | NODE_CLOSED, .device_n = 1}, {ONE_SHARE}, VERDICT_CLOSED},
+    {"closed, whole", {.flags = NODE_DESCRIBED | NODE_CLOSED, .unsteered_cap = 8}, {.unsteered_n = 1}, VERDICT_CLOSED},
     {"share, plugin idle", {PLUGIN(8, 0)}, {ONE_SHARE}, VERDICT_FITS},
     {"share, plugin in use", {PLUGIN(8, 1)}, {ONE_SHARE}, VERDICT_WHOLE_PODS_HERE},
     {"whole, no plugin", {PLUGIN(0, 0)}, {.unsteered_n = 1}, VERDICT_NO_PLUGIN},

@@ -41,6 +41,7 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
     static const enum verdict unresolvable[] = {
         VERDICT_NODE_UNKNOWN,  VERDICT_NO_GPU,         VERDICT_NO_PLUGIN,   VERDICT_TOO_FEW_GPUS,
         VERDICT_GPU_TOO_SMALL, VERDICT_MEMORY_UNKNOWN, VERDICT_NOT_ALLOWED, VERDICT_UNHEALTHY,
+        VERDICT_CLOSED,
     };
     unsigned n = 0;
 

@@ -1,0 +1,126 @@
+"""Time windows and node pools of a running fgpu. Which moment opens what is tested minute by minute elsewhere
+(test/unit/cmd/test_timekeeper.c); here the windows are open, or not, when the file is read."""
+import datetime
+
+import pytest
+
+from objects import milli, pod_object
+from processes import Cluster, eventually
+from test_reload import START, Configured
+
+CLOSED = "the node pool takes no new pods now"
+
+
+def hours(offset):
+    """hh:mm in UTC, so many hours from now."""
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=offset)).strftime("%H:%M")
+
+
+def window(body, begins=-6, ends=6, name="now"):
+    return (f"- name: {name}\n  from: \"{hours(begins)}\"\n  to: \"{hours(ends)}\"\n  timeZone: UTC\n"
+            + "".join(f"  {line}\n" for line in body.splitlines()))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    c = Cluster(tmp_path_factory.mktemp("windows"), START)
+    yield c.ready()
+    c.stop()
+
+
+@pytest.fixture
+def configured(cluster):
+    c = Configured(cluster)
+    c.effective(START)
+    yield c
+    cluster.check()
+    cluster.clear()
+
+
+def pool_node(configured, pool):
+    name = configured.cluster.node(gpus=1)
+    configured.cluster.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {"pool": pool}}})
+    configured.cluster.settle()
+    return name
+
+
+def windows(configured):
+    return configured.fgpu.state("?fields=summary")["summary"]["timeWindows"]
+
+
+def test_window__open__closes_its_pool_for_filter_and_bind_and_leaves_pods_alone(configured):
+    api, fgpu = configured.cluster.api, configured.fgpu
+    day, night = pool_node(configured, "day"), pool_node(configured, "night")
+    runs = api.pod(milli(300))
+    assert fgpu.bind(runs, day) == ""
+    configured.effective(START + "timeWindows:\n"
+                         + window("nodePools: [{nodeSelector: {pool: day}, state: closed}]"))
+    eventually(lambda: fgpu.node_state(day)["closed"], "the node to be closed")
+    waits = api.pod(milli(100))
+    configured.cluster.settle()
+    assert fgpu.fits(waits, [day, night]) == [night]
+    r = fgpu.filter(waits, [day])
+    assert r["FailedAndUnresolvableNodes"] == {day: CLOSED} and not r["FailedNodes"]
+    assert CLOSED in fgpu.bind(waits, day)
+    assert fgpu.states_of(runs) == {"bound"}
+    summary = fgpu.state("?fields=summary")["summary"]
+    assert (summary["closedNodes"], summary["podsOnClosedNodes"]) == (1, 1)
+    m = fgpu.metrics()
+    assert (m["fgpu_closed_nodes"], m["fgpu_closed_node_pods"], m["fgpu_time_windows_open"]) == (1, 1, 1)
+    at = datetime.datetime.fromisoformat(windows(configured)["at"].replace("Z", "+00:00"))
+    assert m["fgpu_time_windows_next_change_timestamp_seconds"] == at.timestamp()
+    assert windows(configured)["active"] == ["now"] and windows(configured)["next"] == []
+    # an audit reads nodes by the same rules
+    assert fgpu.audit()["driftByCause"] == {}
+    configured.effective(START)
+    eventually(lambda: not fgpu.node_state(day)["closed"], "the node to be open")
+    assert fgpu.bind(waits, day) == ""
+    assert windows(configured) == {"active": [], "next": [], "at": ""}
+
+
+def test_windows__several__open_ones_in_the_order_of_the_file(configured):
+    z = configured.effective(START + "packing: {candidates: 7}\ntimeWindows:\n"
+                             + window("packing: {candidates: 1, nodeStrategy: spread}", name="first")
+                             + window("packing: {candidates: 2}", name="second")
+                             + window("packing: {candidates: 3}", begins=6, ends=9, name="closed-one"))
+    packing = z["componentconfig"]["packing"]
+    assert (packing["candidates"], packing["nodeStrategy"], packing["deviceStrategy"]) == (2, "spread", "tight-fit")
+    assert z["origins"]["packing.candidates"].startswith(str(configured.path)) and z["generation"] > 1
+    names = [configured.cluster.node(gpus=1) for _ in range(5)]
+    assert len(configured.fgpu.fits(pod_object("p", limits=milli(100)), names)) == 2
+    assert windows(configured)["active"] == ["first", "second"]
+    assert windows(configured)["next"] == ["closed-one"]
+
+
+def test_window__sizes__of_the_window_while_it_is_open(configured):
+    api, fgpu = configured.cluster.api, configured.fgpu
+    node = configured.cluster.node(gpus=1)
+    body = START + "sizes: {small: {milli: 100}}\n"
+    configured.effective(body + "timeWindows:\n" + window("sizes: {small: {milli: 600}}"))
+    first, second = (api.pod(annotations={"fgpu.io/size": "small"}) for _ in range(2))
+    configured.cluster.settle()
+    assert fgpu.bind(first, node) == ""
+    assert fgpu.reasons(second, [node]) != {}
+    configured.effective(body)
+    eventually(lambda: fgpu.fits(second, [node]) == [node], "the size of the file")
+    # what runs stays charged with what it was given
+    assert fgpu.node_state(node)["gpus"][0]["milli"]["charged"] == 600
+
+
+def test_start__within_a_window__in_effect_before_the_first_answer(tmp_path):
+    c = Cluster(tmp_path, "timeWindows:\n" + window("packing: {candidates: 1}\nnodePools: [{nodeSelector: {p: x}, state: closed}]"))
+    try:
+        c.ready()
+        z = Configured(c).configz()
+        assert z["generation"] == 1 and z["componentconfig"]["packing"]["candidates"] == 1
+        assert z["componentconfig"]["timeWindows"][0]["packing"] == {"candidates": 1}
+        c.check()
+    finally:
+        c.stop()
+
+
+def test_change_ahead__within_the_notice__announced_once_in_the_log(configured):
+    configured.effective(START + "timeWindowNotice: 24h\ntimeWindows:\n" + window("packing: {candidates: 1}"))
+    eventually(lambda: '"Time windows will change"' in configured.fgpu.log(), "the announcement")
+    line = [x for x in configured.fgpu.log().splitlines() if '"Time windows will change"' in x]
+    assert len(line) == 1 and 'change="closes now"' in line[0] and windows(configured)["at"] in line[0]
