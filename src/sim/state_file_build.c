@@ -305,6 +305,7 @@ static void put_node(struct builder *b, const struct file_node *n, bool lost)
                               .node = {.name = n->name,
                                        .uid = n->uid,
                                        .schedulable = n->schedulable,
+                                       .closed = n->closed,
                                        .inventory = inventory_of(b, n, lost),
                                        .note = n->note}});
 }

@@ -297,6 +297,8 @@ static void read_node(struct file_reader *f)
             json_bool(r, &n.described);
         } else if (str_eq_cstr(key, "schedulable")) {
             json_bool(r, &n.schedulable);
+        } else if (str_eq_cstr(key, "closed")) {
+            json_bool(r, &n.closed);
         } else if (str_eq_cstr(key, "source")) {
             read_source(r, &n.source);
         } else if (str_eq_cstr(key, "note")) {
