@@ -34,8 +34,6 @@ static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=
 static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
 static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$"; /* of text */
 static const char PATTERN_NAME[] = "^(?=.{1,63}$)" SUBDOMAIN "$";
-static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
-static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$";
 static const char PATTERN_TIME[] = "^([01][0-9]|2[0-3]):[0-5][0-9]$";
 static const char PATTERN_TIME_OR_24[] = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$";
 #define DAY "(mon|tue|wed|thu|fri|sat|sun)"
@@ -209,12 +207,6 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         return;
     case SCHEMA_ADDRESS:
         write_pattern(g->w, PATTERN_ADDRESS);
-        return;
-    case SCHEMA_LABEL_KEY:
-        write_pattern(g->w, PATTERN_LABEL_KEY);
-        return;
-    case SCHEMA_LABEL_VALUE:
-        write_pattern(g->w, PATTERN_LABEL_VALUE);
         return;
     case SCHEMA_TIME:
         write_pattern(g->w, f->min > 0 ? PATTERN_TIME_OR_24 : PATTERN_TIME);

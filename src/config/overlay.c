@@ -52,11 +52,7 @@ bool overlay_note(struct decode *c, const struct schema_field *row, const struct
     if (o == NULL || c->item_depth != c->overlay_depth || row->type == SCHEMA_SECTION) {
         return true;
     }
-    if (schema_is_cold(row)) {
-        config_decode_error(c, n,
-                            "a change of it needs a restart, so no time window can change it");
-        return false;
-    }
+    BUG_ON(schema_is_cold(row)); /* no section that windows may change has such a key */
     if (!yaml_doc_is_null(n) &&
         o->key_n < o->key_max) { /* more only with duplicates, which are refused */
         struct str path = {c->path + c->overlay_path_n, c->path_n - c->overlay_path_n};

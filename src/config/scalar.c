@@ -206,12 +206,6 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_ADDRESS:
         decode_address(c, f, n, base);
         return;
-    case SCHEMA_LABEL_KEY:
-        decode_name(c, f, n, label_key_error(n->text), base);
-        return;
-    case SCHEMA_LABEL_VALUE:
-        decode_name(c, f, n, label_value_error(n->text), base);
-        return;
     case SCHEMA_TIME:
     case SCHEMA_DAYS:
     case SCHEMA_ZONE:
@@ -257,8 +251,6 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
     case SCHEMA_STRATEGY:
-    case SCHEMA_LABEL_KEY:
-    case SCHEMA_LABEL_VALUE:
         strbuf_add_str(out, load_str(base, f->offset));
         return;
     case SCHEMA_TIME:
@@ -343,12 +335,6 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_OVERLAY:
         strbuf_add_cstr(out, "as at the top level");
-        return;
-    case SCHEMA_LABEL_KEY:
-        strbuf_add_cstr(out, "the key of a label");
-        return;
-    case SCHEMA_LABEL_VALUE:
-        strbuf_add_cstr(out, "the value of a label");
         return;
     case SCHEMA_TIME:
     case SCHEMA_DAYS:

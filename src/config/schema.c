@@ -111,18 +111,19 @@ static const char *const pool_state_words[] = {
     [NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed", NULL};
 
 static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
-static const struct schema_field label_item = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+#define SELECTOR(name_, in_, member_, ...)                                                         \
+    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
+        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, SELECTOR_MAX), .key = &label_key,     \
+        __VA_ARGS__)
 
 static const struct schema_field pool_rows[] = {
-    KEY("nodeSelector", SCHEMA_MAP, IN(struct node_pool, selector.items), .required = true,
-        .offset2 = offsetof(struct node_pool, selector.n), .sub = &label_item,
-        .item_size = sizeof(struct kv), .max = 16, .key = &label_key,
-        HELP("every node with all these labels")),
+    SELECTOR("nodeSelector", struct node_pool, selector, .required = true,
+             HELP("every node with all these labels")),
     KEY("state", SCHEMA_WORD, IN(struct node_pool, state), .words = pool_state_words,
         .required = true, HELP("closed nodes take no new pods with GPUs")),
 };
-static const struct schema_field pool_item = {
-    .type = SCHEMA_SECTION, ROWS(pool_rows), .check = schema_check_pool};
+static const struct schema_field pool_item = {.type = SCHEMA_SECTION, ROWS(pool_rows)};
 
 static const struct schema_field overcommit_rows[] = {
     KEY("compute", SCHEMA_FACTOR, AT(policy.overcommit_milli), RANGE(1000, 10000),
@@ -130,13 +131,6 @@ static const struct schema_field overcommit_rows[] = {
     KEY("memory", SCHEMA_FACTOR, AT(policy.overcommit_mem_milli), RANGE(1000, 10000),
         RELIST, HELP("how often a GPU's memory may be given away")),
 };
-
-static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
-static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
-#define SELECTOR(name_, in_, member_, ...)                                                         \
-    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
-        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, SELECTOR_MAX), .key = &label_key,     \
-        __VA_ARGS__)
 
 static const struct schema_field override_overcommit_rows[] = {
     KEY("compute", SCHEMA_FACTOR, IN(struct device_override, settings.overcommit_milli),

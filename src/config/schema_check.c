@@ -213,15 +213,6 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
     }
 }
 
-void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base)
-{
-    const struct node_pool *p = base;
-
-    if (p->selector.n == 0) {
-        config_decode_error(c, yaml_doc_find(n, STR("nodeSelector")), "an empty selector; name at least one label");
-    }
-}
-
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_window *w = base;

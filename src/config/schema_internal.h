@@ -40,7 +40,6 @@ enum schema_type {
     SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
     SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
-    SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
     SCHEMA_TIME,      /* int32_t minutes; 20:30. With min 1, midnight is the end of the day */
     SCHEMA_DAYS,      /* uint32_t set of days; mon, mon-fri */
     SCHEMA_ZONE,      /* const struct time_zone *; Europe/Berlin */
@@ -138,7 +137,6 @@ void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, con
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base);
-void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 
 /* scalar.c: text to value and back, for the types of one value. */
