@@ -138,9 +138,8 @@ static void decode_section(struct decode *c, const struct schema_field *f,
         }
         size_t old = path_push(c, "%s%s", c->path_n > 0 ? "." : "", sub->name);
         note_origin(c, sub, child);
-        if (overlay_note(c, sub, child)) {
-            config_decode_value(c, sub, child, base);
-        }
+        overlay_note(c, sub, child);
+        config_decode_value(c, sub, child, base);
         path_pop(c, old);
     }
     for (size_t i = 0; i < f->sub_n; i++) {

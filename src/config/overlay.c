@@ -45,12 +45,12 @@ bool schema_is_cold(const struct schema_field *f)
     return cold;
 }
 
-bool overlay_note(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n)
+void overlay_note(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n)
 {
     struct config_overlay *o = c->overlay;
 
     if (o == NULL || c->item_depth != c->overlay_depth || row->type == SCHEMA_SECTION) {
-        return true;
+        return;
     }
     BUG_ON(schema_is_cold(row)); /* no section that windows may change has such a key */
     if (!yaml_doc_is_null(n) &&
@@ -62,7 +62,6 @@ bool overlay_note(struct decode *c, const struct schema_field *row, const struct
                                                     .line = n->key->pos.line,
                                                     .column = n->key->pos.column}};
     }
-    return true;
 }
 
 void overlay_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,

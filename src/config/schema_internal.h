@@ -149,8 +149,8 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out);
 
 /* overlay.c: what a time window says about keys of the file. */
 void overlay_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
-/* A value of the overlay that is being read; false, and reported: no window can change this. */
-bool overlay_note(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n);
+/* A value of the overlay that is being read is one that the window changes. */
+void overlay_note(struct decode *c, const struct schema_field *row, const struct yaml_doc_node *n);
 /* Does the window `base` say something about the key `f`? */
 bool overlay_is_given(const struct schema_field *f, const void *base);
 void overlay_describe(const struct schema_field *f, const void *base, struct json_writer *w);
