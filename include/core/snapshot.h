@@ -61,6 +61,7 @@ struct snapshot_node {
     struct host_state host;
     const struct snapshot_device *devices;
     size_t device_n;
+    size_t first_pod, pod_n; /* its pods in snapshot.pods, in order of attachment */
 };
 
 struct snapshot_pod {
@@ -85,9 +86,9 @@ struct snapshot {
     bool synced;
     const struct snapshot_node *nodes; /* by name */
     size_t node_n;
-    const struct snapshot_pod *pods;
+    const struct snapshot_pod *pods; /* node by node, then those that are pending */
     size_t pod_n;
-    /* totals over all nodes, lost devices and those of nodes that are gone but still hold pods included */
+    /* totals over the described nodes, their lost devices included */
     uint64_t device_n;
     uint64_t overcommitted_n;
     uint64_t closed_n;          /* nodes that take no new pods */
@@ -97,7 +98,7 @@ struct snapshot {
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];
 };
 
-/* Totals only: nodes and pods stay NULL. O(devices + pods), no allocation. */
+/* Totals only: nodes and pods stay NULL. O(devices), no allocation. */
 void snapshot_totals(const struct ledger *l, struct snapshot *ret);
 
 /* `node_name` and `namespace_` limit what is copied; empty means all. */

@@ -29,6 +29,7 @@ void ledger_free(struct ledger *l)
     if (l == NULL) {
         return;
     }
+    BUG_ON(l->walks != NULL);
     for (uint32_t i = 0; i < l->pod_n; i++) {
         if (l->pods[i].used) {
             l->pods[i].node = LEDGER_NONE; /* the nodes go too: no need to recompute them */
@@ -75,6 +76,7 @@ static void pods_end(struct ledger *l)
         if (p->state == LEDGER_RESERVED) {
             p->missed = true;
         } else {
+            ledger_walks_pod_changes(l, i);
             ledger_pod_end(l, i);
         }
     }
@@ -87,6 +89,7 @@ static void nodes_end(struct ledger *l)
 {
     for (uint32_t i = 0; i < l->node_n; i++) {
         if (l->nodes[i].used && l->nodes[i].described && l->nodes[i].epoch != l->node_epoch) {
+            ledger_walks_node_changes(l, i);
             ledger_node_gone(l, i);
         }
     }
@@ -147,8 +150,10 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
 
 int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
 {
-    int r = apply(l, op, reterr);
+    int r;
 
+    ledger_walks_op_comes(l, op);
+    r = apply(l, op, reterr);
     ledger_overcommit_follow(l);
     if (tenancy_follow(&l->tenancy)) {
         ledger_made_room(l);

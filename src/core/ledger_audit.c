@@ -73,7 +73,7 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
     i = ledger_pod_lookup(scratch, p->uid);
     BUG_ON(i == LEDGER_NONE);
     copy = &scratch->pods[i];
-    copy->state = p->state;
+    ledger_pod_set_state(scratch, copy, p->state, p->since_ms);
     copy->reserved_here = p->reserved_here;
     copy->conflict = p->conflict;
     if (p->decision_id != NULL) {

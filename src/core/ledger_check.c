@@ -7,7 +7,7 @@
 
 static const char *check_pods(const struct ledger *l)
 {
-    uint32_t used = 0, isolating = 0;
+    uint32_t used = 0, isolating = 0, by_state[LEDGER_POD_STATE__MAX] = {0};
 
     for (uint32_t i = 0; i < l->pod_n; i++) {
         const struct pod_entry *p = &l->pods[i];
@@ -16,6 +16,7 @@ static const char *check_pods(const struct ledger *l)
             continue;
         }
         used++;
+        by_state[p->state]++;
         isolating += p->demand->isolate_n > 0;
         if (ledger_pod_lookup(l, p->uid) != i) {
             return "a pod is not found by its UID";
@@ -38,6 +39,9 @@ static const char *check_pods(const struct ledger *l)
     }
     if (used != l->pod_used_n || l->pod_index.used_n != used) {
         return "the number of pods is wrong";
+    }
+    if (memcmp(by_state, l->pods_by_state, sizeof(by_state)) != 0) {
+        return "the number of pods in some state is wrong";
     }
     if (isolating != l->isolating_n) {
         return "the number of isolating pods is wrong";

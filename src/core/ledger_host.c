@@ -52,6 +52,7 @@ void ledger_host_changed(struct ledger *l, uint32_t node)
         left.mem_free_mib == row->host.mem_free_mib) {
         return;
     }
+    ledger_walks_node_changes(l, node);
     row->host = left;
     if (ledger_node_has_gpus(l, node)) { /* of others no score is remembered */
         row->version = ++l->version;

@@ -1,4 +1,4 @@
-/* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c, snapshot.c and outlook*.c
+/* core/ledger_internal.h - the ledger's layout, shared by ledger*.c, view.c, snapshot*.c and outlook*.c
  * only.
  *
  * Three tables: nodes, pods, and one contiguous array of device states in which each node owns an extent
@@ -163,6 +163,7 @@ struct ledger {
     uint32_t pod_n;
     uint32_t pod_cap;
     uint32_t pod_used_n;
+    uint32_t pods_by_state[LEDGER_POD_STATE__MAX];
     uint32_t *free_pods;
     uint32_t free_pod_n;
     struct hashmap pod_index;
@@ -180,6 +181,8 @@ struct ledger {
 
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
+
+    struct ledger_walk *walks; /* open */
 
     uint32_t pod_epoch;
     uint32_t node_epoch;
@@ -218,7 +221,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
 void ledger_pod_detach(struct ledger *l, uint32_t pod);
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d);
 void ledger_pod_clear_refs(struct pod_entry *p);
-void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
+void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
 
 /* records (ledger_records.c) */
 /* Raises what is known to have been charged on a device. */
@@ -288,6 +291,12 @@ struct light_sum {
     uint32_t uncounted_n;
 };
 const char *ledger_check_light(const struct ledger *l, struct light_sum *ret_by_node);
+/* open walks (ledger_walk.c): each is told before anything changes that it may still have to show. Telling twice is
+ * harmless, LEDGER_NONE is fine. */
+void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op);
+void ledger_walks_node_changes(struct ledger *l, uint32_t node);
+void ledger_walks_pod_changes(struct ledger *l, uint32_t pod); /* and the node it is attached to */
+void ledger_walks_pod_born(struct ledger *l, uint32_t pod);    /* its slot was free */
 
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);

@@ -77,6 +77,8 @@ static uint32_t pod_add(struct ledger *l, const struct ledger_pod_fact *f, int64
     p->space = tenancy_enter(&l->tenancy, p->namespace_);
     l->isolating_n += p->demand->isolate_n > 0;
     l->pod_used_n++;
+    l->pods_by_state[p->state]++;
+    ledger_walks_pod_born(l, i);
     hashmap_insert(&l->pod_index, hash_str(l->limits.hash_key, f->uid), i);
     return i;
 }
@@ -124,6 +126,7 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     tenancy_leave(&l->tenancy, p->space);
     hashmap_remove(&l->pod_index, hash_str(l->limits.hash_key, p->uid), pod);
     l->isolating_n -= p->demand->isolate_n > 0;
+    l->pods_by_state[p->state]--;
     ledger_pod_clear_refs(p);
     free(p->text);
     free(p->decision_id);
@@ -185,9 +188,11 @@ void ledger_pod_detach(struct ledger *l, uint32_t pod)
     ledger_recompute(l, node);
 }
 
-void ledger_pod_set_state(struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms)
+void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms)
 {
     if (p->state != state) {
+        l->pods_by_state[p->state]--;
+        l->pods_by_state[state]++;
         p->state = state;
         p->since_ms = at_ms;
     }
@@ -335,9 +340,9 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     pod_keep_decision(p, f->assignment == NULL ? STR_NULL : f->assignment->id);
     if (p->refs == NULL && d->unsteered_n == 0) {
         p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : CONFLICT_NO_RECORD;
-        ledger_pod_set_state(p, LEDGER_FOREIGN, at_ms);
+        ledger_pod_set_state(l, p, LEDGER_FOREIGN, at_ms);
     } else {
-        ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
+        ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);
     }
     ledger_pod_attach(l, pod, node);
     if (before == node && charged(p) >= charged_before) {
@@ -395,7 +400,7 @@ static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_po
         return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
     if (p->node == node && is_our_binding(p, f->assignment)) {
-        ledger_pod_set_state(p, LEDGER_BOUND, at_ms);
+        ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);
     }
     if (p->node == node && p->state == LEDGER_BOUND) {
         pod_reobserve(l, pod, f);

@@ -100,7 +100,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->reserved_here = true;
     p->touched = l->generation + 1;
     p->conflict = NULL;
-    ledger_pod_set_state(p, LEDGER_RESERVED, at_ms);
+    ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
     return 0;
 }
@@ -118,7 +118,7 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     if (p->state == LEDGER_RESERVED && p->missed) {
         ledger_pod_end(l, pod);
     } else if (p->state == LEDGER_RESERVED) {
-        ledger_pod_set_state(p, LEDGER_CONFIRMED, at_ms);
+        ledger_pod_set_state(l, p, LEDGER_CONFIRMED, at_ms);
     }
     return 0; /* the watch may have been faster: then there is nothing left to confirm */
 }
@@ -146,7 +146,7 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     ledger_node_drop_if_empty(l, node);
     ledger_pod_clear_refs(p);
     p->reserved_here = false;
-    ledger_pod_set_state(p, LEDGER_PENDING, at_ms);
+    ledger_pod_set_state(l, p, LEDGER_PENDING, at_ms);
     if (p->latest != NULL) {
         ledger_pod_set_demand(l, p, p->latest);
         free(p->latest);

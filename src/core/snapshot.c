@@ -1,7 +1,8 @@
 #include "core/snapshot.h"
 
+#include "base/bug.h"
 #include "core/feasibility.h"
-#include "core/ledger_internal.h"
+#include "core/snapshot_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +30,27 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
             add_device_totals(&l->states[l->rows[i].first_device + j], ret);
         }
     }
-    for (uint32_t i = 0; i < l->pod_n; i++) {
-        if (l->pods[i].used) {
-            ret->pods_by_state[l->pods[i].state]++;
-            ret->pod_n++;
-        }
+    for (size_t i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        ret->pods_by_state[i] = l->pods_by_state[i];
     }
+    ret->pod_n = l->pod_used_n;
 }
 
-struct taker {
-    const struct ledger *l;
-    struct arena *a;
-    uint32_t *pod_at; /* ledger pod -> snapshot pod, LEDGER_NONE: left out */
-    struct str namespace_;
-};
+bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p)
+{
+    return t->namespace_.n == 0 || str_eq(t->namespace_, p->namespace_);
+}
+
+static struct str text_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
 
 /* Is what the pod asked for to be seen from what it holds? */
 static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
@@ -53,14 +61,20 @@ static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
            (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
 }
 
-static void take_pod(const struct taker *t, const struct pod_entry *p, struct snapshot_pod *ret)
+void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
 {
-    *ret = (struct snapshot_pod){
-        .namespace_ = arena_str(t->a, p->namespace_),
-        .name = arena_str(t->a, p->name),
-        .uid = arena_str(t->a, p->uid),
+    struct str decision = str_of(p->decision_id);
+    char *at = arena_alloc(t->a, p->namespace_.n + p->name.n + p->uid.n + decision.n);
+
+    if (at == NULL) {
+        return;
+    }
+    t->pods[t->pod_n++] = (struct snapshot_pod){
+        .namespace_ = text_put(&at, p->namespace_),
+        .name = text_put(&at, p->name),
+        .uid = text_put(&at, p->uid),
         .node_name = p->node == LEDGER_NONE ? STR_NULL : t->l->names[p->node],
-        .decision_id = arena_str(t->a, str_of(p->decision_id)),
+        .decision_id = text_put(&at, decision),
         .dialect = p->demand->dialect, /* static text of the dialect table */
         .state = p->state,
         .defect = p->demand->defect,
@@ -70,27 +84,34 @@ static void take_pod(const struct taker *t, const struct pod_entry *p, struct sn
         .unsteered_n = p->demand->unsteered_n,
         .priority = p->priority,
         .source = p->demand->source,
+        .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
         .since_ms = p->since_ms,
     };
-    if (!allocations_tell(t->l, p)) {
-        ret->demand = demand_copy_to(p->demand, t->a);
-    }
 }
 
-/* The allocations of one device on their way; without items the first pass, which only counts. */
-struct filling {
-    struct snapshot_allocation *items;
-    size_t n;
-    struct snapshot_raised *raised;
-    size_t raised_n;
+/* What the pods of one node hold, in their order, and how much of it is on which device. */
+struct placed {
+    uint32_t ordinal;
+    struct snapshot_allocation allocation;
 };
 
-static void put(struct filling *f, const struct snapshot_allocation *a)
+struct placed_raised {
+    uint32_t ordinal;
+    struct snapshot_raised raised;
+};
+
+struct placing {
+    struct placed *items;
+    struct placed_raised *raised;
+    size_t n, raised_n, max; /* room for `max` of either */
+    size_t per_device[DEVICES_PER_NODE_MAX], raised_per_device[DEVICES_PER_NODE_MAX];
+};
+
+static void put(struct placing *to, uint32_t ordinal, const struct snapshot_allocation *a)
 {
-    if (f->items != NULL) {
-        f->items[f->n] = *a;
-    }
-    f->n++;
+    BUG_ON(to->n == to->max);
+    to->items[to->n++] = (struct placed){ordinal, *a};
+    to->per_device[ordinal]++;
 }
 
 static bool same_charge(const struct charge *a, const struct charge *b)
@@ -100,45 +121,43 @@ static bool same_charge(const struct charge *a, const struct charge *b)
 }
 
 /* `at` NULL: nobody knows its devices. */
-static void put_raised(const struct taker *t, const struct pod_entry *p, uint32_t pod, const struct placement *at,
-                       const struct device_state *states, struct filling *devices)
+static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p, const struct placement *at,
+                       const struct device_state *states, struct placing *to)
 {
     for (size_t i = 0; i < p->charge_n; i++) {
         const struct pod_charge *c = &p->charges[i];
         struct charge asked = at != NULL ? placement_charge(p->demand, at, states, c->ordinal)
                                          : demand_pessimistic_charge(p->demand, &states[c->ordinal]);
-        struct filling *f = &devices[c->ordinal];
 
-        if (same_charge(&asked, &c->charge)) {
-            continue;
+        if (!same_charge(&asked, &c->charge)) {
+            BUG_ON(to->raised_n == to->max);
+            to->raised[to->raised_n++] =
+                (struct placed_raised){c->ordinal, {(uint32_t)t->pod_n - 1, c->charge}};
+            to->raised_per_device[c->ordinal]++;
         }
-        if (f->raised != NULL) {
-            f->raised[f->raised_n] = (struct snapshot_raised){t->pod_at[pod], c->charge};
-        }
-        f->raised_n++;
     }
 }
 
-static void put_pod(const struct taker *t, const struct node_entry *n, const struct pod_entry *p,
-                    uint32_t pod, const struct device_state *states, struct filling *devices)
+static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, const struct pod_entry *p,
+                    const struct device_state *states, struct placing *to)
 {
     struct placement at;
-    struct snapshot_allocation a = {.pod = t->pod_at[pod], .kind = WISH_KIND__MAX};
+    struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
     bool known = ledger_pod_placement(n, p, &at);
 
-    put_raised(t, p, pod, known ? &at : NULL, states, devices);
+    put_raised(t, p, known ? &at : NULL, states, to);
     if (!known) {
         for (size_t i = 0; i < p->charge_n; i++) {
             a.milli = p->charges[i].charge.milli;
             a.mem_mib = p->charges[i].charge.mem_mib;
-            put(&devices[p->charges[i].ordinal], &a);
+            put(to, p->charges[i].ordinal, &a);
         }
         return;
     }
     for (size_t w = 0; w < p->demand->wish_n; w++) {
         const struct wish *wish = &p->demand->wishes[w];
 
-        a.container = devices[0].items == NULL ? STR_NULL : arena_str(t->a, wish->container);
+        a.container = at.wish_devices[w] == 0 ? STR_NULL : arena_str(t->a, wish->container);
         a.init = wish->init;
         a.kind = wish->kind;
         a.phases = wish->phases;
@@ -149,21 +168,7 @@ static void put_pod(const struct taker *t, const struct node_entry *n, const str
 
             a.milli = c.milli;
             a.mem_mib = c.mem_mib;
-            put(&devices[i], &a);
-        }
-    }
-}
-
-static void put_pods(const struct taker *t, uint32_t node, struct filling *devices)
-{
-    const struct ledger *l = t->l;
-    const struct node_entry *n = &l->nodes[node];
-
-    for (uint32_t i = 0; i < n->pod_n; i++) {
-        uint32_t pod = n->pods[i];
-
-        if (t->pod_at[pod] != LEDGER_NONE) {
-            put_pod(t, n, &l->pods[pod], pod, &l->states[l->rows[node].first_device], devices);
+            put(to, i, &a);
         }
     }
 }
@@ -189,43 +194,88 @@ static void take_device(const struct ledger *l, const struct ledger_device *d,
     };
 }
 
-/* Two passes over the node's pods: count per device, then fill arrays of just that size. */
-static struct snapshot_device *take_devices(const struct taker *t, uint32_t node)
+/* Sorts what was placed by device, each keeping the order of the pods. */
+static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint32_t node,
+                                            const struct placing *placed)
 {
     const struct ledger *l = t->l;
     const struct node_entry *n = &l->nodes[node];
-    struct snapshot_device *devices = ARENA_ARRAY(t->a, n->device_n, struct snapshot_device);
-    struct filling fillings[DEVICES_PER_NODE_MAX] = {0};
+    struct snapshot_device *devices = arena_alloc(t->a, n->device_n * sizeof(*devices));
+    struct snapshot_allocation *all = arena_alloc(t->a, placed->n * sizeof(*all));
+    struct snapshot_raised *raised = arena_alloc(t->a, placed->raised_n * sizeof(*raised));
+    struct snapshot_allocation *to[DEVICES_PER_NODE_MAX];
+    struct snapshot_raised *raised_to[DEVICES_PER_NODE_MAX];
 
-    if (devices == NULL || n->device_n == 0) {
-        return devices;
+    if (devices == NULL || all == NULL || raised == NULL) {
+        return NULL;
     }
-    put_pods(t, node, fillings);
-    for (uint32_t i = 0; i < n->device_n; i++) {
-        fillings[i].items = ARENA_ARRAY(t->a, fillings[i].n, struct snapshot_allocation);
-        fillings[i].raised = ARENA_ARRAY(t->a, fillings[i].raised_n, struct snapshot_raised);
-        if (fillings[i].items == NULL || fillings[i].raised == NULL) {
-            return NULL;
-        }
-        fillings[i].n = 0;
-        fillings[i].raised_n = 0;
-    }
-    put_pods(t, node, fillings);
     for (uint32_t i = 0; i < n->device_n; i++) {
         take_device(l, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
-        devices[i].allocations = fillings[i].items;
-        devices[i].allocation_n = fillings[i].n;
-        devices[i].raised = fillings[i].raised;
-        devices[i].raised_n = fillings[i].raised_n;
+        devices[i].allocations = to[i] = all;
+        devices[i].allocation_n = placed->per_device[i];
+        all += placed->per_device[i];
+        devices[i].raised = raised_to[i] = raised;
+        devices[i].raised_n = placed->raised_per_device[i];
+        raised += placed->raised_per_device[i];
+    }
+    for (size_t i = 0; i < placed->n; i++) {
+        *to[placed->items[i].ordinal]++ = placed->items[i].allocation;
+    }
+    for (size_t i = 0; i < placed->raised_n; i++) {
+        *raised_to[placed->raised[i].ordinal]++ = placed->raised[i].raised;
     }
     return devices;
 }
 
-static void take_node(const struct taker *t, uint32_t node, struct snapshot_node *ret)
+static void take_pods(struct snapshot_taker *t, uint32_t node, struct placing *placed)
 {
     const struct ledger *l = t->l;
     const struct node_entry *n = &l->nodes[node];
 
+    for (uint32_t i = 0; i < n->pod_n && !t->a->overflowed; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        if (snapshot_wants(t, p)) {
+            snapshot_take_pod(t, p);
+            put_pod(t, n, p, &l->states[l->rows[node].first_device], placed);
+        }
+    }
+}
+
+/* No pod is placed on more devices than it names, or is charged on. */
+static size_t placed_max(const struct ledger *l, const struct node_entry *n)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        most += p->ref_n > p->charge_n ? p->ref_n : p->charge_n;
+    }
+    return most;
+}
+
+bool snapshot_shows_node(const struct ledger *l, uint32_t node)
+{
+    return l->nodes[node].used && (l->nodes[node].described || l->nodes[node].pod_n > 0);
+}
+
+void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot_node *ret)
+{
+    enum { FEW = 64 };
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+    struct placed few[FEW];
+    struct placed_raised few_raised[FEW];
+    struct placing placed = {.items = few, .raised = few_raised, .max = FEW};
+    size_t first = t->pod_n, most = placed_max(l, n);
+
+    if (most > FEW) {
+        placed.items = xcalloc(most, sizeof(*placed.items));
+        placed.raised = xcalloc(most, sizeof(*placed.raised));
+        placed.max = most;
+    }
+    take_pods(t, node, &placed);
     *ret = (struct snapshot_node){
         .name = l->names[node],
         .uid = arena_str(t->a, str_of(n->uid)),
@@ -239,9 +289,15 @@ static void take_node(const struct taker *t, uint32_t node, struct snapshot_node
         .overcommit_milli = n->overcommit_milli,
         .overcommit_mem_milli = n->overcommit_mem_milli,
         .host = l->rows[node].host,
-        .devices = take_devices(t, node),
+        .devices = take_devices(t, node, &placed),
         .device_n = n->device_n,
+        .first_pod = first,
+        .pod_n = t->pod_n - first,
     };
+    if (placed.items != few) {
+        free(placed.items);
+        free(placed.raised);
+    }
 }
 
 static int by_name(const void *a, const void *b)
@@ -251,34 +307,23 @@ static int by_name(const void *a, const void *b)
     return str_cmp(x->name, y->name);
 }
 
-static bool wanted_pod(const struct taker *t, const struct pod_entry *p, struct str node_name)
-{
-    if (!p->used || (t->namespace_.n > 0 && !str_eq(t->namespace_, p->namespace_))) {
-        return false;
-    }
-    return node_name.n == 0 || (p->node != LEDGER_NONE && str_eq(node_name, t->l->names[p->node]));
-}
-
 int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name, struct str namespace_,
                   struct snapshot *ret, struct err *reterr)
 {
-    struct taker t = {l, a, ARENA_ARRAY(a, (size_t)l->pod_n + 1, uint32_t), namespace_};
+    struct snapshot_taker t = {.l = l, .a = a, .namespace_ = namespace_};
     struct snapshot_node *nodes = ARENA_ARRAY(a, (size_t)l->node_used_n + 1, struct snapshot_node);
-    struct snapshot_pod *pods = ARENA_ARRAY(a, (size_t)l->pod_used_n + 1, struct snapshot_pod);
-    size_t node_n = 0, pod_n = 0;
+    size_t node_n = 0;
 
+    t.pods = ARENA_ARRAY(a, (size_t)l->pod_used_n + 1, struct snapshot_pod);
     snapshot_totals(l, ret);
-    for (uint32_t i = 0; !a->overflowed && i < l->pod_n; i++) {
-        t.pod_at[i] = LEDGER_NONE;
-        if (wanted_pod(&t, &l->pods[i], node_name)) {
-            t.pod_at[i] = (uint32_t)pod_n;
-            take_pod(&t, &l->pods[i], &pods[pod_n++]);
+    for (uint32_t i = 0; !a->overflowed && i < l->node_n; i++) {
+        if (snapshot_shows_node(l, i) && (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
+            snapshot_take_node(&t, i, &nodes[node_n++]);
         }
     }
-    for (uint32_t i = 0; !a->overflowed && i < l->node_n; i++) {
-        if ((l->nodes[i].described || l->nodes[i].pod_n > 0) &&
-            (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
-            take_node(&t, i, &nodes[node_n++]);
+    for (uint32_t i = 0; !a->overflowed && node_name.n == 0 && i < l->pod_n; i++) {
+        if (l->pods[i].used && l->pods[i].node == LEDGER_NONE && snapshot_wants(&t, &l->pods[i])) {
+            snapshot_take_pod(&t, &l->pods[i]);
         }
     }
     if (a->overflowed) {
@@ -287,7 +332,7 @@ int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name,
     qsort(nodes, node_n, sizeof(*nodes), by_name);
     ret->nodes = nodes;
     ret->node_n = node_n;
-    ret->pods = pods;
-    ret->pod_n = pod_n;
+    ret->pods = t.pods;
+    ret->pod_n = t.pod_n;
     return 0;
 }

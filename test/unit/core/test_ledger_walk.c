@@ -1,0 +1,450 @@
+/* Walks show the ledger of one generation, whatever is applied while they are read. */
+#include "core/ledger_walk.h"
+#include "core/support/ledger_fixture.h"
+#include "core/support/simulation_checks.h"
+
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIB 1024
+#define KEPT_MAX ((size_t)64 << 20)
+
+/* ---- a copy as text: nodes in order, then pods sorted ---- */
+
+struct text {
+    struct arena arena;
+    struct strbuf nodes;
+    struct str *pods;
+    size_t pod_n;
+    /* sums over what is shown, the devices of described nodes */
+    int64_t milli_cap, milli_charged, mem_cap_mib, mem_charged_mib;
+    uint64_t device_n, by_state[LEDGER_POD_STATE__MAX];
+};
+
+static void text_init(struct text *t)
+{
+    *t = (struct text){0};
+    arena_init(&t->arena, 64U << 20);
+    strbuf_init(&t->nodes, 64U << 20);
+}
+
+static void text_fini(struct text *t)
+{
+    arena_fini(&t->arena);
+    strbuf_fini(&t->nodes);
+    free(t->pods);
+}
+
+static void put_str(struct strbuf *b, struct str s)
+{
+    strbuf_add_str(b, s);
+    strbuf_add_char(b, ' ');
+}
+
+static void text_device(struct text *t, const struct snapshot *s, const struct snapshot_device *d)
+{
+    put_str(&t->nodes, d->uuid);
+    put_str(&t->nodes, d->model);
+    strbuf_addf(&t->nodes, "%d %d%d%d%d %d/%d %ld/%ld %d/%d\n", d->index, d->healthy, d->lost, d->exclusive,
+                d->overcommitted, d->milli_charged, d->milli_cap, (long)d->mem_charged_mib, (long)d->mem_cap_mib,
+                d->slot_charged, d->slot_cap);
+    for (size_t i = 0; i < d->allocation_n; i++) {
+        put_str(&t->nodes, s->pods[d->allocations[i].pod].uid);
+        put_str(&t->nodes, d->allocations[i].container);
+        strbuf_addf(&t->nodes, "%d %d %ld %d %lx\n", d->allocations[i].init, d->allocations[i].milli,
+                    (long)d->allocations[i].mem_mib, d->allocations[i].kind,
+                    (unsigned long)d->allocations[i].phases);
+    }
+    for (size_t i = 0; i < d->raised_n; i++) {
+        put_str(&t->nodes, s->pods[d->raised[i].pod].uid);
+        strbuf_addf(&t->nodes, "raised %d %ld\n", d->raised[i].charge.milli, (long)d->raised[i].charge.mem_mib);
+    }
+}
+
+static void sum_device(struct text *t, const struct snapshot_device *d)
+{
+    t->device_n++;
+    t->milli_cap += d->milli_cap;
+    t->milli_charged += d->milli_charged;
+    t->mem_cap_mib += d->mem_cap_mib;
+    t->mem_charged_mib += d->mem_charged_mib;
+}
+
+static void text_pod(struct text *t, const struct snapshot_pod *p)
+{
+    struct strbuf b;
+
+    strbuf_init(&b, 1 << 20);
+    put_str(&b, p->uid);
+    put_str(&b, p->namespace_);
+    put_str(&b, p->name);
+    put_str(&b, p->node_name);
+    put_str(&b, p->decision_id);
+    strbuf_addf(&b, "%s %d %d %d %d %d %d %zu %ld %s", p->dialect, p->state, p->defect, p->deleting,
+                p->unsteered_n, p->priority, p->source, p->demand == NULL ? 0 : p->demand->wish_n,
+                (long)p->since_ms, p->conflict ? p->conflict_text : "-");
+    t->pods = realloc(t->pods, (t->pod_n + 1) * sizeof(*t->pods));
+    t->pods[t->pod_n++] = arena_str(&t->arena, strbuf_view(&b));
+    strbuf_fini(&b);
+    t->by_state[p->state]++;
+}
+
+static void text_add(struct text *t, const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->node_n; i++) {
+        const struct snapshot_node *n = &s->nodes[i];
+
+        strbuf_addf(&t->nodes, "node ");
+        put_str(&t->nodes, n->name);
+        put_str(&t->nodes, n->uid);
+        strbuf_addf(&t->nodes, "%d%d %d %s %d/%d %d/%d %d/%d\n", n->described, n->schedulable, n->source,
+                    n->note == NULL ? "" : n->note, n->unsteered_used, n->unsteered_cap, n->host.cpu_free_milli,
+                    n->host.cpu_cap_milli, n->host.mem_free_mib, n->host.mem_cap_mib);
+        for (size_t j = 0; j < n->device_n; j++) {
+            text_device(t, s, &n->devices[j]);
+            if (n->described) {
+                sum_device(t, &n->devices[j]);
+            }
+        }
+        for (size_t j = 0; j < n->pod_n; j++) { /* those that first_pod promises */
+            assert_true(str_eq(s->pods[n->first_pod + j].node_name, n->name));
+        }
+    }
+    for (size_t i = 0; i < s->pod_n; i++) {
+        text_pod(t, &s->pods[i]);
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+static void assert_same_text(struct text *a, struct text *b)
+{
+    assert_string_equal(a->nodes.p, b->nodes.p);
+    assert_int_equal(a->pod_n, b->pod_n);
+    if (a->pod_n > 0) {
+        qsort(a->pods, a->pod_n, sizeof(*a->pods), by_text);
+        qsort(b->pods, b->pod_n, sizeof(*b->pods), by_text);
+    }
+    for (size_t i = 0; i < a->pod_n; i++) {
+        assert_string_equal(a->pods[i].p, b->pods[i].p);
+    }
+}
+
+/* ---- a walk, and what it must show ---- */
+
+struct reader {
+    struct ledger *ledger;
+    struct ledger_walk *walk; /* NULL: none is open */
+    struct snapshot totals;
+    bool filtered;
+    struct text want, got;
+};
+
+static void reader_open(struct reader *r, struct ledger *l, struct str node, struct str namespace_)
+{
+    const struct ledger_walk_filter filter = {node, namespace_};
+    struct arena a;
+    struct snapshot s;
+
+    text_init(&r->want);
+    text_init(&r->got);
+    arena_init(&a, 64U << 20);
+    assert_int_equal(snapshot_take(l, &a, node, namespace_, &s, NULL), 0);
+    text_add(&r->want, &s);
+    arena_fini(&a);
+    r->ledger = l;
+    r->filtered = node.n > 0 || namespace_.n > 0;
+    r->walk = ledger_walk_open(l, &filter, KEPT_MAX, &r->totals);
+    assert_int_equal(r->totals.generation, ledger_generation(l));
+    ledger_walk_sort(r->walk);
+}
+
+/* The sums over what was shown are those that were announced at the opening. */
+static void reader_check_sums(const struct reader *r)
+{
+    const struct snapshot *t = &r->totals;
+
+    assert_int_equal(r->got.pod_n, t->pod_n);
+    for (size_t i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        assert_int_equal(r->got.by_state[i], t->pods_by_state[i]);
+    }
+    assert_int_equal(r->got.milli_charged, t->milli_charged);
+    assert_int_equal(r->got.mem_charged_mib, t->mem_charged_mib);
+    assert_int_equal(r->got.milli_cap, t->milli_cap);
+    assert_int_equal(r->got.mem_cap_mib, t->mem_cap_mib);
+    assert_int_equal(r->got.device_n, t->device_n);
+}
+
+static void reader_close(struct reader *r)
+{
+    ledger_walk_close(r->ledger, r->walk);
+    ledger_walk_free(r->walk);
+    text_fini(&r->want);
+    text_fini(&r->got);
+    r->walk = NULL;
+}
+
+/* One section; at the end everything is compared. */
+static bool reader_step(struct reader *r, size_t max_nodes)
+{
+    struct arena a;
+    struct snapshot s;
+    enum ledger_walk_step step;
+
+    arena_init(&a, 64U << 20);
+    step = ledger_walk_next(r->ledger, r->walk, max_nodes, &a, &s);
+    assert_int_not_equal(step, LEDGER_WALK_TORN);
+    text_add(&r->got, &s);
+    arena_fini(&a);
+    if (step == LEDGER_WALK_MORE) {
+        return true;
+    }
+    assert_same_text(&r->want, &r->got);
+    if (!r->filtered) {
+        reader_check_sums(r);
+    }
+    reader_close(r);
+    return false;
+}
+
+/* ---- with the watches, faults and Bindings of the simulation in between ---- */
+
+#define READERS 3
+static struct reader readers[READERS];
+static unsigned ended_n;
+
+static void read_on(struct simulation *s)
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        struct reader *r = &readers[i];
+
+        if (r->walk != NULL && world_chance(&s->w, 15)) {
+            ended_n += !reader_step(r, 1 + world_below(&s->w, 2));
+        } else if (r->walk == NULL && world_chance(&s->w, 10)) {
+            const struct world_node *n = s->w.nodes[world_below(&s->w, WORLD_NODES)];
+            const struct world_pod *p = s->w.pod_n == 0 ? NULL : s->w.pods[world_below(&s->w, s->w.pod_n)];
+
+            reader_open(r, s->l, i == 1 && n != NULL ? n->name : STR_NULL,
+                        i == 2 && p != NULL ? p->namespace_ : STR_NULL);
+        }
+    }
+}
+
+static void random__walks_beside_everything__show_the_generation_of_their_opening(void **state)
+{
+    enum { SEEDS = 150, STEPS = 300 };
+
+    (void)state;
+    ended_n = 0;
+    for (uint64_t seed = 5001; seed <= 5000 + SEEDS; seed++) {
+        struct simulation *s = simulation_new(seed);
+
+        s->after = read_on;
+        for (unsigned i = 1; i <= STEPS; i++) {
+            simulation_step(s);
+            if (i % 60 == 0) {
+                simulation_settle(s, world_chance(&s->w, 50));
+            }
+        }
+        s->after = NULL;
+        for (unsigned i = 0; i < READERS; i++) {
+            while (readers[i].walk != NULL && reader_step(&readers[i], 2)) {
+            }
+        }
+        simulation_free(s);
+    }
+    assert_true(ended_n > 5 * SEEDS); /* ended in the midst of it */
+}
+
+/* ---- one thing at a time ---- */
+
+static struct ledger_fixture fx;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    fixture_node(&fx, "n2", 2, 80 * GIB);
+    fixture_node(&fx, "n1", 1, 40 * GIB);
+    fixture_node(&fx, "n3", 4, 40 * GIB);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_fini(&fx);
+    return 0;
+}
+
+static void finish(struct reader *r)
+{
+    while (reader_step(r, 1)) {
+    }
+}
+
+static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
+{
+    struct wish w, w2;
+    struct demand third = fixture_both(&w, 300, 4 * GIB), half = fixture_share(&w2, 500);
+    struct reader r = {0};
+
+    (void)state;
+    fixture_pod(&fx, "pending", &half, NULL, NULL);
+    fixture_pod(&fx, "goes", &half, NULL, NULL);
+    fixture_pod(&fx, "reserved", &third, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "reserved", "n2"), 0);
+    fixture_pod(&fx, "foreign", &half, "n1", NULL);
+    reader_open(&r, fx.l, STR_NULL, STR_NULL);
+    assert_true(reader_step(&r, 1)); /* n1 is read */
+    assert_int_equal(fixture_reserve(&fx, "pending", "n3"), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_RELEASE, "reserved"), 0);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "goes");
+    fixture_pod(&fx, "new", &half, NULL, NULL); /* in the place of the one that went */
+    fixture_name_op(&fx, LEDGER_POD_GONE, "foreign");
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
+    fixture_node(&fx, "n0", 8, 80 * GIB);
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n3");
+    fixture_node(&fx, "n3", 1, 1 * GIB);
+    finish(&r);
+}
+
+static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
+{
+    struct wish w;
+    struct demand half = fixture_share(&w, 500);
+    struct reader r = {0};
+
+    (void)state;
+    fixture_pod(&fx, "a", &half, "n1", NULL);
+    fixture_pod(&fx, "b", &half, NULL, NULL);
+    reader_open(&r, fx.l, STR_NULL, STR_NULL);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    fixture_bracket(&fx, LEDGER_NODES_BEGIN);
+    fixture_bracket(&fx, LEDGER_NODES_END);
+    assert_false(ledger_has_node(fx.l, STR("n1")));
+    assert_true(ledger_walk_kept_bytes(r.walk) > 0);
+    finish(&r);
+}
+
+static void walk__nothing_changes__nothing_is_kept(void **state)
+{
+    struct wish w;
+    struct demand half = fixture_share(&w, 500);
+    struct reader r = {0};
+    size_t before;
+
+    (void)state;
+    fixture_pod(&fx, "a", &half, "n1", NULL);
+    reader_open(&r, fx.l, STR_NULL, STR_NULL);
+    before = ledger_walk_kept_bytes(r.walk);
+    assert_true(reader_step(&r, 8));
+    fixture_pod(&fx, "b", &half, "n1", NULL); /* after it was read */
+    assert_int_equal(ledger_walk_kept_bytes(r.walk), before);
+    finish(&r);
+}
+
+static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
+{
+    const struct ledger_walk_filter all = {0};
+    struct snapshot totals, s;
+    struct ledger_walk *w = ledger_walk_open(fx.l, &all, 256, &totals);
+
+    (void)state;
+    ledger_walk_sort(w);
+    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_MORE);
+    fixture_node(&fx, "n3", 1, 1 * GIB);
+    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_TORN);
+    fixture_node(&fx, "n2", 1, 1 * GIB);
+    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_TORN);
+    assert_int_equal(s.node_n, 0);
+    ledger_walk_close(fx.l, w);
+    ledger_walk_free(w);
+}
+
+static void walk__pending_pods_beyond_its_bound__torn(void **state)
+{
+    const struct ledger_walk_filter all = {0};
+    struct wish w;
+    struct demand half = fixture_share(&w, 500);
+    struct snapshot totals, s;
+    struct ledger_walk *walk;
+    char uid[16];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        snprintf(uid, sizeof(uid), "p%d", i);
+        fixture_pod(&fx, uid, &half, NULL, NULL);
+    }
+    walk = ledger_walk_open(fx.l, &all, 4096, &totals);
+    for (int i = 0; i < 100; i++) {
+        snprintf(uid, sizeof(uid), "p%d", i);
+        fixture_name_op(&fx, LEDGER_POD_GONE, uid);
+    }
+    assert_int_equal(ledger_walk_next(fx.l, walk, 1, &fx.arena, &s), LEDGER_WALK_TORN);
+    ledger_walk_close(fx.l, walk);
+    ledger_walk_free(walk);
+}
+
+static void walk__several_at_different_generations__each_its_own(void **state)
+{
+    struct wish w;
+    struct demand half = fixture_share(&w, 500);
+    struct reader r[3] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        reader_open(&r[i], fx.l, STR_NULL, STR_NULL);
+        fixture_pod(&fx, i == 0 ? "a" : i == 1 ? "b" : "c", &half, "n2", NULL);
+    }
+    reader_close(&r[1]); /* a reader that hangs up */
+    finish(&r[2]);
+    finish(&r[0]);
+}
+
+static void walk__one_node_or_namespace__no_more(void **state)
+{
+    struct wish w;
+    struct demand half = fixture_share(&w, 500);
+    struct reader r = {0};
+
+    (void)state;
+    fixture_pod(&fx, "a", &half, "n2", NULL);
+    fixture_pod(&fx, "p", &half, NULL, NULL);
+    reader_open(&r, fx.l, STR("n2"), STR_NULL);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    finish(&r);
+    reader_open(&r, fx.l, STR_NULL, STR("elsewhere"));
+    fixture_name_op(&fx, LEDGER_POD_GONE, "p");
+    finish(&r);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(walk__pods_go_through_all_states__shown_as_they_were),
+        T(walk__lists_sweep_everything_away__shown_as_it_was),
+        T(walk__nothing_changes__nothing_is_kept),
+        T(walk__keeps_more_than_it_may__torn_until_it_is_closed),
+        T(walk__pending_pods_beyond_its_bound__torn),
+        T(walk__several_at_different_generations__each_its_own),
+        T(walk__one_node_or_namespace__no_more),
+        cmocka_unit_test(random__walks_beside_everything__show_the_generation_of_their_opening),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
