@@ -1,8 +1,8 @@
 /* extender/store.h - the ledger behind the one lock of this program.
  *
- * Sections under the lock are short: apply an op, or judge at most STORE_PACK_SECTION nodes. Nothing that can block
- * happens inside: no API call, no logging, no allocation but from a caller's arena and the ledger's own
- * tables. Everything here may be called from any thread.
+ * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
+ * STORE_WALK_SECTION. Nothing that can block happens inside: no API call, no logging, no allocation but from a
+ * caller's arena and the ledger's own tables. Everything here may be called from any thread.
  */
 #ifndef EXTENDER_STORE_H
 #define EXTENDER_STORE_H
@@ -13,6 +13,7 @@
 #include "core/ledger.h"
 #include "core/ledger_audit.h"
 #include "core/ledger_standing.h"
+#include "core/ledger_walk.h"
 #include "core/preempt.h"
 #include "core/snapshot.h"
 #include "core/view.h"
@@ -99,6 +100,24 @@ WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node
 void store_totals(struct store *s, struct snapshot *ret);
 /* ledger_tenants() with the text in `a`; ret has room for TENANTS_MAX. Fewer when the arena is full. */
 size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret);
+
+/* What is said of the whole cluster, all at the generation of the totals. */
+struct store_head {
+    struct snapshot totals; /* numbers only */
+    struct ledger_tenant tenants[TENANTS_MAX];
+    size_t tenant_n;
+};
+/* Text is in `a`; where that is full there are no tenants. */
+void store_head(struct store *s, struct arena *a, struct store_head *ret);
+
+/* A walk (core/ledger_walk.h), a section of at most STORE_WALK_SECTION nodes at a time under the lock. Used by one
+ * thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its generation. */
+#define STORE_WALK_SECTION 4
+struct store_walk;
+struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_filter *filter, size_t max_bytes,
+                                   struct arena *a, struct store_head *ret_head);
+enum ledger_walk_step store_walk_next(struct store_walk *w, struct arena *a, struct snapshot *ret);
+void store_walk_close(struct store_walk *w); /* NULL is fine */
 uint64_t store_generation(struct store *s);
 
 /* ledger_room_generation(). */

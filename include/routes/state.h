@@ -6,9 +6,11 @@
  * namespace and name, so that two documents can be compared line by line. It never holds
  * environment variables, images or other people's annotations.
  *
- * A document is one consistent copy of the ledger at metadata.generation, taken under the lock once
- * and then rendered node by node without it: however large the cluster, no text of the whole exists
- * in memory. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
+ * A document shows the ledger at metadata.generation: a walk (core/ledger_walk.h) brings a few nodes
+ * at a time, which are rendered without the lock, so that however large the cluster neither its copy
+ * nor its text exists in memory as a whole. What stays until the end are the lists behind the nodes
+ * (conflicts, pending), and what changed before a slow reader came to it; where one of them passes its
+ * bound the document is torn: a stream breaks off without its end, a plain answer is 503. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
  * counts what one process has applied, so after a restart equal numbers may mean different content:
  * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
  * end without a change of the ledger, and so behind the back of the ETag. So may `summary.timeWindows`: the
@@ -45,10 +47,11 @@
 
 #define STATE_API_VERSION "state.fgpu.io/v1alpha1"
 
-/* What one copy of the ledger may take; beyond it the answer is 503 with the advice to ask for
- * less. */
-#define STATE_COPY_BYTES_MAX ((size_t)512 << 20)
-/* Copies being read at one moment: each is held for as long as its reader takes. */
+/* What one document may keep of nodes and pods that changed before its reader came to them. */
+#define STATE_KEPT_BYTES_MAX ((size_t)128 << 20)
+/* What its conflicts and pending pods may take. */
+#define STATE_LISTS_BYTES_MAX ((size_t)256 << 20)
+/* Documents being read at one moment: each makes changes of the ledger dearer. */
 #define STATE_READERS_MAX 4
 
 #define STATE_CURSOR_MAX 128
@@ -81,14 +84,19 @@ enum httpd_action state_handle(void *ctx, struct httpd_request *req, struct http
 
 struct state_document;
 
-/* Takes the copy. Empty `node` and `namespace_` mean all; both are used in this call only.
- * ERR_LIMIT: more than STATE_COPY_BYTES_MAX. */
-WARN_UNUSED int state_document_new(struct state_context *c, struct str node, struct str namespace_,
-                                   struct state_document **ret, struct err *reterr);
+/* Fixes the generation. Empty `node` and `namespace_` mean all; both are used in this call only. */
+struct state_document *state_document_new(struct state_context *c, struct str node,
+                                          struct str namespace_);
 void state_document_free(struct state_document *d); /* NULL is fine */
 uint64_t state_document_generation(const struct state_document *d);
-/* Appends the next piece, about one node, perhaps nothing; false when the document was complete. */
-bool state_document_next(struct state_document *d, struct strbuf *out);
+
+enum state_step {
+    STATE_MORE,
+    STATE_COMPLETE, /* nothing was appended: the document was complete */
+    STATE_TORN,     /* it cannot be completed */
+};
+/* Appends the next piece, about one node, perhaps nothing. */
+WARN_UNUSED enum state_step state_document_next(struct state_document *d, struct strbuf *out);
 
 /* The document of `fields=summary`; returns its generation. */
 uint64_t state_write_summary(struct state_context *c, struct strbuf *out);

@@ -290,17 +290,32 @@ void store_totals(struct store *s, struct snapshot *ret)
     store_unlock(s);
 }
 
+size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
+{
+    size_t n = ledger_tenants(s->ledger, ret, TENANTS_MAX);
+
+    for (size_t i = 0; i < n; i++) {
+        ret[i].name = arena_str(a, ret[i].name);
+    }
+    return a->overflowed ? 0 : n;
+}
+
 size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret)
 {
     size_t n;
 
     store_lock(s);
-    n = ledger_tenants(s->ledger, ret, TENANTS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        ret[i].name = arena_str(a, ret[i].name);
-    }
+    n = store_tenants_locked(s, a, ret);
     store_unlock(s);
-    return a->overflowed ? 0 : n;
+    return n;
+}
+
+void store_head(struct store *s, struct arena *a, struct store_head *ret)
+{
+    store_lock(s);
+    snapshot_totals(s->ledger, &ret->totals);
+    ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
+    store_unlock(s);
 }
 
 uint64_t store_generation(struct store *s)

@@ -46,6 +46,9 @@ static inline void store_unlock(struct store *s)
  * ledger_room_generation() from before. More news than fit into one telling wait for the next op. */
 void store_unlock_and_tell(struct store *s, uint64_t room);
 
+/* store_tenants(), under the lock. */
+size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
+
 void store_hold_clear(struct hold *h);
 
 #endif

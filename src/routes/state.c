@@ -129,17 +129,19 @@ struct reader {
     size_t at; /* of the piece, already sent */
 };
 
-/* False at the end, or when a piece is larger than any real node could make it (ret_broken). */
+/* False at the end, or when the document is torn or a piece is larger than any real node could make it
+ * (ret_broken). */
 static bool next_piece(struct reader *r, bool *ret_broken)
 {
+    enum state_step step;
+
     do {
         strbuf_reset(&r->piece);
         r->at = 0;
-        if (!state_document_next(r->document, &r->piece)) {
-            return false;
-        }
-        if (r->piece.overflowed) {
-            *ret_broken = true;
+        step = state_document_next(r->document, &r->piece);
+        *ret_broken = step == STATE_TORN || r->piece.overflowed;
+        if (step == STATE_COMPLETE || *ret_broken) {
+            r->piece.n = 0;
             return false;
         }
     } while (r->piece.n == 0);
@@ -189,13 +191,25 @@ static void answer_streamed(struct state_context *c, struct state_document *d,
 
 /* ---- the answer ---- */
 
-static void answer_plain(struct state_context *c, struct state_document *d,
-                         struct httpd_response *resp)
+static enum httpd_action answer_plain(struct state_context *c, struct state_document *d,
+                                      struct httpd_response *resp)
 {
-    while (state_document_next(d, &resp->body)) {
+    enum state_step step = STATE_MORE;
+    uint64_t generation = state_document_generation(d);
+    struct err err;
+
+    while (step == STATE_MORE) {
+        step = state_document_next(d, &resp->body);
     }
     state_document_free(d);
     atomic_fetch_sub(&c->reader_n, 1);
+    if (step == STATE_TORN) {
+        strbuf_reset(&resp->body);
+        err_set(&err, ERR_LIMIT, "the state does not fit its memory; ask for one node");
+        return refuse(resp, 503, &err);
+    }
+    add_headers(resp, generation);
+    return HTTPD_REPLY;
 }
 
 /* Takes a place among the readers, which whoever finishes the document gives back. */
@@ -212,16 +226,12 @@ static enum httpd_action answer_document(struct state_context *c, const struct q
                 STATE_READERS_MAX);
         return refuse(resp, 503, &err);
     }
-    if (state_document_new(c, q->node, q->namespace_, &d, &err) != 0) {
-        atomic_fetch_sub(&c->reader_n, 1);
-        return refuse(resp, 503, &err);
+    d = state_document_new(c, q->node, q->namespace_);
+    if (q->node.n > 0 || q->namespace_.n > 0) {
+        return answer_plain(c, d, resp);
     }
     add_headers(resp, state_document_generation(d));
-    if (q->node.n > 0 || q->namespace_.n > 0) {
-        answer_plain(c, d, resp);
-    } else {
-        answer_streamed(c, d, resp);
-    }
+    answer_streamed(c, d, resp);
     return HTTPD_REPLY;
 }
 

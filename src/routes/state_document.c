@@ -1,9 +1,10 @@
-/* The document of /state: one copy of the ledger, what of it is shown, the order of its text. */
+/* The document of /state: a walk over the ledger, what of it is shown, the order of its text. */
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Elements of the lists behind the nodes that make one piece. */
 enum { BATCH = 256 };
@@ -22,90 +23,125 @@ static void read_context(struct state_document *d, struct state_context *c)
     }
 }
 
-static bool read_tenants(struct state_document *d, struct state_context *c)
-{
-    struct ledger_tenant *tenants = ARENA_ARRAY(&d->arena, TENANTS_MAX, struct ledger_tenant);
-
-    if (tenants != NULL) {
-        d->tenants = tenants;
-        d->tenant_n = store_tenants(c->store, &d->arena, tenants);
-    }
-    return !d->arena.overflowed;
-}
-
 uint64_t state_write_summary(struct state_context *c, struct strbuf *out)
 {
     struct state_document d = {.phase = STATE_END};
 
     read_context(&d, c);
-    store_totals(c->store, &d.snapshot);
-    arena_init(&d.arena, TENANTS_BYTES_MAX);
-    BUG_ON(!read_tenants(&d, c)); /* a name has at most 63 bytes */
-    d.described_n = d.snapshot.node_n;
+    arena_init(&d.list_arena, TENANTS_BYTES_MAX);
+    store_head(c->store, &d.list_arena, &d.head);
+    BUG_ON(d.list_arena.overflowed); /* a name has at most 63 bytes */
     json_writer_init(&d.w, out);
     state_write_head(&d.w, &d);
     json_write_object_end(&d.w);
-    arena_fini(&d.arena);
-    return d.snapshot.generation;
+    arena_fini(&d.list_arena);
+    return d.head.totals.generation;
 }
 
-/* ---- what is shown ---- */
+/* ---- the lists behind the nodes ---- */
+
+/* Room for one more item; NULL when the lists have become too long. */
+static void *list_grow(struct state_document *d, void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return items;
+    }
+    *cap = *cap == 0 ? 16 : *cap * 2;
+    if (*cap * size > STATE_LISTS_BYTES_MAX) {
+        d->list_arena.overflowed = true;
+    }
+    return xreallocarray(items, *cap, size);
+}
+
+/* The section goes; what stays of the pod is what the lists show. */
+static void keep_pod(struct state_document *d, struct pod_list *list, const struct snapshot_pod *p)
+{
+    struct snapshot_pod copy = *p;
+
+    copy.namespace_ = arena_str(&d->list_arena, p->namespace_);
+    copy.name = arena_str(&d->list_arena, p->name);
+    copy.uid = arena_str(&d->list_arena, p->uid);
+    copy.decision_id = STR_NULL;
+    copy.demand = p->demand == NULL ? NULL : demand_copy_to(p->demand, &d->list_arena);
+    list->items = list_grow(d, list->items, list->n, &list->cap, sizeof(*list->items));
+    list->items[list->n++] = copy;
+}
+
+static void keep_node_conflict(struct state_document *d, const struct node_conflict *c)
+{
+    struct node_conflict_list *list = &d->node_conflicts;
+
+    list->items = list_grow(d, list->items, list->n, &list->cap, sizeof(*list->items));
+    list->items[list->n++] = *c;
+}
+
+static void keep_node_conflicts(struct state_document *d, const struct snapshot_node *n)
+{
+    if (n->unsteered_used > n->unsteered_cap) {
+        keep_node_conflict(
+            d, &(struct node_conflict){
+                   .node = n->name,
+                   .text = "more whole GPUs are charged than the node's device plugin has"});
+    }
+    for (size_t i = 0; i < n->device_n; i++) {
+        const struct snapshot_device *gpu = &n->devices[i];
+        const char *text = state_gpu_conflict(gpu);
+
+        if (text != NULL) {
+            keep_node_conflict(d, &(struct node_conflict){.is_gpu = true,
+                                                          .node = n->name,
+                                                          .uuid = gpu->uuid,
+                                                          .index = gpu->index,
+                                                          .text = text});
+        }
+    }
+}
 
 static int by_name(const void *a, const void *b)
+{
+    return state_compare_pods(a, b);
+}
+
+static void sort_list(struct pod_list *list)
+{
+    if (list->n > 1) {
+        qsort(list->items, list->n, sizeof(*list->items), by_name);
+    }
+}
+
+/* ---- nodes ---- */
+
+static int by_name_at(const void *a, const void *b)
 {
     const struct snapshot_pod *const *x = a, *const *y = b;
 
     return state_compare_pods(*x, *y);
 }
 
-static int by_node(const void *a, const void *b)
+/* The pods of the section's node that no GPU tells of; NULL at the arena's bound. */
+static const struct snapshot_pod **pods_beside_gpus(struct state_document *d, const struct snapshot_node *n,
+                                                    size_t *ret_n)
 {
-    const struct snapshot_pod *const *x = a, *const *y = b;
-    int r = str_cmp((*x)->node_name, (*y)->node_name);
+    const struct snapshot_pod **beside = ARENA_ARRAY(&d->arena, n->pod_n, const struct snapshot_pod *);
 
-    return r != 0 ? r : state_compare_pods(*x, *y);
-}
+    *ret_n = 0;
+    for (size_t i = 0; beside != NULL && i < n->pod_n; i++) {
+        const struct snapshot_pod *p = &d->section.pods[n->first_pod + i];
 
-static bool stands_beside_gpus(const struct snapshot_pod *p)
-{
-    return (p->unsteered_n > 0 || p->demand != NULL) && p->state != LEDGER_PENDING;
-}
-
-static bool has_conflict(const struct snapshot_pod *p)
-{
-    return p->conflict;
-}
-
-static bool is_pending(const struct snapshot_pod *p)
-{
-    return p->state == LEDGER_PENDING;
-}
-
-static bool pick_pods(struct state_document *d, bool (*pick)(const struct snapshot_pod *p),
-                      int (*compare)(const void *a, const void *b), struct pod_list *ret)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < d->snapshot.pod_n; i++) {
-        n += pick(&d->snapshot.pods[i]);
-    }
-    ret->items = ARENA_ARRAY(&d->arena, n + 1, const struct snapshot_pod *);
-    if (ret->items == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < d->snapshot.pod_n; i++) {
-        if (pick(&d->snapshot.pods[i])) {
-            ret->items[ret->n++] = &d->snapshot.pods[i];
+        if (p->unsteered_n > 0 || p->demand != NULL) {
+            beside[(*ret_n)++] = p;
         }
     }
-    qsort(ret->items, ret->n, sizeof(const struct snapshot_pod *), compare);
-    return true;
+    if (*ret_n > 1) {
+        qsort(beside, *ret_n, sizeof(*beside), by_name_at);
+    }
+    return beside;
 }
 
-/* The copy has the pods of the asked namespace only; a node is shown when it holds one of them. */
-static bool node_is_shown(const struct node_item *item, struct str namespace_)
+/* The walk has the pods of the asked namespace only; a node is shown when it holds one of them. */
+static bool node_is_shown(const struct state_document *d, const struct node_item *item)
 {
-    bool shown = namespace_.n == 0 || item->beside_n > 0;
+    bool shown = !d->by_namespace || item->beside_n > 0;
 
     for (size_t i = 0; i < item->node->device_n && !shown; i++) {
         shown = item->node->devices[i].allocation_n > 0;
@@ -113,98 +149,54 @@ static bool node_is_shown(const struct node_item *item, struct str namespace_)
     return shown;
 }
 
-/* Nodes and `beside` are both in the order of node names. */
-static bool pick_nodes(struct state_document *d, const struct pod_list *beside,
-                       struct str namespace_)
+static void show_node(struct state_document *d, const struct snapshot_node *n)
 {
-    size_t at = 0;
+    struct node_item item = {.node = n, .pods = d->section.pods};
 
-    d->nodes = ARENA_ARRAY(&d->arena, d->snapshot.node_n + 1, struct node_item);
-    for (size_t i = 0; d->nodes != NULL && i < d->snapshot.node_n; i++) {
-        struct node_item item = {.node = &d->snapshot.nodes[i]};
-
-        while (at < beside->n && str_cmp(beside->items[at]->node_name, item.node->name) < 0) {
-            at++;
-        }
-        item.beside = beside->items + at;
-        while (at < beside->n && str_eq(beside->items[at]->node_name, item.node->name)) {
-            at++;
-            item.beside_n++;
-        }
-        if (node_is_shown(&item, namespace_)) {
-            d->nodes[d->node_n++] = item;
-        }
+    item.beside = pods_beside_gpus(d, n, &item.beside_n);
+    if (node_is_shown(d, &item)) {
+        keep_node_conflicts(d, n);
+        state_write_node(&d->w, &item);
     }
-    return d->nodes != NULL;
 }
 
-static uint64_t count_described(const struct snapshot *s)
+/* ---- opening and closing ---- */
+
+struct state_document *state_document_new(struct state_context *c, struct str node,
+                                          struct str namespace_)
 {
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < s->node_n; i++) {
-        n += s->nodes[i].described;
-    }
-    return n;
-}
-
-static int fill(struct state_document *d, struct state_context *c, struct str node,
-                struct str namespace_, struct err *reterr)
-{
-    struct pod_list beside = {0};
-    struct snapshot totals = {0};
-    int r;
-
-    if (node.n > 0) { /* the copy has one node then; the summary is still about all */
-        store_totals(c->store, &totals);
-    }
-    r = store_snapshot(c->store, &d->arena, node, namespace_, &d->snapshot, reterr);
-    if (r != 0) {
-        return r;
-    }
-    d->described_n = node.n > 0 ? totals.node_n : count_described(&d->snapshot);
-    if (!read_tenants(d, c) || !pick_pods(d, stands_beside_gpus, by_node, &beside) ||
-        !pick_nodes(d, &beside, namespace_) ||
-        !pick_pods(d, has_conflict, by_name, &d->conflicts) ||
-        !pick_pods(d, is_pending, by_name, &d->pending)) {
-        return err_set(reterr, ERR_LIMIT, "the state does not fit its memory; ask for one node");
-    }
-    return 0;
-}
-
-int state_document_new(struct state_context *c, struct str node, struct str namespace_,
-                       struct state_document **ret, struct err *reterr)
-{
+    const struct ledger_walk_filter filter = {node, namespace_};
     struct state_document *d = xcalloc(1, sizeof(*d));
-    int r;
 
-    arena_init(&d->arena, STATE_COPY_BYTES_MAX);
+    arena_init(&d->arena, STATE_KEPT_BYTES_MAX);
+    arena_init(&d->list_arena, STATE_LISTS_BYTES_MAX);
     json_writer_init(&d->w, NULL);
     read_context(d, c);
     if (node.n == 0 && namespace_.n == 0) {
         d->effective = config_slot_take(c->config);
     }
-    r = fill(d, c, node, namespace_, reterr);
-    if (r != 0) {
-        state_document_free(d);
-        return r;
-    }
-    *ret = d;
-    return 0;
+    d->by_namespace = namespace_.n > 0;
+    d->walk = store_walk_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
+    return d;
 }
 
 void state_document_free(struct state_document *d)
 {
     if (d != NULL) {
+        store_walk_close(d->walk);
         config_free(d->effective);
         arena_fini(&d->arena);
+        arena_fini(&d->list_arena);
+        free(d->conflicts.items);
+        free(d->pending.items);
+        free(d->node_conflicts.items);
         free(d);
     }
 }
 
 uint64_t state_document_generation(const struct state_document *d)
 {
-    return d->snapshot.generation;
+    return d->head.totals.generation;
 }
 
 /* ---- the order of the text ---- */
@@ -226,20 +218,54 @@ static size_t batch_end(const struct state_document *d, size_t n)
     return n - d->at > BATCH ? d->at + BATCH : n;
 }
 
-static void next_node(struct state_document *d)
+static void nodes_end(struct state_document *d)
 {
-    if (d->at < d->node_n) {
-        state_write_node(&d->w, d, &d->nodes[d->at++]);
-        return;
-    }
+    sort_list(&d->conflicts);
+    sort_list(&d->pending);
     json_write_array_end(&d->w);
     begin_list(d, STATE_POD_CONFLICTS, "conflicts");
+}
+
+/* The lists take what they need of a section as it comes. */
+static void keep_pods(struct state_document *d)
+{
+    for (size_t i = 0; i < d->section.pod_n; i++) {
+        const struct snapshot_pod *p = &d->section.pods[i];
+
+        if (p->conflict) {
+            keep_pod(d, &d->conflicts, p);
+        }
+        if (p->state == LEDGER_PENDING) {
+            keep_pod(d, &d->pending, p);
+        }
+    }
+}
+
+static enum state_step next_node(struct state_document *d)
+{
+    enum ledger_walk_step step;
+
+    if (d->section_at < d->section.node_n) {
+        show_node(d, &d->section.nodes[d->section_at++]);
+        return d->arena.overflowed || d->list_arena.overflowed ? STATE_TORN : STATE_MORE;
+    }
+    arena_reset(&d->arena);
+    d->section_at = 0;
+    step = store_walk_next(d->walk, &d->arena, &d->section);
+    if (step == LEDGER_WALK_TORN) {
+        return STATE_TORN;
+    }
+    keep_pods(d);
+    if (step == LEDGER_WALK_END) {
+        nodes_end(d);
+    }
+    return STATE_MORE;
 }
 
 static void next_pod_conflicts(struct state_document *d)
 {
     for (size_t end = batch_end(d, d->conflicts.n); d->at < end; d->at++) {
-        state_write_pod_conflict(&d->w, d->conflicts.items[d->at]);
+        state_write_pod_conflict(&d->w, &d->conflicts.items[d->at]);
     }
     if (d->at == d->conflicts.n) {
         begin_list(d, STATE_NODE_CONFLICTS, NULL); /* one list with the pods' */
@@ -248,10 +274,10 @@ static void next_pod_conflicts(struct state_document *d)
 
 static void next_node_conflicts(struct state_document *d)
 {
-    for (size_t end = batch_end(d, d->node_n); d->at < end; d->at++) {
-        state_write_node_conflicts(&d->w, d->nodes[d->at].node);
+    for (size_t end = batch_end(d, d->node_conflicts.n); d->at < end; d->at++) {
+        state_write_node_conflict(&d->w, &d->node_conflicts.items[d->at]);
     }
-    if (d->at == d->node_n) {
+    if (d->at == d->node_conflicts.n) {
         json_write_array_end(&d->w);
         begin_list(d, STATE_PENDING, "pending");
     }
@@ -260,7 +286,7 @@ static void next_node_conflicts(struct state_document *d)
 static void next_pending(struct state_document *d)
 {
     for (size_t end = batch_end(d, d->pending.n); d->at < end; d->at++) {
-        state_write_pending(&d->w, d->pending.items[d->at]);
+        state_write_pending(&d->w, &d->pending.items[d->at]);
     }
     if (d->at == d->pending.n) {
         json_write_array_end(&d->w);
@@ -270,28 +296,27 @@ static void next_pending(struct state_document *d)
     }
 }
 
-bool state_document_next(struct state_document *d, struct strbuf *out)
+enum state_step state_document_next(struct state_document *d, struct strbuf *out)
 {
     d->w.out = out;
     switch (d->phase) {
     case STATE_HEAD:
         state_write_head(&d->w, d);
         begin_list(d, STATE_NODES, "nodes");
-        return true;
+        return STATE_MORE;
     case STATE_NODES:
-        next_node(d);
-        return true;
+        return next_node(d);
     case STATE_POD_CONFLICTS:
         next_pod_conflicts(d);
-        return true;
+        return STATE_MORE;
     case STATE_NODE_CONFLICTS:
         next_node_conflicts(d);
-        return true;
+        return STATE_MORE;
     case STATE_PENDING:
         next_pending(d);
-        return true;
+        return STATE_MORE;
     case STATE_END:
-        return false;
+        return STATE_COMPLETE;
     }
     BUG("unknown phase of a document");
 }

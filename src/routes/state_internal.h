@@ -6,15 +6,29 @@
 #include "routes/state.h"
 
 struct pod_list {
-    const struct snapshot_pod **items;
-    size_t n;
+    struct snapshot_pod *items;
+    size_t n, cap;
+};
+
+/* Something wrong with a node, or with one of its GPUs. */
+struct node_conflict {
+    bool is_gpu;
+    struct str node, uuid; /* of the ledger's names, which stay */
+    int32_t index;
+    const char *text;
+};
+
+struct node_conflict_list {
+    struct node_conflict *items;
+    size_t n, cap;
 };
 
 /* One node that is shown, and its pods that no GPU tells of: they hold whole GPUs of its plugin, or nobody knows
  * which ones they hold. */
 struct node_item {
     const struct snapshot_node *node;
-    const struct snapshot_pod *const *beside;
+    const struct snapshot_pod *pods; /* of the section */
+    const struct snapshot_pod **beside;
     size_t beside_n;
 };
 
@@ -29,19 +43,20 @@ enum state_phase {
 
 struct state_document {
     const struct state_context *context;
-    struct arena arena; /* the copy and the lists over it */
-    struct snapshot snapshot;
+    struct store_walk *walk; /* NULL: a summary */
+    struct store_head head;
+    struct arena arena;      /* of the section */
+    struct snapshot section; /* nodes and pods that the walk brought last */
+    size_t section_at;
+    bool by_namespace;       /* nodes without pods of it are left out */
+    struct arena list_arena; /* text of the head and of the lists */
     struct state_cursors cursors;
     struct config_status config;
     const struct config *effective; /* a reference; of documents of the whole cluster only */
     int64_t as_of_ms;
     bool ready, leader;
-    const struct ledger_tenant *tenants;
-    size_t tenant_n;
-    uint64_t described_n; /* nodes of the whole cluster, whatever is shown */
-    struct node_item *nodes;
-    size_t node_n;
     struct pod_list conflicts, pending;
+    struct node_conflict_list node_conflicts;
     /* where the text is */
     struct json_writer w;
     enum state_phase phase;
@@ -49,16 +64,17 @@ struct state_document {
 };
 
 int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *b);
+/* What is wrong with a GPU; NULL: nothing. */
+const char *state_gpu_conflict(const struct snapshot_device *d);
 
 /* The opening brace up to and with the summary. */
 void state_write_head(struct json_writer *w, const struct state_document *d);
 /* One element of nodes[]. */
-void state_write_node(struct json_writer *w, const struct state_document *d,
-                      const struct node_item *item);
+void state_write_node(struct json_writer *w, const struct node_item *item);
 /* One element of conflicts[]. */
 void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *p);
-/* None or several elements of conflicts[]. */
-void state_write_node_conflicts(struct json_writer *w, const struct snapshot_node *n);
+/* The same, about a node. */
+void state_write_node_conflict(struct json_writer *w, const struct node_conflict *c);
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
@@ -72,7 +88,7 @@ void state_write_configuration(struct json_writer *w, const struct state_documen
 /* What a pod asked for, under the key "request" (state_request.c). */
 void state_write_request(struct json_writer *w, const struct demand *d);
 /* A GPU's "raised": pods that are charged more than their allocations say, in full; nothing where there are none. */
-void state_write_raised(struct json_writer *w, const struct state_document *d,
+void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
                         const struct snapshot_device *gpu);
 /* A node's "unplaced"; nothing where there are none. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);

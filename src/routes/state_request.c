@@ -106,7 +106,7 @@ static int raised_by_name(const void *a, const void *b)
     return state_compare_pods(x->pod, y->pod);
 }
 
-void state_write_raised(struct json_writer *w, const struct state_document *d,
+void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
                         const struct snapshot_device *gpu)
 {
     struct raised *all = gpu->raised_n == 0 ? NULL : xcalloc(gpu->raised_n, sizeof(*all));
@@ -115,7 +115,7 @@ void state_write_raised(struct json_writer *w, const struct state_document *d,
         return;
     }
     for (size_t i = 0; i < gpu->raised_n; i++) {
-        all[i] = (struct raised){&d->snapshot.pods[gpu->raised[i].pod], &gpu->raised[i].charge};
+        all[i] = (struct raised){&pods[gpu->raised[i].pod], &gpu->raised[i].charge};
     }
     qsort(all, gpu->raised_n, sizeof(*all), raised_by_name);
     json_write_key(w, "raised");

@@ -26,7 +26,7 @@ static const char *allocation_state(const struct snapshot_pod *p)
     return p->state == LEDGER_RESERVED ? "reserved" : "bound";
 }
 
-static const char *gpu_conflict(const struct snapshot_device *d)
+const char *state_gpu_conflict(const struct snapshot_device *d)
 {
     if (d->mem_charged_mib > d->mem_cap_mib) {
         return "more memory is charged than the GPU has; it takes no new pods";
@@ -92,7 +92,7 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
 
     json_write_key(w, "metadata");
     json_write_object_begin(w);
-    json_write_kv_i64(w, "generation", (int64_t)d->snapshot.generation);
+    json_write_kv_i64(w, "generation", (int64_t)d->head.totals.generation);
     write_time(w, "asOf", d->as_of_ms);
     write_text(w, "podsResourceVersion", d->cursors.pods);
     write_text(w, "nodesResourceVersion", d->cursors.nodes);
@@ -122,8 +122,8 @@ static void write_tenants(struct json_writer *w, const struct state_document *d)
 {
     json_write_key(w, "tenants");
     json_write_array_begin(w);
-    for (size_t i = 0; i < d->tenant_n; i++) {
-        const struct ledger_tenant *t = &d->tenants[i];
+    for (size_t i = 0; i < d->head.tenant_n; i++) {
+        const struct ledger_tenant *t = &d->head.tenants[i];
 
         json_write_object_begin(w);
         json_write_kv_str(w, "name", t->name);
@@ -172,11 +172,11 @@ static void write_time_windows(struct json_writer *w, const struct state_documen
 
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
-    const struct snapshot *s = &d->snapshot;
+    const struct snapshot *s = &d->head.totals;
 
     json_write_key(w, "summary");
     json_write_object_begin(w);
-    json_write_kv_i64(w, "nodes", (int64_t)d->described_n);
+    json_write_kv_i64(w, "nodes", (int64_t)s->node_n);
     json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
     json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
     json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
@@ -265,7 +265,7 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_object_end(w);
 }
 
-static void write_allocations(struct json_writer *w, const struct state_document *d,
+static void write_allocations(struct json_writer *w, const struct snapshot_pod *pods,
                               const struct snapshot_device *gpu)
 {
     struct held few[DEVICES_PER_NODE_MAX];
@@ -273,7 +273,7 @@ static void write_allocations(struct json_writer *w, const struct state_document
         gpu->allocation_n <= ARRAY_LEN(few) ? few : xcalloc(gpu->allocation_n, sizeof(*all));
 
     for (size_t i = 0; i < gpu->allocation_n; i++) {
-        all[i] = (struct held){&d->snapshot.pods[gpu->allocations[i].pod], &gpu->allocations[i]};
+        all[i] = (struct held){&pods[gpu->allocations[i].pod], &gpu->allocations[i]};
     }
     qsort(all, gpu->allocation_n, sizeof(*all), held_by_name);
     json_write_key(w, "allocations");
@@ -287,7 +287,7 @@ static void write_allocations(struct json_writer *w, const struct state_document
     }
 }
 
-static void write_gpu(struct json_writer *w, const struct state_document *d,
+static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
                       const struct snapshot_device *gpu)
 {
     json_write_object_begin(w);
@@ -302,8 +302,8 @@ static void write_gpu(struct json_writer *w, const struct state_document *d,
     write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
-    write_allocations(w, d, gpu);
-    state_write_raised(w, d, gpu);
+    write_allocations(w, pods, gpu);
+    state_write_raised(w, pods, gpu);
     json_write_object_end(w);
 }
 
@@ -335,8 +335,7 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     json_write_object_end(w);
 }
 
-void state_write_node(struct json_writer *w, const struct state_document *d,
-                      const struct node_item *item)
+void state_write_node(struct json_writer *w, const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
 
@@ -364,7 +363,7 @@ void state_write_node(struct json_writer *w, const struct state_document *d,
     json_write_key(w, "gpus");
     json_write_array_begin(w);
     for (size_t i = 0; i < n->device_n; i++) {
-        write_gpu(w, d, &n->devices[i]);
+        write_gpu(w, item->pods, &n->devices[i]);
     }
     json_write_array_end(w);
     state_write_unplaced(w, item);
@@ -383,29 +382,17 @@ void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *
     json_write_object_end(w);
 }
 
-void state_write_node_conflicts(struct json_writer *w, const struct snapshot_node *n)
+void state_write_node_conflict(struct json_writer *w, const struct node_conflict *c)
 {
-    if (n->unsteered_used > n->unsteered_cap) {
-        json_write_object_begin(w);
-        json_write_kv_cstr(w, "kind", "node");
-        json_write_kv_str(w, "node", n->name);
-        json_write_kv_cstr(w, "text",
-                           "more whole GPUs are charged than the node's device plugin has");
-        json_write_object_end(w);
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "kind", c->is_gpu ? "gpu" : "node");
+    json_write_kv_str(w, "node", c->node);
+    if (c->is_gpu) {
+        json_write_kv_str(w, "uuid", c->uuid);
+        json_write_kv_i64(w, "index", c->index);
     }
-    for (size_t i = 0; i < n->device_n; i++) {
-        const char *text = gpu_conflict(&n->devices[i]);
-
-        if (text != NULL) {
-            json_write_object_begin(w);
-            json_write_kv_cstr(w, "kind", "gpu");
-            json_write_kv_str(w, "node", n->name);
-            json_write_kv_str(w, "uuid", n->devices[i].uuid);
-            json_write_kv_i64(w, "index", n->devices[i].index);
-            json_write_kv_cstr(w, "text", text);
-            json_write_object_end(w);
-        }
-    }
+    json_write_kv_cstr(w, "text", c->text);
+    json_write_object_end(w);
 }
 
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p)

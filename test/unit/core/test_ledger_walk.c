@@ -243,7 +243,7 @@ static void read_on(struct simulation *s)
 
 static void random__walks_beside_everything__show_the_generation_of_their_opening(void **state)
 {
-    enum { SEEDS = 150, STEPS = 300 };
+    enum { SEEDS = 100, STEPS = 300 };
 
     (void)state;
     ended_n = 0;

@@ -81,16 +81,15 @@ void crowd_apply(struct crowd *c, struct ledger_op op)
 
 char *crowd_state(struct crowd *c)
 {
-    struct state_document *d;
+    struct state_document *d = state_document_new(&c->context, STR_NULL, STR_NULL);
+    enum state_step step = STATE_MORE;
     struct strbuf out;
-    struct err err;
 
-    if (state_document_new(&c->context, STR_NULL, STR_NULL, &d, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
     strbuf_init(&out, 64 << 20);
-    while (state_document_next(d, &out)) {
+    while (step == STATE_MORE) {
+        step = state_document_next(d, &out);
     }
+    assert_int_equal(step, STATE_COMPLETE);
     state_document_free(d);
     assert_false(out.overflowed);
     return strbuf_take(&out, NULL);

@@ -162,15 +162,12 @@ char *cluster_state_text(struct cluster *c, const char *node, const char *namesp
 {
     struct state_document *d;
     struct strbuf out;
-    struct err err;
 
-    if (state_document_new(&c->context, str_of(node), str_of(namespace_), &d, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    d = state_document_new(&c->context, str_of(node), str_of(namespace_));
     strbuf_init(&out, 256 << 20);
-    while (state_document_next(d, &out)) {
+    while (state_document_next(d, &out) == STATE_MORE) {
     }
-    assert_false(state_document_next(d, &out));
+    assert_int_equal(state_document_next(d, &out), STATE_COMPLETE);
     state_document_free(d);
     assert_false(out.overflowed);
     return strbuf_take(&out, NULL);
