@@ -157,7 +157,7 @@ def test_caller__without_the_right_certificate__never_answered(world, listener):
         said = refused(world, pair, address)
         assert said is None or alert in said
         series = f'fgpu_http_connections_dropped_total{{listener="{listener}",reason="{reason}"}}'
-        assert world.fgpu.metrics()[series] > before[series]
+        eventually(lambda series=series: world.fgpu.metrics()[series] > before[series], series)
     series = 'fgpu_requests_total{verb="filter",outcome="not_ours"}'
     assert world.fgpu.metrics().get(series, 0) == before.get(series, 0)
     assert re.search(r'"Refused a TLS client" listener="verbs" peer="127\.0\.0\.1:\d+" reason="', world.fgpu.log())
