@@ -3,7 +3,7 @@
 
 #include "base/bug.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_clock_ns(clockid_t id)
@@ -97,6 +97,13 @@ static struct date date_of_days(unsigned days_since_1970)
     };
 }
 
+static void put_digits(char *to, size_t n, unsigned v)
+{
+    for (; n > 0; v /= 10) {
+        to[--n] = (char)('0' + v % 10);
+    }
+}
+
 char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX])
 {
     const int64_t LAST_MS = 253402300799999; /* 9999-12-31T23:59:59.999Z */
@@ -104,7 +111,13 @@ char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX])
     wall_ms = wall_ms < 0 ? 0 : wall_ms > LAST_MS ? LAST_MS : wall_ms;
     struct date d = date_of_days((unsigned)(wall_ms / DAY_MS));
     unsigned ms = (unsigned)(wall_ms % DAY_MS);
-    snprintf(buf, CLOCK_RFC3339_MAX, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", d.year % 10000,
-             d.month % 100, d.day % 100, ms / 3600000, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+    memcpy(buf, "0000-00-00T00:00:00.000Z", sizeof("0000-00-00T00:00:00.000Z"));
+    put_digits(buf, 4, d.year);
+    put_digits(buf + 5, 2, d.month);
+    put_digits(buf + 8, 2, d.day);
+    put_digits(buf + 11, 2, ms / 3600000);
+    put_digits(buf + 14, 2, ms / 60000 % 60);
+    put_digits(buf + 17, 2, ms / 1000 % 60);
+    put_digits(buf + 20, 3, ms % 1000);
     return buf;
 }

@@ -65,14 +65,16 @@ void json_write_array_end(struct json_writer *w)
     close_level(w, false);
 }
 
-static void before_key(struct json_writer *w)
+/* Checks that a key may stand here; true: after a comma. */
+static bool key_begins(struct json_writer *w)
 {
+    bool comma;
+
     BUG_ON(w->depth == 0 || !w->levels[w->depth].is_object || w->after_key);
-    if (w->levels[w->depth].any) {
-        strbuf_add_char(w->out, ',');
-    }
+    comma = w->levels[w->depth].any;
     w->levels[w->depth].any = true;
     w->after_key = true;
+    return comma;
 }
 
 /* A byte that stands for itself inside quotes. */
@@ -184,12 +186,27 @@ static void add_quoted(struct strbuf *out, struct str s, char after)
 
 void json_write_key(struct json_writer *w, const char *key)
 {
-    json_write_key_str(w, str_of(key));
+    size_t n = strlen(key);
+    bool comma = key_begins(w);
+    char *to = strbuf_reserve(w->out, comma + n + 3);
+
+    if (to == NULL) {
+        return;
+    }
+    if (comma) {
+        *to++ = ',';
+    }
+    *to++ = '"';
+    memcpy(to, key, n);
+    memcpy(to + n, "\":", 2);
+    strbuf_commit(w->out, comma + n + 3);
 }
 
 void json_write_key_str(struct json_writer *w, struct str key)
 {
-    before_key(w);
+    if (key_begins(w)) {
+        strbuf_add_char(w->out, ',');
+    }
     add_quoted(w->out, key, ':');
 }
 

@@ -48,7 +48,7 @@ static void grow(struct strbuf *b, size_t need)
     b->cap = cap;
 }
 
-char *strbuf_reserve(struct strbuf *b, size_t n)
+char *strbuf_reserve_slow(struct strbuf *b, size_t n)
 {
     if (b->overflowed || n > b->max_bytes - b->n) {
         b->overflowed = true;
@@ -62,66 +62,47 @@ char *strbuf_reserve(struct strbuf *b, size_t n)
     return b->p + b->n;
 }
 
-void strbuf_commit(struct strbuf *b, size_t n)
-{
-    BUG_ON(b->cap == 0 || n >= b->cap - b->n);
-    b->n += n;
-    b->p[b->n] = '\0';
-}
-
-void strbuf_add(struct strbuf *b, const void *p, size_t n)
-{
-    char *to = strbuf_reserve(b, n);
-    if (to == NULL) {
-        return;
-    }
-    if (n > 0) {
-        memcpy(to, p, n);
-    }
-    strbuf_commit(b, n);
-}
-
-void strbuf_add_str(struct strbuf *b, struct str s)
-{
-    strbuf_add(b, s.p, s.n);
-}
-
 void strbuf_add_cstr(struct strbuf *b, const char *s)
 {
     strbuf_add(b, s, strlen(s));
 }
 
-void strbuf_add_char(struct strbuf *b, char c)
-{
-    strbuf_add(b, &c, 1);
-}
-
 enum { U64_DIGITS = 20 };
+
+/* Digits of v in front of `end`, two at a time; returns the first. */
+static char *digits_before(char *end, uint64_t v)
+{
+    static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    while (v >= 100) {
+        end -= 2;
+        memcpy(end, PAIRS + 2 * (v % 100), 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        end -= 2;
+        memcpy(end, PAIRS + 2 * v, 2);
+    } else {
+        *--end = (char)('0' + (int)v);
+    }
+    return end;
+}
 
 void strbuf_add_u64(struct strbuf *b, uint64_t v)
 {
-    char digits[U64_DIGITS];
-    size_t at = sizeof(digits);
-    do {
-        digits[--at] = (char)('0' + (int)(v % 10));
-        v /= 10;
-    } while (v > 0);
-    strbuf_add(b, digits + at, sizeof(digits) - at);
+    char text[U64_DIGITS], *end = text + sizeof(text), *at = digits_before(end, v);
+    strbuf_add(b, at, (size_t)(end - at));
 }
 
 void strbuf_add_i64(struct strbuf *b, int64_t v)
 {
-    char text[U64_DIGITS + 1];
-    size_t at = sizeof(text);
-    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v; /* also right for INT64_MIN */
-    do {
-        text[--at] = (char)('0' + (int)(u % 10));
-        u /= 10;
-    } while (u > 0);
+    char text[U64_DIGITS + 1], *end = text + sizeof(text);
+    char *at = digits_before(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v); /* also right for INT64_MIN */
     if (v < 0) {
-        text[--at] = '-';
+        *--at = '-';
     }
-    strbuf_add(b, text + at, sizeof(text) - at); /* one addition: all of it or nothing */
+    strbuf_add(b, at, (size_t)(end - at)); /* one addition: all of it or nothing */
 }
 
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
