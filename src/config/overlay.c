@@ -82,9 +82,8 @@ void overlay_decode(struct decode *c, const struct schema_field *f, const struct
     c->overlay = o;
     c->overlay_depth = c->item_depth;
     c->overlay_path_n = c->path_n - strlen(f->name);
-    if (overlay_note(c, row, n)) {
-        config_decode_value(c, row, n, &o->values);
-    }
+    overlay_note(c, row, n);
+    config_decode_value(c, row, n, &o->values);
     c->overlay = NULL;
 }
 
