@@ -1,0 +1,43 @@
+/* core/mirror.h - the numbers of all nodes of a ledger, copied: for looking at them for longer than
+ * a decision may take (what is shown about fragmentation, strategies on trial).
+ *
+ * Following is cheap: only nodes whose version has changed are copied again. A mirror follows one
+ * ledger all its life and must end before it, because names are borrowed (the ledger never forgets
+ * one).
+ */
+#ifndef CORE_MIRROR_H
+#define CORE_MIRROR_H
+
+#include "base/compiler.h"
+#include "core/device_state.h"
+#include "core/ledger.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Indexes of nodes are those of the ledger while names_version is the same. */
+struct mirror {
+    uint64_t generation;
+    uint64_t names_version;
+    uint32_t node_n;
+    struct node_state *nodes; /* first_device: into `devices` */
+    struct str *names;        /* empty: the place is free */
+    bool *open;               /* described, and not cordoned */
+    struct device_state *devices;
+    uint32_t node_cap, device_cap;
+    uint32_t node_want, device_want; /* after a `false` of mirror_follow() */
+};
+
+void mirror_init(struct mirror *m);
+void mirror_fini(struct mirror *m);
+
+/* Brings it up to date. False: there is no room; mirror_grow() first, which needs nobody's lock. */
+WARN_UNUSED bool mirror_follow(struct mirror *m, const struct ledger *l);
+void mirror_grow(struct mirror *m);
+
+static inline const struct device_state *mirror_devices(const struct mirror *m, uint32_t node)
+{
+    return m->devices + m->nodes[node].first_device;
+}
+
+#endif

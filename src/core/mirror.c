@@ -1,0 +1,67 @@
+#include "core/mirror.h"
+
+#include "base/bug.h"
+#include "core/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mirror_init(struct mirror *m)
+{
+    *m = (struct mirror){.node_n = 0};
+}
+
+void mirror_fini(struct mirror *m)
+{
+    free(m->nodes);
+    free(m->names);
+    free(m->open);
+    free(m->devices);
+    mirror_init(m);
+}
+
+void mirror_grow(struct mirror *m)
+{
+    uint32_t before = m->node_cap;
+
+    if (m->node_want > m->node_cap) {
+        m->node_cap = m->node_want + m->node_want / 8;
+        m->nodes = xreallocarray(m->nodes, m->node_cap, sizeof(*m->nodes));
+        m->names = xreallocarray(m->names, m->node_cap, sizeof(*m->names));
+        m->open = xreallocarray(m->open, m->node_cap, sizeof(*m->open));
+        memset(m->nodes + before, 0, (m->node_cap - before) * sizeof(*m->nodes));
+    }
+    if (m->device_want > m->device_cap) {
+        m->device_cap = m->device_want + m->device_want / 8;
+        m->devices = xreallocarray(m->devices, m->device_cap, sizeof(*m->devices));
+    }
+}
+
+bool mirror_follow(struct mirror *m, const struct ledger *l)
+{
+    m->node_want = l->node_n;
+    m->device_want = l->state_n;
+    if (m->node_want > m->node_cap || m->device_want > m->device_cap) {
+        return false;
+    }
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        const struct node_state *row = &l->rows[i];
+
+        m->names[i] = l->names[i];
+        m->open[i] = l->nodes[i].described && l->nodes[i].schedulable;
+        /* Versions are never given twice, so an equal one stands for equal numbers at an equal
+         * place; free places have none. */
+        if (row->version == m->nodes[i].version && row->version != 0) {
+            continue;
+        }
+        m->nodes[i] = *row;
+        if (row->device_n > 0) {
+            memcpy(m->devices + row->first_device, l->states + row->first_device,
+                   row->device_n * sizeof(*m->devices));
+        }
+    }
+    m->node_n = l->node_n;
+    m->names_version = l->names_version;
+    m->generation = l->generation;
+    return true;
+}

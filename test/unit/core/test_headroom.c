@@ -1,0 +1,244 @@
+/* How many more fit: closed forms against taking one after another; and the copy they are counted
+ * on. */
+#include "core/headroom.h"
+
+#include "base/rng.h"
+#include "core/choice.h"
+#include "core/feasibility.h"
+#include "core/mirror.h"
+#include "core/support/ledger_fixture.h"
+#include "core/support/random_demand.h"
+#include "core/view.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CASES 4000
+#define SEED 5
+
+/* One pod after another, each on the GPUs that take the most of its kind, which is never worse than
+ * another choice. */
+static uint64_t count_greedily(const struct node_state *n, const struct device_state *devices,
+                               const struct wish *w)
+{
+    struct device_state now[RANDOM_DEVICES_MAX];
+    uint64_t pods = 0;
+
+    memcpy(now, devices, n->device_n * sizeof(*now));
+    for (;; pods++) {
+        bool used[RANDOM_DEVICES_MAX] = {false};
+
+        for (uint16_t k = 0; k < w->count; k++) {
+            uint32_t best_n = 0;
+            size_t best = 0;
+            struct charge c;
+
+            for (size_t i = 0; i < n->device_n; i++) {
+                uint32_t left = 0;
+                struct device_state d = now[i];
+
+                c = wish_charge(w, d.milli_cap, d.mem_cap_mib, d.mem_base_mib);
+                for (; !used[i] && device_takes(&d, &c); left++) {
+                    device_take(&d, &c);
+                }
+                if (left > best_n) {
+                    best_n = left;
+                    best = i;
+                }
+            }
+            if (best_n == 0) {
+                return pods;
+            }
+            used[best] = true;
+            c = wish_charge(w, now[best].milli_cap, now[best].mem_cap_mib, now[best].mem_base_mib);
+            device_take(&now[best], &c);
+        }
+    }
+}
+
+/* As filter and bind would go on. */
+static uint64_t count_by_decisions(const struct node_state *n, const struct device_state *devices,
+                                   const struct demand *d)
+{
+    struct device_state now[RANDOM_DEVICES_MAX], after[RANDOM_DEVICES_MAX];
+    struct placement at;
+    uint64_t pods = 0;
+
+    memcpy(now, devices, n->device_n * sizeof(*now));
+    while (feasibility_place(n, now, NULL, d, strategies[0], &at) == VERDICT_FITS) {
+        choice_take(n, now, d, &at, after);
+        memcpy(now, after, n->device_n * sizeof(*now));
+        pods++;
+    }
+    return pods;
+}
+
+static void node__random_cases__as_one_after_another(void **state)
+{
+    struct rng r;
+    unsigned several = 0, more = 0;
+
+    (void)state;
+    rng_init(&r, SEED);
+    for (int k = 0; k < CASES; k++) {
+        struct random_case c;
+        uint64_t n, greedy, decided;
+
+        random_case_draw(&r, 1, RANDOM_DEVICES_MAX, &c);
+        c.demand.model_n = c.demand.uuid_n = 0;
+        c.node.unsteered_used = 0;
+        n = headroom_node(&c.node, c.devices, &c.demand);
+        greedy = count_greedily(&c.node, c.devices, &c.demand.wishes[0]);
+        decided = count_by_decisions(&c.node, c.devices, &c.demand);
+        if (n != greedy || n < decided || (c.demand.wishes[0].count == 1 && n != decided)) {
+            fail_msg("seed %d case %d: %llu, greedy %llu, decisions %llu\n%s", SEED, k,
+                     (unsigned long long)n, (unsigned long long)greedy, (unsigned long long)decided,
+                     random_case_text(&c));
+        }
+        several += c.demand.wishes[0].count > 1 && n > 0;
+        more += n > 2;
+    }
+    assert_true(several > 50 && more > 50);
+}
+
+static const struct demand *whole(struct wish *w, struct demand *d, uint16_t count)
+{
+    *d = fixture_whole(w, count);
+    return d;
+}
+
+static void node__whole_gpus__empty_ones_in_groups(void **state)
+{
+    struct ledger_fixture fx;
+    struct mirror m;
+    struct wish w, w2;
+    struct demand d, share = fixture_share(&w2, 100);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "d", "GPU-n-0", 0, 100, 8192);
+
+    (void)state;
+    fixture_init(&fx);
+    fixture_node(&fx, "n", 8, 81920);
+    fixture_pod(&fx, "p", &share, "n", &as);
+    mirror_init(&m);
+    assert_false(mirror_follow(&m, fx.l));
+    mirror_grow(&m);
+    assert_true(mirror_follow(&m, fx.l));
+    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 1)), 7);
+    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 2)), 3);
+    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 8)), 0);
+    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).empty_n, 7);
+    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 1000);
+    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).mem_mib, 81920);
+    mirror_fini(&m);
+    fixture_fini(&fx);
+}
+
+static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
+{
+    struct ledger_fixture fx;
+    struct mirror m;
+    struct wish w;
+    struct demand share = fixture_share(&w, 100), two = {.dialect = "native", .unsteered_n = 2};
+
+    (void)state;
+    fixture_init(&fx);
+    fixture_node_unsteered(&fx, "n", 8, 81920, 8);
+    fixture_pod(&fx, "p", &two, "n", NULL);
+    mirror_init(&m);
+    assert_false(mirror_follow(&m, fx.l));
+    mirror_grow(&m);
+    assert_true(mirror_follow(&m, fx.l));
+    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), &two), 3);
+    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), &share), 0);
+    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 0);
+    mirror_fini(&m);
+    fixture_fini(&fx);
+}
+
+static void assert_equal_numbers(const struct ledger_fixture *fx, const struct mirror *m)
+{
+    struct ledger_view v;
+    struct arena a;
+    struct wish w;
+    struct demand d = fixture_share(&w, 1);
+
+    arena_init(&a, 1 << 20);
+    assert_int_equal(ledger_view(fx->l, &a, VIEW_POD("x", &d), &v, NULL), 0);
+    assert_int_equal(m->node_n, v.node_n);
+    for (uint32_t i = 0; i < v.node_n; i++) {
+        assert_true(str_eq(m->names[i], v.names[i]));
+        assert_memory_equal(&m->nodes[i], &v.nodes[i], sizeof(v.nodes[i]));
+        if (v.nodes[i].device_n > 0) {
+            assert_memory_equal(mirror_devices(m, i), v.devices + v.nodes[i].first_device,
+                                v.nodes[i].device_n * sizeof(*v.devices));
+        }
+    }
+    arena_fini(&a);
+}
+
+static void mirror__follows_changes__equal_to_the_ledger(void **state)
+{
+    struct ledger_fixture fx;
+    struct mirror m;
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, SEED);
+    fixture_init(&fx);
+    mirror_init(&m);
+    for (int step = 0; step < 400; step++) {
+        char node[16], uid[16];
+        struct wish w;
+        struct demand d = fixture_share(&w, 1 + (int32_t)rng_below(&r, 400));
+        unsigned at = (unsigned)rng_below(&r, 12);
+
+        snprintf(node, sizeof(node), "n%u", at);
+        snprintf(uid, sizeof(uid), "u%u", (unsigned)rng_below(&r, 30));
+        switch (rng_below(&r, 6)) {
+        case 0:
+            fixture_node(&fx, node, 1 + (int)rng_below(&r, 5),
+                         1000 * (1 + (int64_t)rng_below(&r, 3)));
+            break;
+        case 1:
+            fixture_name_op(&fx, LEDGER_NODE_GONE, node);
+            break;
+        case 2:
+            fixture_name_op(&fx, LEDGER_POD_GONE, uid);
+            break;
+        default:
+            fixture_pod(&fx, uid, &d, NULL, NULL);
+            (void)fixture_reserve(&fx, uid, node);
+            break;
+        }
+        if (rng_below(&r, 3) == 0) {
+            if (!mirror_follow(&m, fx.l)) {
+                mirror_grow(&m);
+                assert_true(mirror_follow(&m, fx.l));
+            }
+            assert_equal_numbers(&fx, &m);
+        }
+    }
+    assert_true(m.node_n > 5);
+    mirror_fini(&m);
+    fixture_fini(&fx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(node__random_cases__as_one_after_another),
+        cmocka_unit_test(node__whole_gpus__empty_ones_in_groups),
+        cmocka_unit_test(node__whole_gpus_of_a_plugin__its_numbers),
+        cmocka_unit_test(mirror__follows_changes__equal_to_the_ledger),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
