@@ -119,6 +119,11 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
 enum ledger_walk_step store_walk_next(struct store_walk *w, struct arena *a, struct snapshot *ret);
 void store_walk_close(struct store_walk *w); /* NULL is fine */
 uint64_t store_generation(struct store *s);
+/* mirror_follow(), growing as needed without the lock; and outlook_follow() to its end, in short sections. */
+struct mirror;
+struct outlook;
+void store_mirror(struct store *s, struct mirror *m);
+void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy);
 
 /* ledger_room_generation(). */
 uint64_t store_room_generation(struct store *s);

@@ -33,6 +33,12 @@ enum fgpu_metric {
     FGPU_OVERCOMMITTED_DEVICES,
     FGPU_CLOSED_NODES,
     FGPU_CLOSED_NODE_PODS,
+    FGPU_FRAGMENTATION_RATIO,  /* thousandths in */
+    FGPU_IDLE_MILLI,
+    FGPU_LARGEST_FREE_MILLI,
+    FGPU_LARGEST_FREE_MEMORY_BYTES,
+    FGPU_MOST_EMPTY_GPUS,
+    FGPU_MORE_FIT,             /* size */
     FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
     FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,

@@ -32,6 +32,7 @@ enum metric_type {
 enum metric_unit {
     METRIC_UNIT_ONE,
     METRIC_UNIT_MS, /* written in seconds */
+    METRIC_UNIT_PERMILLE, /* written as a share of 1 */
     METRIC_UNIT_NS, /* written in seconds */
 };
 

@@ -39,6 +39,7 @@
 #include "extender/audit.h"
 #include "extender/binder.h"
 #include "extender/store.h"
+#include "extender/vacancy.h"
 #include "httpd/server.h"
 
 #include <stdatomic.h>
@@ -67,6 +68,7 @@ struct state_context {
     struct store *store;
     const struct clock *clock;
     struct binder *binder; /* NULL: nothing is ever in flight */
+    struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
     struct audit *audit;   /* NULL: the document says nothing about audits */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */

@@ -30,6 +30,7 @@ struct service {
     struct store *store;
     struct config_slot *slot;
     struct rulebook *book;
+    struct vacancy *vacancy;
     struct changeover *changeover;
     struct timekeeper *timekeeper;
     struct kube_client *client;
@@ -169,6 +170,7 @@ static void set_up_routes(struct service *s)
         .store = s->store,
         .clock = s->options.clock,
         .binder = s->binder,
+        .vacancy = s->vacancy,
         .audit = s->audit,
         .cursors = cursors,
         .is_ready = is_ready,
@@ -178,6 +180,7 @@ static void set_up_routes(struct service *s)
     };
     metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
     metrics_add_collector(s->telemetry.metrics, ops_collect_tenants, &s->ops);
+    metrics_add_collector(s->telemetry.metrics, ops_collect_vacancy, &s->ops);
     verbs_routes(&s->verbs, s->verb_routes);
     ops_routes(&s->ops, s->ops_routes);
     health_routes(&s->health_handlers, &s->health, s->health_routes);
@@ -301,6 +304,7 @@ static int start_rules(struct service *s, struct err *reterr)
 
     if (r == 0) {
         s->book = rulebook_new(rules);
+        s->vacancy = vacancy_new(s->store, s->book, s->options.clock);
         set_up_changeover(s);
     }
     return r;
@@ -549,6 +553,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     serving_fini(&s->serving);
     kube_client_free(s->client);
     changeover_free(s->changeover);
+    vacancy_free(s->vacancy);
     rulebook_free(s->book);
     config_slot_free(s->slot);
     store_free(s->store);

@@ -1,6 +1,8 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
+#include "core/mirror.h"
+#include "core/outlook.h"
 #include "core/pack.h"
 
 #include <stdlib.h>
@@ -281,6 +283,31 @@ int store_snapshot(struct store *s, struct arena *a, struct str node_name, struc
     r = snapshot_take(s->ledger, a, node_name, namespace_, ret, reterr);
     store_unlock(s);
     return r;
+}
+
+void store_mirror(struct store *s, struct mirror *m)
+{
+    bool done;
+
+    do {
+        store_lock(s);
+        done = mirror_follow(m, s->ledger);
+        store_unlock(s);
+        if (!done) {
+            mirror_grow(m);
+        }
+    } while (!done);
+}
+
+void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy)
+{
+    bool done;
+
+    do {
+        store_lock(s);
+        done = outlook_follow(o, s->ledger, for_strategy);
+        store_unlock(s);
+    } while (!done);
 }
 
 void store_totals(struct store *s, struct snapshot *ret)

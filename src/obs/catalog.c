@@ -101,6 +101,29 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     [FGPU_CLOSED_NODE_PODS] =
         {.name = "fgpu_closed_node_pods",
          .help = "Pods that hold GPUs on closed nodes.", .type = METRIC_GAUGE},
+    [FGPU_FRAGMENTATION_RATIO] =
+        {.name = "fgpu_fragmentation_ratio",
+         .help = "Part of the idle compute that the pods that are expected could not use (FGD's measure for the "
+                 "mix of requests seen so far).",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_PERMILLE},
+    [FGPU_IDLE_MILLI] =
+        {.name = "fgpu_idle_milli",
+         .help = "Compute that nobody holds on nodes that take pods, in thousandths of a GPU.",
+         .type = METRIC_GAUGE},
+    [FGPU_LARGEST_FREE_MILLI] =
+        {.name = "fgpu_largest_free_milli",
+         .help = "Largest free compute of one GPU, in thousandths.", .type = METRIC_GAUGE},
+    [FGPU_LARGEST_FREE_MEMORY_BYTES] =
+        {.name = "fgpu_largest_free_memory_bytes",
+         .help = "Free memory of the GPU with the largest free compute.", .type = METRIC_GAUGE},
+    [FGPU_MOST_EMPTY_GPUS] =
+        {.name = "fgpu_most_empty_gpus",
+         .help = "GPUs that nobody uses on the node that has the most of them.",
+         .type = METRIC_GAUGE},
+    [FGPU_MORE_FIT] =
+        {.name = "fgpu_more_fit",
+         .help = "How many more pods of one size would fit, each size by itself: named sizes and whole GPUs.",
+         .type = METRIC_GAUGE, .labels = {{"size", NULL}}, .series_max = 64},
     [FGPU_TENANT_MILLI] =
         {.name = "fgpu_tenant_milli",
          .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without a limit of its own "

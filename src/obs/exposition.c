@@ -30,6 +30,7 @@ static unsigned decimals(enum metric_unit unit)
     case METRIC_UNIT_ONE:
         return 0;
     case METRIC_UNIT_MS:
+    case METRIC_UNIT_PERMILLE:
         return 3;
     case METRIC_UNIT_NS:
         return 9;

@@ -47,7 +47,8 @@ static void check_def(const struct metric_def *def)
     BUG_ON((def->type == METRIC_HISTOGRAM) != (def->bucket_n != 0));
     BUG_ON(def->bucket_n > METRIC_BUCKETS_MAX || (def->bucket_n != 0 && def->bucket_first <= 0));
     BUG_ON(def->bucket_n != 0 && def->bucket_first > INT64_MAX >> (def->bucket_n - 1));
-    BUG_ON(def->unit != METRIC_UNIT_ONE && strstr(def->name, "_seconds") == NULL);
+    BUG_ON(def->unit == METRIC_UNIT_PERMILLE ? strstr(def->name, "_ratio") == NULL
+                                             : def->unit != METRIC_UNIT_ONE && strstr(def->name, "_seconds") == NULL);
     for (uint32_t i = 0; i < label_count(def); i++) {
         BUG_ON(!name_is_valid(def->labels[i].key) || strcmp(def->labels[i].key, "le") == 0);
     }

@@ -134,6 +134,25 @@ void ops_collect_tenants(void *ops, struct metrics *m)
     arena_fini(&a);
 }
 
+void ops_collect_vacancy(void *ops, struct metrics *m)
+{
+    struct ops *o = ops;
+    struct vacancy_report *r = &o->vacancy;
+
+    for (size_t i = 0; i < r->size_n; i++) { /* a size may be gone from the configuration */
+        metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), 0);
+    }
+    vacancy_read(o->state.vacancy, r);
+    metric_set(METRIC(m, FGPU_FRAGMENTATION_RATIO), vacancy_permille(r));
+    metric_set(METRIC(m, FGPU_IDLE_MILLI), r->idle_milli);
+    metric_set(METRIC(m, FGPU_LARGEST_FREE_MILLI), r->largest_milli);
+    metric_set(METRIC(m, FGPU_LARGEST_FREE_MEMORY_BYTES), r->largest_mem_mib * MIB_BYTES);
+    metric_set(METRIC(m, FGPU_MOST_EMPTY_GPUS), r->empty_gpu_n);
+    for (size_t i = 0; i < r->size_n; i++) {
+        metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), (int64_t)r->sizes[i].more_n);
+    }
+}
+
 static enum httpd_action handle_metrics(void *ctx, struct httpd_request *req,
                                         struct httpd_response *resp)
 {

@@ -78,6 +78,9 @@ void state_write_node_conflict(struct json_writer *w, const struct node_conflict
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
+/* "fragmentation" of the summary (state_vacancy.c); nothing for NULL. */
+void state_write_vacancy(struct json_writer *w, struct vacancy *v);
+
 /* namespace, pod, uid; state, since, decision, dialect */
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);
 void state_write_decision(struct json_writer *w, const struct snapshot_pod *p);

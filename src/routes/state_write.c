@@ -194,6 +194,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "bindsInFlight",
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
+    state_write_vacancy(w, d->context->vacancy);
     json_write_object_end(w);
 }
 

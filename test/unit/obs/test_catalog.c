@@ -128,10 +128,13 @@ static void catalog__every_metric_in_use__exposition_is_well_formed(void **state
     metric_inc(METRIC(m, FGPU_AUDIT_DRIFT_TOTAL, "pod_gone"));
     metric_set(METRIC(m, FGPU_TENANT_MILLI, "team.a", "limit"), 400);
     metric_set(METRIC(m, FGPU_TENANT_MEMORY_BYTES, "team.a", "charged"), 1 << 20);
+    metric_set(METRIC(m, FGPU_FRAGMENTATION_RATIO), 117);
+    metric_set(METRIC(m, FGPU_MORE_FIT, "small"), 26);
     metric_inc(METRIC(m, FGPU_HTTP_CONNECTIONS_DROPPED_TOTAL, "verbs", "evicted"));
     metric_set(METRIC(m, FGPU_LOG_DROPPED_TOTAL), 5);
     struct strbuf out = rendered(m);
     assert_int_equal(out.p[out.n - 1], '\n');
+    assert_non_null(strstr(out.p, "\nfgpu_fragmentation_ratio 0.117\n"));
     unsigned families = 0, samples = 0;
     char family[128] = "";
     for (char *line = strtok(out.p, "\n"); line != NULL; line = strtok(NULL, "\n")) {

@@ -1,0 +1,53 @@
+/* Fragmentation and what still fits, in the summary of /state. */
+#include "routes/state_internal.h"
+
+static void write_more(struct json_writer *w, const struct vacancy_report *r)
+{
+    json_write_key(w, "moreFit");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < r->size_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "size", r->sizes[i].name);
+        if (r->sizes[i].whole_gpu_n > 0) {
+            json_write_kv_i64(w, "wholeGpus", r->sizes[i].whole_gpu_n);
+        }
+        json_write_kv_i64(w, "more", (int64_t)r->sizes[i].more_n);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
+void state_write_vacancy(struct json_writer *w, struct vacancy *v)
+{
+    char as_of[CLOCK_RFC3339_MAX];
+    struct vacancy_report r;
+
+    if (v == NULL) {
+        return;
+    }
+    vacancy_read(v, &r);
+    if (!r.known) {
+        return;
+    }
+    json_write_key(w, "fragmentation");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "generation", (int64_t)r.generation);
+    json_write_kv_cstr(w, "asOf", clock_rfc3339(r.at_ms, as_of));
+    json_write_kv_i64(w, "nodes", r.node_n);
+    json_write_kv_i64(w, "idleMilli", r.idle_milli);
+    json_write_kv_i64(w, "fragmentedMilli", r.fragmented_milli);
+    json_write_kv_i64(w, "permille", vacancy_permille(&r));
+    json_write_kv_i64(w, "typicalPods", (int64_t)r.typical_n);
+    json_write_key(w, "largestHole");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "milli", r.largest_milli);
+    json_write_kv_i64(w, "memMib", r.largest_mem_mib);
+    json_write_object_end(w);
+    json_write_key(w, "mostEmpty");
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "node", r.empty_node);
+    json_write_kv_i64(w, "gpus", r.empty_gpu_n);
+    json_write_object_end(w);
+    write_more(w, &r);
+    json_write_object_end(w);
+}
