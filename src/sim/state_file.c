@@ -84,19 +84,27 @@ static int read_all(FILE *in, const char *path, struct strbuf *out, struct err *
     return ferror(in) ? cannot_read(path, reterr) : 0;
 }
 
-int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
-                    struct err *reterr)
+int state_file_text(const char *path, struct strbuf *out, struct err *reterr)
 {
     FILE *in = fopen(path, "re");
-    struct strbuf text;
     int r;
 
     if (in == NULL) {
         return cannot_read(path, reterr);
     }
-    strbuf_init(&text, STATE_FILE_BYTES_MAX);
-    r = read_all(in, path, &text, reterr);
+    r = read_all(in, path, out, reterr);
     fclose(in);
+    return r;
+}
+
+int state_file_read(const char *path, const struct config_names *names, struct state_file *ret,
+                    struct err *reterr)
+{
+    struct strbuf text;
+    int r;
+
+    strbuf_init(&text, STATE_FILE_BYTES_MAX);
+    r = state_file_text(path, &text, reterr);
     if (r == 0) {
         r = state_file_parse(path, strbuf_view(&text), names, ret, reterr);
     }

@@ -1,0 +1,132 @@
+#include "cmd/inquiry.h"
+
+#include "base/bug.h"
+#include "kube/transport.h"
+#include "sim/state_file.h"
+
+#include <string.h>
+
+#define SILENCE_MS 30000
+
+void inquiry_init(struct inquiry *q)
+{
+    *q = (struct inquiry){.server = INQUIRY_SERVER};
+}
+
+bool inquiry_option(struct inquiry *q, int c, const char *value)
+{
+    switch (c) {
+    case INQUIRY_OPT_SERVER:
+        q->server = value;
+        return true;
+    case INQUIRY_OPT_TOKEN:
+        q->token_file = value;
+        return true;
+    case INQUIRY_OPT_CA:
+        q->ca_file = value;
+        return true;
+    case INQUIRY_OPT_STATE:
+        q->state_file = value;
+        return true;
+    case 'o':
+        q->json = strcmp(value, "json") == 0;
+        return q->json || strcmp(value, "table") == 0;
+    default:
+        return false;
+    }
+}
+
+const char *inquiry_problem(const struct inquiry *q)
+{
+    if (q->state_file != NULL &&
+        (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
+        return "give --state or --server, not both";
+    }
+    return NULL;
+}
+
+static int take(void *ctx, struct str bytes, struct err *reterr)
+{
+    struct strbuf *out = ctx;
+
+    strbuf_add_str(out, bytes);
+    return out->overflowed
+               ? err_set(reterr, ERR_LIMIT, "the answer is larger than %zu bytes", out->max_bytes)
+               : 0;
+}
+
+static int judge(const struct inquiry *q, const struct kube_outcome *o, struct err *reterr)
+{
+    enum err_code code = ERR_UNAVAILABLE;
+
+    if (o->kind == KUBE_ANSWERED && o->http_status == 200) {
+        return 0;
+    }
+    if (o->http_status == 401 || o->http_status == 403) {
+        code = ERR_DENIED;
+    }
+    if (o->http_status != 0) {
+        return err_set(reterr, code, "%s: HTTP status %d%s%s", q->server, o->http_status,
+                       o->detail[0] != '\0' ? ": " : "", o->detail);
+    }
+    return err_set(reterr, code, "%s: %s", q->server,
+                   o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
+}
+
+static int get(const struct inquiry *q, struct kube_client *client, const char *path,
+               struct strbuf *out, struct err *reterr)
+{
+    const struct kube_stream_request request = {
+        .path = path, .silence_ms = SILENCE_MS, .verb = "get", .resource = "state"};
+    struct kube_outcome outcome;
+    struct kube_stream *stream;
+    int r = kube_stream_new(client, &stream, reterr);
+
+    if (r == 0) {
+        kube_stream_run(stream, &request, take, out, &outcome);
+        r = judge(q, &outcome, reterr);
+        kube_stream_free(stream);
+    }
+    return r;
+}
+
+static char *copy(struct str s)
+{
+    char *to = xmalloc(s.n + 1);
+
+    if (s.n > 0) {
+        memcpy(to, s.p, s.n);
+    }
+    to[s.n] = '\0';
+    return to;
+}
+
+static int ask(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
+{
+    struct credentials creds = {.server = NULL};
+    struct str server = str_of(q->server);
+    struct kube_client *client;
+    int r;
+
+    while (str_ends(server, STR("/"))) {
+        server.n--;
+    }
+    creds.server = copy(server);
+    creds.token_file = q->token_file != NULL ? copy(str_of(q->token_file)) : NULL;
+    creds.ca_file = q->ca_file != NULL ? copy(str_of(q->ca_file)) : NULL;
+    r = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
+    if (r == 0) {
+        r = get(q, client, path, out, reterr);
+        kube_client_free(client);
+    }
+    credentials_fini(&creds);
+    return r;
+}
+
+int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out, struct err *reterr)
+{
+    if (q->state_file != NULL) {
+        return state_file_text(q->state_file, out, reterr);
+    }
+    return ask(q, summary ? "/state?fields=summary" : "/state", out, reterr);
+}

@@ -1,0 +1,58 @@
+/* cmd/inquiry.h - what the read-only commands have in common: where the state of a running extender
+ * comes from.
+ *
+ * From its ops listener over HTTP (kube/transport.h: TLS, tokens, and no token over plain HTTP to
+ * another host), or from a file that /state was saved to. Reads only, never anything else.
+ */
+#ifndef CMD_INQUIRY_H
+#define CMD_INQUIRY_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#define INQUIRY_SERVER "http://127.0.0.1:9442"
+
+struct inquiry {
+    const char *server;     /* without a trailing slash */
+    const char *token_file; /* NULL: none */
+    const char *ca_file;    /* NULL: the system's */
+    const char *state_file; /* NULL: ask the server */
+    bool json;
+};
+
+enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_STATE };
+
+/* Rows of the long options, and their lines of help. */
+#define INQUIRY_OPTIONS                                                                            \
+    {"server", required_argument, NULL, INQUIRY_OPT_SERVER},                                       \
+        {"token-file", required_argument, NULL, INQUIRY_OPT_TOKEN},                                \
+        {"ca-file", required_argument, NULL, INQUIRY_OPT_CA},                                      \
+        {"state", required_argument, NULL, INQUIRY_OPT_STATE},                                     \
+    {                                                                                              \
+        "output", required_argument, NULL, 'o'                                                     \
+    }
+#define INQUIRY_HELP                                                                               \
+    "  --server URL      ops listener of the extender, default " INQUIRY_SERVER "\n"               \
+    "  --token-file FILE bearer token for it, off loopback\n"                                      \
+    "  --ca-file FILE    PEM, who signs its certificate; without it the system's\n"                \
+    "  --state FILE      a saved /state instead (curl URL/state > FILE)\n"                         \
+    "  -o table|json\n"
+
+void inquiry_init(struct inquiry *q);
+/* False: `c` is none of ours, or the value is wrong. */
+bool inquiry_option(struct inquiry *q, int c, const char *value);
+/* NULL, or what does not go together. */
+const char *inquiry_problem(const struct inquiry *q);
+
+/* The document of /state, whole or, with `summary` and from a server, its summary only.
+ *   ERR_UNAVAILABLE  nobody answers
+ *   ERR_DENIED       it wants a token, or another one
+ *   others           as of files and servers */
+WARN_UNUSED int inquiry_state(const struct inquiry *q, bool summary, struct strbuf *out,
+                              struct err *reterr);
+
+#endif
