@@ -75,6 +75,7 @@ struct ledger_node_fact {
     bool schedulable;
     bool closed; /* takes no new pods; core/node_pools.h */
     const struct inventory *inventory; /* memory after the reserve, before over-commit factors */
+    uint64_t rules;                    /* bits of the packing rules that select it: core/plan.h */
     const char *note;                  /* of core/inventory.h; static or NULL */
     struct host_capacity host;
 };
@@ -177,6 +178,8 @@ struct ledger_pod {
     struct str decision_id;
     const struct demand *demand;
     size_t annotation_bytes;
+    const uint64_t *label_hashes;
+    size_t label_n;
     bool deleting;
 };
 /* False when the UID is unknown. */
@@ -184,6 +187,9 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
 
 /* Has the node's object been seen? */
 bool ledger_has_node(const struct ledger *l, struct str node_name);
+
+/* The bits of struct ledger_node_fact.rules; 0 for a node that was not seen. */
+uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);
 
 /* Searches devices for this demand on one node of the live ledger, with isolation against its pods by
  * `namespace_` and labels. On VERDICT_FITS `ret` may be given to LEDGER_RESERVE before any other op. */

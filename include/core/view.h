@@ -93,6 +93,9 @@ static inline uint32_t ledger_view_index_near(const struct ledger_view *v,
     return ledger_view_index(v, node_name);
 }
 
+/* Bits of the packing rules that select the node (core/plan.h). */
+uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
+
 /* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
 const struct device_state *ledger_view_devices(const struct ledger_view *v,
                                                const struct node_state *n,

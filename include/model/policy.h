@@ -65,6 +65,30 @@ enum memory_only_mode {
     MEMORY_ONLY_FREE,  /* compute is shared by all */
 };
 
+/* Several node strategies at once. With weights their scores are added up (core/plan.h); without, each further one
+ * decides among equals of those before. */
+#define CRITERIA_MAX 4
+struct criteria {
+    struct str names[CRITERIA_MAX];
+    int32_t weights_milli[CRITERIA_MAX]; /* all 0: a chain */
+    size_t n;                            /* 0: one strategy alone */
+};
+
+#define PACKING_RULES_MAX 64
+#define PACKING_SELECTOR_MAX 16
+
+/* Other strategies for some pods, on some nodes. What is empty leaves it open: every namespace, pod, node; the
+ * strategy of the packing section. */
+struct packing_rule {
+    const struct str *namespaces; /* names; '*' in them matches any text */
+    size_t namespace_n;
+    struct kv_list pod_selector;
+    struct kv_list node_selector;
+    struct str node_strategy; /* with criteria the first of them */
+    struct criteria node_criteria;
+    struct str device_strategy;
+};
+
 /* What the configuration says of the GPUs of one node. */
 struct device_settings {
     int64_t mem_reserve_mib;      /* taken off every device */
@@ -113,7 +137,10 @@ struct policy {
 
     /* packing */
     struct str node_strategy;   /* names from core/strategy.h */
+    struct criteria node_criteria; /* node_strategy is the first of them */
     struct str device_strategy;
+    const struct packing_rule *rules; /* the first that fits holds: core/plan.h */
+    size_t rule_n;
     int32_t candidates; /* nodes in a filter reply; 0 = all */
     int32_t hold_ms;    /* life of an advisory hold; 0 = none */
 };

@@ -212,6 +212,8 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .decision_id = str_of(p->decision_id),
         .demand = p->demand,
         .annotation_bytes = p->annotation_bytes,
+        .label_hashes = p->labels,
+        .label_n = p->label_n,
         .deleting = p->deleting,
     };
     return true;
@@ -222,6 +224,13 @@ bool ledger_has_node(const struct ledger *l, struct str node_name)
     uint32_t i = ledger_node_find(l, node_name);
 
     return i != LEDGER_NONE && l->nodes[i].described;
+}
+
+uint64_t ledger_node_rules(const struct ledger *l, struct str node_name)
+{
+    uint32_t i = ledger_node_find(l, node_name);
+
+    return i == LEDGER_NONE ? 0 : l->nodes[i].rules;
 }
 
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,

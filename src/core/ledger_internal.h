@@ -54,6 +54,7 @@ struct node_entry {
     const char *note;
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
+    uint64_t rules; /* of the fact */
     struct ledger_device *devices;
     uint32_t device_n;
     uint32_t extent_n; /* device states owned at rows[].first_device */

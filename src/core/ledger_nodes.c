@@ -330,6 +330,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->closed = f->closed;
     n->source = f->inventory->source;
     n->note = f->note;
+    n->rules = f->rules;
     n->host = f->host;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;

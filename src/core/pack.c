@@ -202,6 +202,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         node = ledger_view_index_near(v, &names[i], node + 1);
         r->name = names[i];
         r->demoted = false;
+        r->group = 0;
         r->score = 0;
         if (node == LEDGER_VIEW_NONE) {
             r->verdict = VERDICT_NODE_UNKNOWN;
@@ -252,6 +253,9 @@ static inline __attribute__((always_inline)) int compare(const struct pack_resul
     if (a->demoted != b->demoted) {
         return a->demoted ? 1 : -1;
     }
+    if (a->group != b->group) {
+        return a->group < b->group ? -1 : 1;
+    }
     if (a->score != b->score) {
         return a->score > b->score ? -1 : 1;
     }
@@ -279,7 +283,7 @@ static void sift_down(struct pack_result *heap, size_t n, size_t i, struct pack_
 /* Cheaply, for most of those that are. */
 static bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than)
 {
-    return !than->demoted && r->score < than->score;
+    return !than->demoted && r->group == than->group && r->score < than->score;
 }
 
 /* What fits to the front; returns how many. */
@@ -330,7 +334,7 @@ size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
 
 static bool same_merit(const struct pack_result *a, const struct pack_result *b)
 {
-    return a->verdict == b->verdict && a->demoted == b->demoted && a->score == b->score;
+    return a->verdict == b->verdict && a->demoted == b->demoted && a->group == b->group && a->score == b->score;
 }
 
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)

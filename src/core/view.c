@@ -121,3 +121,8 @@ const struct device_state *ledger_view_devices(const struct ledger_view *v,
                        v->pod.label_hashes, v->pod.label_n, NULL, NULL);
     return room;
 }
+
+uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node)
+{
+    return v->ledger->nodes[node].rules;
+}
