@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/pack.h"
+#include "core/plan.h"
 #include "extender/store.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -16,7 +17,7 @@
 struct placement_context {
     struct store *store;
     const struct policy *policy;
-    struct pack_params params;
+    struct pack_plans plans;
 };
 
 /* Strategies by the names in the policy. ERR_INVALID names the unknown one. */

@@ -46,11 +46,12 @@ const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
 struct pack_hold;
-struct pack_params;
+struct pack_plans;
 struct pack_result;
 
 /* Verdict and score for each name, in order, a name that comes again left out. Memory is from `a`, names are
- * borrowed. Verdicts and scores are remembered per shape (core/score_cache.h).
+ * borrowed. Verdicts and scores are remembered per shape (core/score_cache.h). What holds for this pod, and on which
+ * nodes, is looked up in the plans.
  *
  * Each node is judged by its state of one moment; different nodes may be judged at different moments, because
  * writers get their turn in between. `generation` is that of the first: nothing older was seen. */
@@ -61,7 +62,7 @@ struct store_pack_answer {
     uint64_t generation;
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
-                           const struct pack_params *params, const struct pack_hold *holds, size_t hold_n,
+                           const struct pack_plans *plans, const struct pack_hold *holds, size_t hold_n,
                            const struct str *names, size_t name_n, struct store_pack_answer *ret,
                            struct err *reterr);
 
@@ -88,11 +89,11 @@ struct store_reservation {
 bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
                    size_t *ret_n);
 
-/* Searches devices for a pending pod on one node and reserves them, in one section. `namespace_` and `name`
+/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section. `namespace_` and `name`
  * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct pack_params *params,
+                                        struct str decision_id, const struct pack_plans *plans,
                                         struct store_reservation *ret, struct err *reterr);
 
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,

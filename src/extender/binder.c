@@ -275,7 +275,7 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     arena_init(&a, BIND_ARENA_BYTES);
     b->fetching = false;
     result = store_reserve(b->binder->store, &a, q->pod_uid, q->pod_namespace, q->pod_name,
-                           q->node_name, str_of(b->decision_id), &b->rules->placement.params, &r,
+                           q->node_name, str_of(b->decision_id), &b->rules->placement.plans, &r,
                            &why);
     switch (result) {
     case STORE_RESERVED:

@@ -5,6 +5,7 @@
 #include "core/host.h"
 #include "core/inventory.h"
 #include "core/node_pools.h"
+#include "core/plan.h"
 #include "extender/notices.h"
 #include "kube/binding.h"
 
@@ -86,6 +87,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
                  .schedulable = !node->unschedulable,
                  .host = host_capacity_of_node(node),
                  .closed = node_pools_close(in->policy, node),
+                 .rules = plan_node_rules(in->policy, node->labels),
                  .inventory = &ret->inventory},
     };
     if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note)) {

@@ -7,21 +7,9 @@
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
                            struct err *reterr)
 {
-    *c = (struct placement_context){
-        .store = store,
-        .policy = policy,
-        .params = {.node_strategy = strategy_find(policy->node_strategy),
-                   .device_strategy = strategy_find(policy->device_strategy)},
-    };
-    if (c->params.node_strategy == NULL) {
-        return err_set(reterr, ERR_INVALID, "unknown node strategy \"%.*s\"",
-                       STR_ARG(policy->node_strategy));
-    }
-    if (c->params.device_strategy == NULL) {
-        return err_set(reterr, ERR_INVALID, "unknown device strategy \"%.*s\"",
-                       STR_ARG(policy->device_strategy));
-    }
-    return 0;
+    c->store = store;
+    c->policy = policy;
+    return pack_plans_init(&c->plans, policy, reterr);
 }
 
 static int too_large(struct err *reterr)
@@ -56,7 +44,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
         return 0;
     }
     r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    return r != 0 ? r : store_pack(c->store, a, &key, &c->params, holds, hold_n, names, name_n, ret, reterr);
+    return r != 0 ? r : store_pack(c->store, a, &key, &c->plans, holds, hold_n, names, name_n, ret, reterr);
 }
 
 static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name,

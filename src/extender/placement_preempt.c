@@ -9,7 +9,7 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
                                 .namespace_ = pod->namespace_,
                                 .priority = pod->priority,
                                 .demand = &demand,
-                                .device_strategy = c->params.device_strategy};
+                                .device_strategy = c->plans.rest.params.device_strategy};
     const char *not_ready = store_not_ready(c->store);
     size_t kept = 0;
 

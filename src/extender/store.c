@@ -221,13 +221,18 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
 
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
                                          const struct ledger_op *asked,
-                                         const struct pack_params *params,
+                                         const struct pack_plans *plans,
                                          struct store_reservation *ret, struct err *reterr)
 {
     struct placement at;
     struct ledger_op op = *asked;
+    struct agenda agenda;
+    size_t step;
 
-    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, params, &at);
+    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    step = agenda_step(&agenda, ledger_node_rules(s->ledger, op.reserve.node_name));
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid,
+                                    &agenda.steps[step].plan->params, &at);
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }
@@ -249,7 +254,7 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
 
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
-                                        struct str decision_id, const struct pack_params *params,
+                                        struct str decision_id, const struct pack_plans *plans,
                                         struct store_reservation *ret, struct err *reterr)
 {
     struct ledger_op op = {
@@ -267,7 +272,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         ret->defect = pod.demand->defect;
         ret->annotation_bytes = pod.annotation_bytes;
         if (r == STORE_RESERVED) {
-            r = reserve(s, a, &pod, &op, params, ret, reterr);
+            r = reserve(s, a, &pod, &op, plans, ret, reterr);
         }
     }
     store_unlock(s);

@@ -3,6 +3,7 @@
 #define EXTENDER_STORE_INTERNAL_H
 
 #include "base/bug.h"
+#include "core/plan.h"
 #include "core/score_cache.h"
 #include "extender/store.h"
 
@@ -50,5 +51,24 @@ void store_unlock_and_tell(struct store *s, uint64_t room);
 size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
 
 void store_hold_clear(struct hold *h);
+
+/* What one call of store_pack() is about. */
+struct store_question {
+    const struct view_pod *pod;
+    const struct pack_hold *holds;
+    size_t hold_n;
+    const struct str *names;
+    size_t name_n;
+};
+
+/* A call that had to begin again so often, because nodes come and go without end, takes one long section. */
+enum { STORE_BEGIN_AGAIN_MAX = 8 };
+
+/* store_pack() where the agenda has several groups or criteria; ret->results has room for all names. */
+WARN_UNUSED int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
+                                   const struct agenda *agenda, struct store_pack_answer *ret,
+                                   struct err *reterr);
+/* Names of unknown nodes that come again; returns how many results stay. */
+size_t store_drop_unknown_repeats(struct pack_result *results, size_t n);
 
 #endif

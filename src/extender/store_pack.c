@@ -12,10 +12,6 @@ static int too_large(struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
 }
 
-/* Then the call takes one long section: nodes that come and go without end must not keep it from
- * ending. */
-enum { BEGIN_AGAIN_MAX = 8 };
-
 struct call {
     const struct view_pod *pod;
     const struct pack_params *params;
@@ -70,7 +66,7 @@ static int section(struct store *s, struct arena *a, struct call *c, struct stor
                                              c->params->device_strategy, v.node_n);
     n = c->name_n - c->done;
     /* Finding nominations costs a pass over the pods: once is enough. */
-    if (n > STORE_PACK_SECTION && c->begun_n <= BEGIN_AGAIN_MAX && v.nomination_n == 0) {
+    if (n > STORE_PACK_SECTION && c->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
         n = STORE_PACK_SECTION;
     }
     if (n > 0) { /* a caller may ask about no node at all: then there is no array either */
@@ -90,7 +86,7 @@ static bool result_has_name(const void *owner, uint32_t value, const void *key)
 
 /* Names of known nodes are told apart by their node; of unknown ones, which are few, by their text.
  */
-static size_t drop_unknown_repeats(struct pack_result *results, size_t n)
+size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
 {
     const struct hash_key key = {0x66677075,
                                  0x6e6f6465}; /* one call long: nobody can learn it and profit */
@@ -118,12 +114,13 @@ static size_t drop_unknown_repeats(struct pack_result *results, size_t n)
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
-               const struct pack_params *params, const struct pack_hold *holds, size_t hold_n,
+               const struct pack_plans *plans, const struct pack_hold *holds, size_t hold_n,
                const struct str *names, size_t name_n, struct store_pack_answer *ret,
                struct err *reterr)
 {
+    const struct pack_params *params;
+    struct agenda agenda;
     struct call c = {.pod = pod,
-                     .params = params,
                      .holds = holds,
                      .hold_n = hold_n,
                      .names = names,
@@ -136,6 +133,13 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
     if (ret->results == NULL) {
         return too_large(reterr);
     }
+    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    if (!agenda_is_plain(&agenda)) {
+        const struct store_question q = {pod, holds, hold_n, names, name_n};
+
+        return store_pack_planned(s, a, &q, &agenda, ret, reterr);
+    }
+    params = c.params = &agenda.steps[0].plan->params;
     do {
         store_lock(s);
         r = section(s, a, &c, ret, reterr);
@@ -145,7 +149,7 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
         params->node_strategy->normalise(ret->results, ret->n);
     }
     if (r == 0 && c.query.unknown_n > 1) {
-        ret->n = drop_unknown_repeats(ret->results, ret->n);
+        ret->n = store_drop_unknown_repeats(ret->results, ret->n);
     }
     return r;
 }

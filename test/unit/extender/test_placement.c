@@ -109,7 +109,7 @@ static struct filter_result filter(const struct pod *pod)
 static enum store_reserve_result reserve(const char *uid, struct str node, struct store_reservation *ret)
 {
     return store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), node, STR("decision"),
-                         &context.params, ret, NULL);
+                         &context.plans, ret, NULL);
 }
 
 /* gpu-admission and GAS answer before their caches are filled, and accept full nodes. */
@@ -273,7 +273,7 @@ static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
     assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
     assert_int_equal(ingest_pod(&ingest, &arena, &bad.pod, NULL), 0);
     assert_int_equal(store_reserve(store, &arena, STR("p"), STR("d"), STR("other-name"), names[0],
-                                   STR("x"), &context.params, &r, NULL),
+                                   STR("x"), &context.plans, &r, NULL),
                      STORE_UNKNOWN_POD);
     assert_int_equal(reserve("bad", names[0], &r), STORE_DEFECT);
     assert_int_equal(reserve("p", STR("nowhere"), &r), STORE_NO_FIT);
@@ -466,7 +466,7 @@ static void *call(void *arg)
 
         if (placement_filter(&context, &a, &p.pod, names, NODES, &f, NULL) == 0 && f.fit_n > 0) {
             got = store_reserve(store, &a, str_of(uid), STR("d"), str_of(uid), f.results[0].name,
-                                STR("x"), &context.params, &r, NULL);
+                                STR("x"), &context.plans, &r, NULL);
         }
         if (got == STORE_RESERVED && i < 49) { /* let go again, but for the last time */
             struct ledger_op release = {.kind = LEDGER_RELEASE, .name = str_of(uid)};

@@ -1,6 +1,7 @@
 /* The store: readiness, time, advisory holds. Reservations are in test_placement.c. */
 #include "base/bug.h"
 #include "core/pack.h"
+#include "core/plan.h"
 #include "extender/store.h"
 
 #include <stdarg.h>
@@ -254,13 +255,15 @@ static void *everything(void *arg)
         struct snapshot s;
         struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
         const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
+        struct pack_plans plans;
         struct store_pack_answer answer;
         size_t n;
 
+        pack_plans_single(&plans, &params);
         observe(uid, i % 2 == 0 ? NULL : "n1");
         store_hold(store, str_of(uid), STR("n1"), &demand, 3000);
         BUG_ON(store_holds(store, &a, str_of(uid), &h, &n, NULL) != 0);
-        BUG_ON(store_pack(store, &a, &key, &params, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
+        BUG_ON(store_pack(store, &a, &key, &plans, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
         BUG_ON(answer.n != 1);
         BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);
         store_totals(store, &s);

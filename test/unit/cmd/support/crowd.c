@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cmd/commands.h"
-#include "core/choice.h"
+#include "core/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,7 +200,7 @@ static void observe(struct crowd *c, const struct crowd_pod *p, const char *node
 }
 
 /* Reserves where it fits; then it stays reserved, is confirmed, or is seen bound. */
-static void place(struct crowd *c, struct crowd_pod *p, const struct pack_params *params)
+static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans *plans)
 {
     struct store_reservation r = {0};
     char node[16], decision[32];
@@ -210,7 +210,7 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_params
     for (unsigned i = 0; i < NODES; i++) {
         snprintf(node, sizeof(node), "n%u", (i + (unsigned)p->uid[1]) % NODES);
         if (store_reserve(c->store, &c->arena, str_of(p->uid), STR("ns"), str_of(p->uid),
-                          str_of(node), str_of(decision), params, &r, NULL) != STORE_RESERVED) {
+                          str_of(node), str_of(decision), plans, &r, NULL) != STORE_RESERVED) {
             continue;
         }
         if (end == 0) {
@@ -234,7 +234,9 @@ void crowd_fill(struct crowd *c)
     static const char *const preset[] = {"n1", "n5", "n6", "unseen"};
     const struct pack_params params = {strategy_find(STR("binpack")), strategy_find(STR("binpack")),
                                        NULL};
+    struct pack_plans plans;
 
+    pack_plans_single(&plans, &params);
     for (unsigned i = 0; i < NODES; i++) {
         describe(c, i, 0, 0);
     }
@@ -248,7 +250,7 @@ void crowd_fill(struct crowd *c)
         } else {
             observe(c, &p, NULL, NULL, false);
             if (below(c, 8) != 0) {
-                place(c, &p, &params);
+                place(c, &p, &plans);
             }
         }
     }

@@ -1,0 +1,227 @@
+/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/plan.h). In sections, as
+ * store_pack.c, which takes the plain decisions. */
+#include "extender/store_internal.h"
+
+#include "core/pack.h"
+
+#include <string.h>
+
+static int too_large(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+}
+
+struct planned {
+    const struct store_question *q;
+    const struct agenda *agenda;
+    struct pack_query *queries; /* one for each step */
+    uint64_t *seen;             /* of all of them: a node belongs to one step */
+    uint8_t *step_of;           /* by name */
+    struct str *names;          /* of one step */
+    struct pack_result *spare;
+    struct plan_scores *scores; /* by result */
+    uint64_t names_version;
+    size_t done;
+    unsigned begun_n;
+};
+
+static bool begin(struct planned *p, struct arena *a, const struct ledger_view *v, struct store_pack_answer *ret)
+{
+    p->seen = arena_calloc(a, v->node_n / 64 + 1, sizeof(*p->seen));
+    if (p->seen == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < p->agenda->n; i++) {
+        pack_query_init(&p->queries[i], v, &p->agenda->steps[i].plan->params, p->q->holds, p->q->hold_n);
+        p->queries[i].seen = p->seen;
+    }
+    p->names_version = v->names_version;
+    p->done = 0;
+    p->begun_n++;
+    ret->n = 0;
+    ret->generation = v->generation;
+    return true;
+}
+
+static struct score *remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
+{
+    return v->isolates ? NULL
+                       : score_cache_find(s->scores, v->pod.demand, params->node_strategy,
+                                          params->device_strategy, v->node_n);
+}
+
+/* The further criteria for `n` results that the first one has judged, from `first` on. */
+static void add_criteria(struct store *s, struct planned *p, const struct ledger_view *v,
+                         const struct pack_plan *plan, const struct pack_result *results, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++) {
+        p->scores[i] = (struct plan_scores){.by = {results[i].score}};
+    }
+    for (size_t c = 1; c < plan->criterion_n; c++) {
+        struct pack_params params = plan->params;
+        struct pack_query q;
+        size_t fit_n = 0, at = 0;
+
+        params.node_strategy = plan->criteria[c];
+        for (size_t i = first; i < first + n; i++) {
+            if (results[i].verdict == VERDICT_FITS) {
+                p->names[fit_n++] = results[i].name;
+            }
+        }
+        pack_query_init(&q, v, &params, NULL, 0);
+        q.scores = remembered(s, v, &params);
+        if (fit_n > 0) {
+            (void)pack_some(v, &q, p->names, fit_n, p->spare);
+        }
+        for (size_t i = first; i < first + n; i++) {
+            if (results[i].verdict == VERDICT_FITS) {
+                p->scores[i].by[c] = p->spare[at++].score;
+            }
+        }
+    }
+}
+
+static void judge_step(struct store *s, struct planned *p, const struct ledger_view *v, size_t step, size_t n,
+                       struct store_pack_answer *ret)
+{
+    const struct pack_plan *plan = p->agenda->steps[step].plan;
+    size_t name_n = 0, got;
+
+    for (size_t i = 0; i < n; i++) {
+        if (p->step_of[i] == step) {
+            p->names[name_n++] = p->q->names[p->done + i];
+        }
+    }
+    if (name_n == 0) {
+        return;
+    }
+    p->queries[step].scores = remembered(s, v, &plan->params);
+    got = pack_some(v, &p->queries[step], p->names, name_n, ret->results + ret->n);
+    for (size_t i = 0; i < got; i++) {
+        ret->results[ret->n + i].group = (uint8_t)step;
+    }
+    add_criteria(s, p, v, plan, ret->results, ret->n, got);
+    ret->n += got;
+}
+
+static void sort_into_steps(struct planned *p, const struct ledger_view *v, size_t n)
+{
+    uint32_t node = LEDGER_VIEW_NONE;
+
+    for (size_t i = 0; i < n; i++) {
+        node = ledger_view_index_near(v, &p->q->names[p->done + i], node + 1);
+        p->step_of[i] = node == LEDGER_VIEW_NONE
+                            ? (uint8_t)(p->agenda->n - 1)
+                            : (uint8_t)agenda_step(p->agenda, ledger_view_rules(v, node));
+    }
+}
+
+static int section(struct store *s, struct arena *a, struct planned *p, struct store_pack_answer *ret,
+                   struct err *reterr)
+{
+    struct ledger_view v;
+    size_t n;
+    int r = ledger_view(s->ledger, a, p->q->pod, &v, reterr);
+
+    if (r != 0) {
+        return r;
+    }
+    if ((p->done == 0 || v.names_version != p->names_version) && !begin(p, a, &v, ret)) {
+        return too_large(reterr);
+    }
+    n = p->q->name_n - p->done;
+    if (n > STORE_PACK_SECTION && p->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
+        n = STORE_PACK_SECTION;
+    }
+    sort_into_steps(p, &v, n);
+    for (size_t i = 0; i < p->agenda->n; i++) {
+        judge_step(s, p, &v, i, n, ret);
+    }
+    p->done += n;
+    return 0;
+}
+
+/* ---- when all are known ---- */
+
+/* Lets the strategies that want to see all scores of a group do so. `rows` are those that fit. */
+static void normalise(struct planned *p, const struct pack_plan *plan, const struct pack_result *results,
+                      struct plan_scores *rows, size_t n)
+{
+    for (size_t c = 0; c < plan->criterion_n; c++) {
+        if (plan->criteria[c]->normalise == NULL) {
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) {
+            p->spare[i] = results[rows[i].at];
+            p->spare[i].score = rows[i].by[c];
+        }
+        plan->criteria[c]->normalise(p->spare, n);
+        for (size_t i = 0; i < n; i++) {
+            rows[i].by[c] = p->spare[i].score;
+        }
+    }
+}
+
+static void combine(struct planned *p, struct plan_scores *rows, struct store_pack_answer *ret)
+{
+    for (size_t step = 0; step < p->agenda->n; step++) {
+        const struct pack_plan *plan = p->agenda->steps[step].plan;
+        size_t n = 0;
+
+        for (size_t i = 0; i < ret->n; i++) {
+            if (ret->results[i].group == step && ret->results[i].verdict == VERDICT_FITS) {
+                rows[n] = p->scores[i];
+                rows[n++].at = (uint32_t)i;
+            }
+        }
+        normalise(p, plan, ret->results, rows, n);
+        if (plan->criterion_n > 1) {
+            plan_combine(plan, rows, n);
+        }
+        for (size_t i = 0; i < n; i++) {
+            ret->results[rows[i].at].score = plan->criterion_n > 1 ? rows[i].combined : rows[i].by[0];
+        }
+    }
+}
+
+static bool has_room(struct planned *p, struct arena *a, struct plan_scores **ret_rows)
+{
+    size_t n = p->q->name_n;
+
+    p->queries = ARENA_ARRAY(a, p->agenda->n, struct pack_query);
+    p->step_of = arena_alloc(a, n);
+    p->names = arena_alloc(a, n * sizeof(*p->names));
+    p->spare = arena_alloc(a, n * sizeof(*p->spare));
+    p->scores = arena_alloc(a, n * sizeof(*p->scores));
+    *ret_rows = arena_alloc(a, n * sizeof(**ret_rows));
+    return !a->overflowed;
+}
+
+int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
+                       const struct agenda *agenda, struct store_pack_answer *ret, struct err *reterr)
+{
+    struct planned p = {.q = q, .agenda = agenda};
+    struct plan_scores *rows;
+    size_t unknown_n = 0;
+    int r = 0;
+
+    if (!has_room(&p, a, &rows)) {
+        return too_large(reterr);
+    }
+    do {
+        store_lock(s);
+        r = section(s, a, &p, ret, reterr);
+        store_unlock(s);
+    } while (r == 0 && p.done < q->name_n);
+    if (r != 0) {
+        return r;
+    }
+    combine(&p, rows, ret);
+    for (size_t i = 0; i < agenda->n; i++) {
+        unknown_n += p.queries[i].unknown_n;
+    }
+    if (unknown_n > 1) {
+        ret->n = store_drop_unknown_repeats(ret->results, ret->n);
+    }
+    return 0;
+}
