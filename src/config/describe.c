@@ -142,6 +142,8 @@ void describe_value(const struct schema_field *f, const void *base, struct json_
         json_write_object_end(w);
     } else if (f->type == SCHEMA_OVERLAY) {
         overlay_describe(f, base, w);
+    } else if (f->type == SCHEMA_CRITERIA) {
+        criteria_describe(f, base, w);
     } else {
         describe_scalar(f, base, w);
     }

@@ -118,6 +118,45 @@ static void write_number(struct json_writer *w, const struct schema_field *f)
     or_pattern(w, f->type == SCHEMA_MIB_OR_PERCENT ? PATTERN_QUANTITY_OR_PERCENT : PATTERN_QUANTITY);
 }
 
+static void write_criteria(const struct generator *g)
+{
+    struct json_writer *w = g->w;
+
+    json_write_key(w, "anyOf");
+    json_write_array_begin(w);
+    json_write_object_begin(w);
+    write_strategies(g);
+    json_write_object_end(w);
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "type", "array");
+    json_write_kv_i64(w, "minItems", 1);
+    json_write_kv_i64(w, "maxItems", CRITERIA_MAX);
+    json_write_kv_bool(w, "uniqueItems", true);
+    json_write_key(w, "items");
+    json_write_object_begin(w);
+    write_strategies(g);
+    json_write_object_end(w);
+    json_write_object_end(w);
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "type", "object");
+    json_write_kv_i64(w, "minProperties", 1);
+    json_write_kv_i64(w, "maxProperties", CRITERIA_MAX);
+    json_write_key(w, "propertyNames");
+    json_write_object_begin(w);
+    write_strategies(g);
+    json_write_object_end(w);
+    json_write_key(w, "additionalProperties");
+    json_write_object_begin(w);
+    any_of_begin(w);
+    json_write_kv_cstr(w, "type", "number");
+    json_write_kv_i64(w, "exclusiveMinimum", 0);
+    json_write_kv_i64(w, "maximum", 1000);
+    or_pattern(w, PATTERN_FACTOR);
+    json_write_object_end(w);
+    json_write_object_end(w);
+    json_write_array_end(w);
+}
+
 static void write_duration(struct json_writer *w, const struct schema_field *f)
 {
     if (f->min > 0) { /* a number has no unit; only 0 needs none */
@@ -189,6 +228,9 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         return;
     case SCHEMA_STRATEGY:
         write_strategies(g);
+        return;
+    case SCHEMA_CRITERIA:
+        write_criteria(g);
         return;
     case SCHEMA_TEXT:
         write_text(g->w, f);

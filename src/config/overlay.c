@@ -144,6 +144,7 @@ static size_t value_size(enum schema_type type)
     case SCHEMA_PERCENT:
     case SCHEMA_MIB_OR_PERCENT:
     case SCHEMA_NAMESPACE:
+    case SCHEMA_CRITERIA:
     case SCHEMA_SECTION:
     case SCHEMA_LIST:
     case SCHEMA_MAP:
@@ -202,6 +203,8 @@ static void put_over(const struct config_overlay *o, struct config *c)
 
         if (f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {
             put_items(f, &o->values, c);
+        } else if (f->type == SCHEMA_CRITERIA) {
+            criteria_copy(f, &o->values, c);
         } else {
             memcpy((char *)c + f->offset, (const char *)&o->values + f->offset,
                    value_size(f->type));

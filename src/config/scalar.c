@@ -86,16 +86,23 @@ static void decode_word(struct decode *c, const struct schema_field *f,
     }
 }
 
-static void decode_strategy(struct decode *c, const struct schema_field *f,
-                            const struct yaml_doc_node *n, void *base)
+bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n)
 {
     for (size_t i = 0; i < c->names->strategy_n; i++) {
         if (str_eq(n->text, c->names->strategies[i])) {
-            store_str(c, f->offset, n->text, base);
-            return;
+            return true;
         }
     }
     refuse_word(c, n, c->names->strategies, c->names->strategy_n);
+    return false;
+}
+
+static void decode_strategy(struct decode *c, const struct schema_field *f,
+                            const struct yaml_doc_node *n, void *base)
+{
+    if (strategy_name_check(c, n)) {
+        store_str(c, f->offset, n->text, base);
+    }
 }
 
 static void decode_name(struct decode *c, const struct schema_field *f,
@@ -148,6 +155,10 @@ static void decode_address(struct decode *c, const struct schema_field *f,
 void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
                    void *base)
 {
+    if (f->type == SCHEMA_CRITERIA) {
+        criteria_decode(c, f, n, base);
+        return;
+    }
     if (n->type != YAML_DOC_TEXT) {
         config_decode_error(c, n, "expected one value, found %s", yaml_doc_type_name(n));
         return;
@@ -211,6 +222,7 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_ZONE:
         daytime_decode(c, f, n, base);
         return;
+    case SCHEMA_CRITERIA:
     case SCHEMA_SECTION:
     case SCHEMA_LIST:
     case SCHEMA_MAP:
@@ -257,6 +269,9 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_DAYS:
     case SCHEMA_ZONE:
         daytime_format(f, base, out);
+        return;
+    case SCHEMA_CRITERIA:
+        criteria_format(f, base, out);
         return;
     case SCHEMA_LABEL:
         strbuf_add_str(out, load_str(base, f->offset));
@@ -317,6 +332,9 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_STRATEGY:
         strbuf_add_cstr(out, "a strategy");
+        return;
+    case SCHEMA_CRITERIA:
+        strbuf_add_cstr(out, "a strategy, [a, b], or {a: WEIGHT, b: WEIGHT}");
         return;
     case SCHEMA_LABEL:
         strbuf_add_cstr(out, "KEY=VALUE");

@@ -8,7 +8,6 @@
 
 #define MIB_PER_TIB INT64_C(1048576)
 #define DEVICE_MIB_MAX (16 * MIB_PER_TIB)
-#define SELECTOR_MAX 16  /* labels */
 #define ENTRIES_MAX 1000 /* sizes, node templates */
 
 /* Column order of a row: name, C type and member it is stored in, range, what it is. */
@@ -55,6 +54,8 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
                    sizeof(enum tls_on_loopback) == sizeof(unsigned int),
                "enums are not unsigned int");
+
+static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field compute_rows[] = {
     KEY("name", SCHEMA_RESOURCE, IN(struct compute_resource, name), .required = true,
@@ -114,7 +115,7 @@ static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct
 static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
 #define SELECTOR(name_, in_, member_, ...)                                                         \
     KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
-        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, SELECTOR_MAX), .key = &label_key,     \
+        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX), .key = &label_key,     \
         __VA_ARGS__)
 
 static const struct schema_field pool_rows[] = {
@@ -170,18 +171,38 @@ static const struct schema_field devices_rows[] = {
         HELP("other settings for the GPUs of some nodes, the first that selects a node")),
 };
 
+static const struct schema_field rule_rows[] = {
+    KEY("namespaces", SCHEMA_LIST, IN(struct packing_rule, namespaces),
+        IN_ITEMS(&namespace_item, struct str, struct packing_rule, namespace_n, 1, ENTRIES_MAX),
+        HELP("namespaces of the pods, '*' for any text")),
+    SELECTOR("podSelector", struct packing_rule, pod_selector, HELP("labels of the pods, all of them")),
+    SELECTOR("nodeSelector", struct packing_rule, node_selector, HELP("labels of the nodes, all of them")),
+    KEY("nodeStrategy", SCHEMA_CRITERIA, IN(struct packing_rule, node_strategy),
+        .offset2 = offsetof(struct packing_rule, node_criteria), HELP("preference among nodes")),
+    KEY("deviceStrategy", SCHEMA_STRATEGY, IN(struct packing_rule, device_strategy),
+        HELP("preference among the GPUs of a node")),
+};
+static const struct packing_rule rule_absent = {.namespace_n = 0};
+static const struct schema_field rule_item = {.type = SCHEMA_SECTION,
+                                              ROWS(rule_rows),
+                                              .item_absent = &rule_absent,
+                                              .check = schema_check_rule};
+
 static const struct schema_field packing_rows[] = {
-    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.node_strategy), NOW,
+    KEY("nodeStrategy", SCHEMA_CRITERIA, AT(policy.node_strategy),
+        .offset2 = offsetof(struct config, policy.node_criteria), NOW,
         HELP("preference among nodes")),
     KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.device_strategy),
         NOW, HELP("preference among the GPUs of a node")),
+    KEY("rules", SCHEMA_LIST, AT(policy.rules),
+        ITEMS(&rule_item, struct packing_rule, policy.rule_n, PACKING_RULES_MAX),
+        .check = schema_check_rules, RELIST,
+        HELP("other strategies for some pods, on some nodes; the first that fits holds")),
     KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000),
         NOW, HELP("nodes in a filter reply, 0 for all")),
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
         NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
 };
-
-static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field tenant_rows[] = {
     KEY("name", SCHEMA_NAME, IN(struct tenant, name), .required = true,

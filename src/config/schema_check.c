@@ -62,6 +62,43 @@ void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, con
     }
 }
 
+void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct packing_rule *r = base;
+
+    if (r->node_strategy.n == 0 && r->device_strategy.n == 0) {
+        config_decode_error(c, n, "changes nothing; give nodeStrategy or deviceStrategy");
+    }
+}
+
+/* Does the rule hold for every pod and node for which `other` holds, as far as their texts tell? */
+static bool rule_covers(const struct packing_rule *rule, const struct packing_rule *other)
+{
+    for (size_t i = 0; rule->namespace_n > 0 && i < other->namespace_n; i++) {
+        if (!policy_names_namespace(rule->namespaces, rule->namespace_n, other->namespaces[i])) {
+            return false;
+        }
+    }
+    return (rule->namespace_n == 0 || other->namespace_n > 0) &&
+           kv_has_all(other->pod_selector, rule->pod_selector) &&
+           kv_has_all(other->node_selector, rule->node_selector);
+}
+
+void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct policy *p = &((const struct config *)base)->policy;
+    const struct yaml_doc_node *item = n->first;
+
+    for (size_t i = 0; i < p->rule_n; i++, item = item->next) {
+        for (size_t j = 0; j < i; j++) {
+            if (rule_covers(&p->rules[j], &p->rules[i])) {
+                config_decode_error(c, item, "never used: element %zu holds wherever this one would", j);
+                break;
+            }
+        }
+    }
+}
+
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct device_settings *s = &((const struct device_override *)base)->settings;

@@ -37,6 +37,7 @@ enum schema_type {
     SCHEMA_RESOURCE,  /* struct str; an extended resource name */
     SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
+    SCHEMA_CRITERIA,  /* struct str as SCHEMA_STRATEGY at `offset`, struct criteria at `offset2`: criteria.c */
     SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
     SCHEMA_LABEL,     /* struct str key at `offset`, struct str value at `offset2`; "key=value" */
     SCHEMA_ADDRESS,   /* struct address; HOST:PORT */
@@ -129,6 +130,8 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 /* schema_check.c: the `check` column. */
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_override(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_overrides(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -163,6 +166,14 @@ void overlay_make_timetable(struct config *c);
 void daytime_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
 void daytime_format(const struct schema_field *f, const void *base, struct strbuf *out);
 const char *daytime_accepts(const struct schema_field *f);
+
+/* criteria.c: one strategy, [first, second], or {one: 0.7, other: 0.3}. */
+void criteria_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
+void criteria_format(const struct schema_field *f, const void *base, struct strbuf *out);
+void criteria_copy(const struct schema_field *f, const void *from, void *to);
+void criteria_describe(const struct schema_field *f, const void *base, struct json_writer *w);
+/* Is the text a strategy? If not, says so (scalar.c). */
+bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n);
 
 /* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR, _PERCENT, _MIB_OR_PERCENT. */
 void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,

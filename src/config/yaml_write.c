@@ -10,7 +10,8 @@ static void write_value(const struct schema_field *f, const void *base, struct s
 {
     struct json_writer w;
 
-    if (f->type == SCHEMA_WORD || f->type == SCHEMA_STRATEGY || f->type == SCHEMA_CONST) {
+    if (f->type == SCHEMA_WORD || f->type == SCHEMA_STRATEGY || f->type == SCHEMA_CRITERIA ||
+        f->type == SCHEMA_CONST) {
         scalar_format(f, base, out);
         return;
     }

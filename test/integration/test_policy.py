@@ -1,4 +1,4 @@
-"""Policy: limits of tenants and settings of single nodes, while the configuration changes and room comes and goes."""
+"""Policy: limits of tenants, settings of single nodes, rules of packing, while the configuration changes and room comes and goes."""
 import pytest
 
 from objects import MEM_MIB, milli, pod_object, whole
@@ -159,4 +159,47 @@ def test_overcommit__raised_for_all__after_a_relist(configured, api, fgpu):
     assert fgpu.bind(pods[1], node) != ""
     configured.effective(START + "devices: {overcommit: {compute: 1.8, memory: 1.8}}\n")
     assert fgpu.bind(pods[1], node) == ""
+    assert fgpu.audit()["result"] == "clean"
+
+
+# ---- rules of packing ----
+
+def gpu_of(fgpu, pod):
+    return [uuid for _, uuid, _ in fgpu.allocations(pod)]
+
+
+def best(fgpu, pod, nodes):
+    scores = fgpu.prioritize(pod, fgpu.fits(pod, nodes))
+    return max(scores, key=scores.get)
+
+
+def test_rules__changed_while_running__filter_prioritize_and_bind_go_by_them(configured, api, fgpu):
+    full, empty = (configured.cluster.node(gpus=2) for _ in range(2))
+    assert fgpu.bind(api.pod(milli(300)), full) == ""
+    in_team, other = (pod_object("p", namespace=n, limits=milli(100)) for n in ("team-a", "other"))
+    assert best(fgpu, in_team, [full, empty]) == full
+    configured.effective(START + "packing:\n  rules:\n  - {namespaces: [team-*], nodeStrategy: spread, "
+                                 "deviceStrategy: spread}\n")
+    assert best(fgpu, in_team, [full, empty]) == empty
+    assert best(fgpu, other, [full, empty]) == full
+    a, b = api.pod(milli(100), namespace="team-a"), api.pod(milli(100), namespace="other")
+    assert fgpu.bind(a, full) == "" and fgpu.bind(b, full) == ""
+    assert gpu_of(fgpu, a) != gpu_of(fgpu, b)  # by the rule onto the empty GPU
+    configured.effective(START)
+    assert best(fgpu, in_team, [full, empty]) == full
+
+
+def test_rules__of_nodes_and_of_pods__order_of_the_rules(configured, api, fgpu):
+    fast, slow = configured.cluster.node(gpus=1, labels={"pool": "fast"}), configured.cluster.node(gpus=1)
+    assert fgpu.bind(api.pod(milli(300)), slow) == ""
+    gold = pod_object("p", limits=milli(100))
+    gold["metadata"]["labels"] = {"tier": "gold"}
+    plain = pod_object("p", limits=milli(100))
+    configured.effective(START + "packing:\n  rules:\n  - {podSelector: {tier: gold}, nodeSelector: {pool: fast}, "
+                                 "nodeStrategy: [binpack, tight-fit]}\n")
+    assert best(fgpu, gold, [fast, slow]) == fast  # its rule before all others, whatever the scores
+    assert best(fgpu, plain, [fast, slow]) == slow
+    z = configured.reload(START + "packing: {nodeStrategy: {spread: 0.7, binpack: 0.3}}\n")
+    assert z["componentconfig"]["packing"]["nodeStrategy"] == {"spread": "0.7", "binpack": "0.3"}
+    eventually(lambda: best(fgpu, plain, [fast, slow]) == fast, "weights to be in effect")
     assert fgpu.audit()["result"] == "clean"

@@ -43,7 +43,7 @@ static void describe__defaults__exact(void **state)
         "\"whole\":[\"nvidia.com/gpu\"]},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
-        "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"candidates\":"
+        "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"rules\":[],\"candidates\":"
         "100,"
         "\"hold\":\"3s\"},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
@@ -76,6 +76,9 @@ static void describe__read_back__same_configuration(void **state)
                         "devices: {overcommit: {compute: 1.001, memory: 9.99}, memoryReserve: "
                         "1025Mi, memoryOnly: free}\n"
                         "limits: {bodyBytes: 65537, bytesInFlight: 1Gi}\n"},
+        {"chains", "packing:\n  nodeStrategy: [spread, binpack, tight-fit]\n"
+                   "  rules:\n  - {namespaces: ['a-*'], podSelector: {x: y}, nodeStrategy: {binpack: 0.7, spread: 300}}\n"
+                   "  - {nodeSelector: {p: ''}, deviceStrategy: spread}\n"},
         {"overrides", "devices:\n  overrides:\n"
                       "  - {nodeSelector: {a.b/c: 'x', d: ''}, memoryReserve: 0}\n"
                       "  - {nodeSelector: {d: 'true'}, maxSharers: 3, overcommit: {memory: 2}}\n"},

@@ -478,7 +478,7 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
         "f.yaml:7:3: duplicate key 'candidates', first on line 6\n"
         "    candidates: 5\n"
         "    ^\n"
-        "f.yaml:8:3: unknown key 'colour' in packing; known here: nodeStrategy, deviceStrategy, "
+        "f.yaml:8:3: unknown key 'colour' in packing; known here: nodeStrategy, deviceStrategy, rules, "
         "candidates, hold\n"
         "    colour: red\n"
         "    ^\n"

@@ -1,4 +1,4 @@
-/* The keys of policy: tenants, overrides of devices. What is stored, and the exact report of each mistake. */
+/* The keys of policy: tenants, overrides of devices, rules of packing. What is stored, and the exact report of each mistake. */
 #include "config/load.h"
 
 #include "config/support/unit.h"
@@ -224,6 +224,100 @@ static void overrides__mistakes__exact_reports(void **state)
     expect_reports(rows, ARRAY_LEN(rows));
 }
 
+/* ---- rules and criteria ---- */
+
+static void rules__every_key__stored(void **state)
+{
+    struct config *c = unit_config("packing:\n"
+                                   "  nodeStrategy: {binpack: 0.7, spread: 12}\n"
+                                   "  rules:\n"
+                                   "  - namespaces: [a, 'b-*']\n"
+                                   "    podSelector: {tier: gold, x.y/z: ''}\n"
+                                   "    nodeSelector: {pool: 1}\n"
+                                   "    nodeStrategy: [spread, tight-fit]\n"
+                                   "    deviceStrategy: binpack\n"
+                                   "  - {nodeStrategy: [spread]}\n");
+    const struct policy *p = &c->policy;
+    const struct packing_rule *r = p->rules;
+
+    (void)state;
+    expect_text(p->node_strategy, "binpack", NULL);
+    assert_int_equal(p->node_criteria.n, 2);
+    expect_text(p->node_criteria.names[1], "spread", NULL);
+    assert_int_equal(p->node_criteria.weights_milli[0], 700);
+    assert_int_equal(p->node_criteria.weights_milli[1], 12000);
+    assert_int_equal(p->rule_n, 2);
+    assert_int_equal(r[0].namespace_n, 2);
+    assert_int_equal(r[0].pod_selector.n, 2);
+    expect_text(r[0].pod_selector.items[1].key, "x.y/z", NULL);
+    expect_text(r[0].node_selector.items[0].value, "1", NULL);
+    expect_text(r[0].node_strategy, "spread", NULL);
+    assert_int_equal(r[0].node_criteria.n, 2);
+    assert_int_equal(r[0].node_criteria.weights_milli[0], 0);
+    expect_text(r[0].device_strategy, "binpack", NULL);
+    expect_text(r[1].node_strategy, "spread", NULL);
+    assert_int_equal(r[1].node_criteria.n, 0); /* one alone is no chain */
+    assert_int_equal(r[1].device_strategy.n, 0);
+    config_free(c);
+}
+
+static void rules__mistakes__exact_reports(void **state)
+{
+    static const struct mistake rows[] = {
+        {"nothing chosen", "packing: {rules: [{namespaces: [a]}]}\n",
+         "f.yaml:3:19: packing.rules[0]: changes nothing; give nodeStrategy or deviceStrategy\n"
+         "  packing: {rules: [{namespaces: [a]}]}\n                    ^\n"},
+        {"empty selector", "packing: {rules: [{podSelector: {}, nodeStrategy: spread}]}\n",
+         "f.yaml:3:33: packing.rules[0].podSelector: nothing in it; give at least one, or remove the key\n"
+         "  packing: {rules: [{podSelector: {}, nodeStrategy: spread}]}\n"
+         "                                  ^\n"},
+        {"chain for devices", "packing: {deviceStrategy: [spread, binpack]}\n",
+         "f.yaml:3:27: packing.deviceStrategy: expected one value, found a list\n"
+         "  packing: {deviceStrategy: [spread, binpack]}\n                            ^\n"},
+        {"empty chain", "packing: {nodeStrategy: []}\n",
+         "f.yaml:3:25: packing.nodeStrategy: 0 strategies; give 1 to 4\n"
+         "  packing: {nodeStrategy: []}\n                          ^\n"},
+        {"twice", "packing: {nodeStrategy: [spread, spread]}\n",
+         "f.yaml:3:34: packing.nodeStrategy: spread stands here twice\n"
+         "  packing: {nodeStrategy: [spread, spread]}\n                                   ^\n"},
+        {"nested", "packing: {nodeStrategy: [[spread]]}\n",
+         "f.yaml:3:26: packing.nodeStrategy: expected a strategy, found a list\n"
+         "  packing: {nodeStrategy: [[spread]]}\n                           ^\n"},
+        {"weight of zero", "packing: {nodeStrategy: {spread: 0, binpack: 1}}\n",
+         "f.yaml:3:34: packing.nodeStrategy: 0 is out of range 0.001..1000.0 (how much this strategy counts)\n"
+         "  packing: {nodeStrategy: {spread: 0, binpack: 1}}\n                                   ^\n"},
+        {"weight is no number", "packing: {nodeStrategy: {spread: much}}\n",
+         "f.yaml:3:34: packing.nodeStrategy: 'much' is not a factor such as 1.0 or 1.25\n"
+         "  packing: {nodeStrategy: {spread: much}}\n                                   ^\n"},
+        {"never used",
+         "packing:\n  rules:\n  - {namespaces: [a-*], nodeStrategy: spread}\n"
+         "  - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n",
+         "f.yaml:6:5: packing.rules: never used: element 0 holds wherever this one would\n"
+         "    - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n      ^\n"},
+        {"behind a rule for all", "packing:\n  rules:\n  - {nodeStrategy: spread}\n  - {podSelector: {a: b}, "
+                                  "deviceStrategy: spread}\n",
+         "f.yaml:6:5: packing.rules: never used: element 0 holds wherever this one would\n"
+         "    - {podSelector: {a: b}, deviceStrategy: spread}\n      ^\n"},
+    };
+
+    (void)state;
+    expect_reports(rows, ARRAY_LEN(rows));
+}
+
+/* What comes first is narrower, or other: nothing to complain about. */
+static void rules__in_a_useful_order__accepted(void **state)
+{
+    (void)state;
+    config_free(unit_config("packing:\n  rules:\n"
+                            "  - {namespaces: [a-b], nodeStrategy: spread}\n"
+                            "  - {namespaces: ['a-*'], nodeStrategy: spread}\n"
+                            "  - {namespaces: ['*-b'], nodeStrategy: spread}\n"
+                            "  - {podSelector: {x: y, z: z}, nodeStrategy: spread}\n"
+                            "  - {podSelector: {x: y}, nodeSelector: {p: q}, nodeStrategy: spread}\n"
+                            "  - {podSelector: {x: y}, nodeStrategy: spread}\n"
+                            "  - {nodeStrategy: spread}\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +326,9 @@ int main(void)
         cmocka_unit_test(overrides__every_key__stored),
         cmocka_unit_test(overrides__first_that_selects_the_node__holds),
         cmocka_unit_test(overrides__mistakes__exact_reports),
+        cmocka_unit_test(rules__every_key__stored),
+        cmocka_unit_test(rules__mistakes__exact_reports),
+        cmocka_unit_test(rules__in_a_useful_order__accepted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,21 @@ static void window__open__its_values_hold_and_no_others(void **state)
               "packing.nodeStrategy: spread -> binpack; packing.hold: 3s -> 1s");
 }
 
+static void window__chain_and_rules__take_the_place_of_the_files(void **state)
+{
+    static const char body[] =
+        "packing: {nodeStrategy: [spread, tight-fit], rules: [{namespaces: [a], nodeStrategy: spread}]}\n"
+        "timeWindows:\n"
+        "- {name: a, " WHEN ", packing: {nodeStrategy: {binpack: 1, spread: 2.5}}}\n"
+        "- {name: b, " WHEN ", packing: {nodeStrategy: binpack, rules: []}}\n";
+
+    (void)state;
+    expect_at(body, 1, "packing.nodeStrategy: [spread, tight-fit] -> {binpack: 1.0, spread: 2.5}");
+    expect_at(body, 2,
+              "packing.nodeStrategy: [spread, tight-fit] -> binpack; "
+              "packing.rules: [{\"namespaces\":[\"a\"],\"nodeStrategy\":\"spread\"}] -> []");
+}
+
 static void windows__two_open_that_differ__the_later_one_key_by_key(void **state)
 {
     static const char body[] =
@@ -223,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(window__open__its_values_hold_and_no_others),
+        cmocka_unit_test(window__chain_and_rules__take_the_place_of_the_files),
         cmocka_unit_test(windows__two_open_that_differ__the_later_one_key_by_key),
         cmocka_unit_test(windows__sizes__replaced_and_added_by_name),
         cmocka_unit_test(windows__node_pools__come_behind_the_files),
