@@ -101,8 +101,8 @@ static size_t merge(struct candidate *all, size_t n)
     return merged;
 }
 
-/* The shortest prefix that covers enough; its weight in *ret_weight. */
-static size_t prefix(const struct candidate *all, size_t n, uint64_t *ret_weight)
+/* The shortest prefix that covers enough; its weight in *ret_covered, that of all in *ret_sum. */
+static size_t prefix(const struct candidate *all, size_t n, uint64_t *ret_covered, uint64_t *ret_sum)
 {
     uint64_t sum = 0, covered = 0;
     size_t kept = 0;
@@ -113,7 +113,8 @@ static size_t prefix(const struct candidate *all, size_t n, uint64_t *ret_weight
     while (kept < n && covered * 100 < sum * COVERED) {
         covered += all[kept++].weight;
     }
-    *ret_weight = covered;
+    *ret_covered = covered;
+    *ret_sum = sum;
     return kept;
 }
 
@@ -147,7 +148,7 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
     const struct mix *m = outlook_mix(o, ledger_mix(l));
     struct outlook_typicals *t = &o->typical;
     struct candidate *all;
-    uint64_t weight;
+    uint64_t covered, sum;
 
     if (t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models)) {
         return;
@@ -159,11 +160,13 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
     all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));
     t->n = merge(all, collect(m, largest_memory(l), all));
     qsort(all, t->n, sizeof(*all), by_weight);
-    t->n = prefix(all, t->n, &weight);
+    t->n = prefix(all, t->n, &covered, &sum);
     t->shapes = xreallocarray(t->shapes, t->n + 1, sizeof(*t->shapes));
     for (size_t i = 0; i < t->n; i++) {
         t->shapes[i] = all[i].shape;
-        t->shapes[i].probability = (double)all[i].weight / (double)weight;
+        /* Rounded twice, as published: fgd has ties that the last bit breaks. */
+        t->shapes[i].probability =
+            (double)all[i].weight / (double)sum / ((double)covered / (double)sum);
     }
     free(all);
     allow_models(t, l);
