@@ -35,7 +35,7 @@ struct replay_result {
     double allocation_pct;    /* fill: at the end; steady: mean over the measured time */
     double first_refusal_pct; /* fill: arrived % at the first refusal */
     double refused_1pp_pct;   /* fill: arrived % when 1 % of capacity had been refused */
-    double refused_pct;       /* of the GPU demand that arrived */
+    double refused_pct;       /* of the GPU demand that arrived; steady: while measured */
     struct replay_count classes[TRACE_CLASS__MAX]; /* steady: in the measured time */
     uint64_t decision_n;
     double ns_per_decision; /* CPU time, ledger and remembered scores included */
@@ -51,6 +51,7 @@ struct replay_job {
     const struct strategy *strategy;
     const struct arrivals *arrivals;
     enum testbed_mix mix;
+    double load;              /* steady: offered GPU demand as a share of capacity, above 0 */
     atomic_int *progress_pct; /* of this job; NULL: nobody looks */
 };
 

@@ -58,12 +58,13 @@ WARN_UNUSED int trace_read_pods(struct trace *t, const char *path, struct err *r
 struct arrivals {
     const char *label;         /* the file, or "seed N" */
     const uint32_t *node_rank; /* by node: 0 wins ties; a permutation */
-    const uint32_t *pods;      /* rows, in order of arrival */
+    const uint32_t *pods;      /* rows, in order of arrival; steady mode draws its own */
     size_t pod_n;
+    uint64_t seed; /* of what is drawn */
 };
 
 /* A file of two lines: "node_rank" and the rank of each node in file order; "pod_row" and the rows
- * of the arriving pods, from 0. Everything lives in the arena of `t`. */
+ * of the arriving pods, from 0. Everything lives in the arena of `t`; `seed` stays as it is. */
 WARN_UNUSED int arrivals_read(struct trace *t, const char *path, struct arrivals *ret,
                               struct err *reterr);
 

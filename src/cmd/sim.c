@@ -13,6 +13,7 @@
 
 #define STRATEGIES_MAX 32
 #define ARRIVALS_MAX 1024
+#define SEEDS_MAX 1024
 #define REPORT_BYTES_MAX (64 * 1024 * 1024)
 #define QUIET_MS 2000 /* without a terminal nothing is said for so long */
 
@@ -24,7 +25,9 @@ struct options {
     size_t strategy_n;
     enum replay_mode mode;
     enum testbed_mix mix;
-    uint64_t seed;
+    uint64_t seeds[SEEDS_MAX];
+    size_t seed_n;
+    double load;
     bool json;
 };
 
@@ -45,6 +48,7 @@ static const struct option long_options[] = {
     {"arrivals", required_argument, NULL, OPT_ARRIVALS},
     {"strategy", required_argument, NULL, OPT_STRATEGY},
     {"mode", required_argument, NULL, OPT_MODE},
+    {"load", required_argument, NULL, OPT_LOAD},
     {"seed", required_argument, NULL, OPT_SEED},
     {"mix", required_argument, NULL, OPT_MIX},
     {"output", required_argument, NULL, 'o'},
@@ -64,8 +68,10 @@ static void print_help(void)
            "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
            "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
            "  --strategy NAMES     several are compared; all: every one there is\n"
-           "  --mode fill          pods never leave\n"
-           "  --seed N             default 1\n"
+           "  --mode fill|steady   pods never leave (default), or come and go at random\n"
+           "  --load X             steady: GPUs asked for as a share of those there are, default "
+           "0.93\n"
+           "  --seed N[,N...]      of what is drawn, default 1; several are replayed each\n"
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
            "(default), or\n"
            "                       what they have seen so far\n"
@@ -111,6 +117,30 @@ static int add_strategies(const char *list, struct options *o)
     return EXIT_OK;
 }
 
+static int add_seeds(const char *list, struct options *o)
+{
+    struct str rest = str_of(list), text;
+
+    while (str_split(&rest, ',', &text)) {
+        if (o->seed_n == SEEDS_MAX) {
+            return cmd_usage_error("sim", "more than %d seeds", SEEDS_MAX);
+        }
+        if (!str_to_u64(text, UINT64_MAX, &o->seeds[o->seed_n++])) {
+            return cmd_usage_error("sim", "--seed \"%.*s\" is not a whole number", STR_ARG(text));
+        }
+    }
+    return EXIT_OK;
+}
+
+static bool parse_load(const char *text, double *ret)
+{
+    char *end;
+    double x = strtod(text, &end);
+
+    *ret = x;
+    return end != text && *end == '\0' && x >= 0.01 && x <= 10;
+}
+
 /* One word of several; false: neither. */
 static bool choose(const char *text, const char *first, const char *second, int *ret)
 {
@@ -138,14 +168,18 @@ static int set_option(int c, struct options *o)
     case OPT_STRATEGY:
         return add_strategies(optarg, o);
     case OPT_MODE:
-        if (strcmp(optarg, "fill") != 0) {
-            return cmd_usage_error("sim", "--mode \"%s\" is not fill", optarg);
+        if (!choose(optarg, "fill", "steady", &v)) {
+            return cmd_usage_error("sim", "--mode \"%s\" is neither fill nor steady", optarg);
         }
+        o->mode = v == 1 ? REPLAY_STEADY : REPLAY_FILL;
         return EXIT_OK;
-    case OPT_SEED:
-        return str_to_u64(str_of(optarg), UINT64_MAX, &o->seed)
+    case OPT_LOAD:
+        return parse_load(optarg, &o->load)
                    ? EXIT_OK
-                   : cmd_usage_error("sim", "--seed \"%s\" is not a whole number", optarg);
+                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10",
+                                     optarg);
+    case OPT_SEED:
+        return add_seeds(optarg, o);
     case OPT_MIX:
         if (!choose(optarg, "given", "learned", &v)) {
             return cmd_usage_error("sim", "--mix \"%s\" is neither given nor learned", optarg);
@@ -168,7 +202,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 {
     int c, r;
 
-    *o = (struct options){.seed = 1};
+    *o = (struct options){.load = 0.93};
     optind = 1;
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1) {
@@ -196,10 +230,23 @@ static int parse_options(int argc, char **argv, struct options *o)
                                : o->pods == NULL ? "--pods FILE"
                                                  : "--strategy NAME");
     }
+    if (o->seed_n == 0) {
+        o->seeds[o->seed_n++] = 1;
+    }
     return EXIT_OK;
 }
 
 /* ---- input ---- */
+
+static bool trace_asks_gpus(const struct trace *t)
+{
+    for (size_t i = 0; i < t->pod_n; i++) {
+        if (t->pods[i].gpu_milli > 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static int read_input(const struct options *o, struct trace *t, struct arrivals *all, size_t *ret_n,
                       struct err *reterr)
@@ -207,12 +254,17 @@ static int read_input(const struct options *o, struct trace *t, struct arrivals 
     int r = trace_read_nodes(t, o->nodes, reterr);
 
     r = r != 0 ? r : trace_read_pods(t, o->pods, reterr);
+    if (r == 0 && o->mode == REPLAY_STEADY && !trace_asks_gpus(t)) {
+        return err_set(reterr, ERR_INVALID, "%s: no pod asks for a GPU, so no load can be offered",
+                       o->pods);
+    }
     *ret_n = 0;
     for (size_t i = 0; i < o->arrivals_n && r == 0; i++) {
+        all[*ret_n].seed = o->seeds[i % o->seed_n];
         r = arrivals_read(t, o->arrivals[i], &all[(*ret_n)++], reterr);
     }
-    if (o->arrivals_n == 0 && r == 0) {
-        r = arrivals_draw(t, o->seed, &all[(*ret_n)++], reterr);
+    for (size_t i = 0; i < o->seed_n && o->arrivals_n == 0 && r == 0; i++) {
+        r = arrivals_draw(t, o->seeds[i], &all[(*ret_n)++], reterr);
     }
     return r;
 }
@@ -274,7 +326,8 @@ static void run(const struct options *o, const struct trace *t, const struct arr
                                       .trace = t,
                                       .strategy = o->strategies[i / n],
                                       .arrivals = &all[i % n],
-                                      .mix = o->mix};
+                                      .mix = o->mix,
+                                      .load = o->load};
     }
     jobs = jobs_start(todo, results, job_n, 0);
     follow(jobs, job_n);
@@ -290,13 +343,13 @@ int cmd_sim(int argc, char **argv)
     struct arrivals *all;
     struct trace t;
     struct err err;
-    size_t n;
+    size_t n = 0;
     int code = parse_options(argc, argv, &o);
 
     if (code != EXIT_OK) {
         return code == -1 ? EXIT_OK : code;
     }
-    all = xcalloc(o.arrivals_n + 1, sizeof(*all));
+    all = xcalloc(o.arrivals_n + o.seed_n, sizeof(*all));
     trace_init(&t);
     if (read_input(&o, &t, all, &n, &err) != 0) {
         fprintf(stderr, "fgpu sim: %s\n", err.msg);

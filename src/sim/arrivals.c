@@ -101,7 +101,10 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
     if (r == 0 && pod_n == 0) {
         r = err_set(reterr, ERR_INVALID, "%s:2: nobody arrives", path);
     }
-    *ret = (struct arrivals){.label = path, .node_rank = ranks, .pods = pods, .pod_n = pod_n};
+    ret->label = path;
+    ret->node_rank = ranks;
+    ret->pods = pods;
+    ret->pod_n = pod_n;
     return r;
 }
 
@@ -205,6 +208,7 @@ int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct e
         memcpy(kept, pods, n * sizeof(*kept));
     }
     free(pods);
-    *ret = (struct arrivals){.label = label.p, .node_rank = ranks, .pods = kept, .pod_n = n};
+    *ret = (struct arrivals){
+        .label = label.p, .node_rank = ranks, .pods = kept, .pod_n = n, .seed = seed};
     return kept != NULL ? 0 : err_set(reterr, ERR_LIMIT, "the trace is too large");
 }

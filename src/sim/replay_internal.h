@@ -25,11 +25,12 @@ static inline void replay_count(struct replay_count *c, const struct trace_pod *
 
 static inline void replay_progress(const struct replay_job *job, size_t done, size_t of)
 {
-    if (job->progress_pct != NULL && done % 256 == 0) {
+    if (job->progress_pct != NULL && done % 256 == 0 && done < of) {
         atomic_store_explicit(job->progress_pct, (int)(done * 100 / of), memory_order_relaxed);
     }
 }
 
 void replay_fill(const struct replay_job *job, struct replay_result *ret);
+void replay_steady(const struct replay_job *job, struct replay_result *ret);
 
 #endif
