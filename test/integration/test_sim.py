@@ -1,0 +1,203 @@
+"""fgpu sim: what it says equals a slow oracle, and what it reads is checked."""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from packing_oracle import SCORES, replay
+from processes import BINARY
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "packing"
+PUBLISHED = list(SCORES)
+NUMBERS = ["a100", "a130", "allocation_pct", "first_refusal_pct", "refused_1pp_pct", "refused_pct"]
+
+
+def sim(*args):
+    return subprocess.run([str(BINARY), "sim", *map(str, args)], capture_output=True, text=True, timeout=300)
+
+
+def result(*args):
+    r = sim(*args, "-o", "json")
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)["strategies"]
+
+
+def files(folder, nodes, pods, ranks, rows):
+    """The input of fgpu sim; returns its arguments."""
+    folder.mkdir(exist_ok=True)
+    (folder / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
+        f"n{i},{n['cpu']},{n['mem']},{len(n['free'])},{n['model']}\n" for i, n in enumerate(nodes)))
+    (folder / "pods.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n" + "".join(
+        f"p{i},{p['cpu']},{p['mem']},{p['n']},{p['milli']},{'|'.join(p['models'])}\n" for i, p in enumerate(pods)))
+    (folder / "arrivals.txt").write_text("node_rank " + " ".join(map(str, ranks)) + "\npod_row "
+                                         + " ".join(map(str, rows)) + "\n")
+    return ["--nodes", folder / "nodes.csv", "--pods", folder / "pods.csv", "--arrivals", folder / "arrivals.txt"]
+
+
+def read_small():
+    with open(DATA / "small_nodes.csv") as f:
+        nodes = [{"cpu": int(r["cpu_milli"]), "mem": int(r["memory_mib"]), "model": r["model"],
+                  "free": [1000] * int(r["gpu"])} for r in csv.DictReader(f)]
+    with open(DATA / "small_pods.csv") as f:
+        pods = [{"cpu": int(r["cpu_milli"]), "mem": int(r["memory_mib"]), "n": int(r["num_gpu"]),
+                 "milli": int(r["gpu_milli"]), "models": tuple(filter(None, r["gpu_spec"].split("|")))}
+                for r in csv.DictReader(f)]
+    ranks, rows = ([int(w) for w in line.split()[1:]] for line in (DATA / "small_arrivals.txt").open())
+    return nodes, pods, ranks, rows
+
+
+SMALL = ["--nodes", DATA / "small_nodes.csv", "--pods", DATA / "small_pods.csv",
+         "--arrivals", DATA / "small_arrivals.txt"]
+
+
+def check(got, want, name):
+    for key in NUMBERS:
+        assert (got[key] is None) == (want[key] is None), (name, key, got, want)
+        assert want[key] is None or got[key] == pytest.approx(want[key], abs=0.00006), (name, key, got, want)
+    assert got["refused_by_class"] == want["refused_by_class"], (name, got, want)
+
+
+def test_fill__small_trace__as_the_oracle():
+    nodes, pods, ranks, rows = read_small()
+    got = result(*SMALL, "--strategy", ",".join(PUBLISHED))
+    assert list(got) == PUBLISHED
+    for name in PUBLISHED:
+        check(got[name], replay(name, nodes, pods, ranks, rows), name)
+        assert got[name]["decisions"] == len(rows) and got[name]["ns_per_decision"] > 0
+    assert len({got[name]["a100"] for name in PUBLISHED}) > 1  # the trace tells strategies apart
+
+
+NODE = st.builds(lambda cpu, mem, n, model: {"cpu": cpu, "mem": mem, "free": [1000] * n, "model": model},
+                 st.sampled_from([16000, 32000, 64000, 96000, 128000]), st.sampled_from([32768, 131072, 524288]),
+                 st.sampled_from([1, 2, 4, 8]), st.sampled_from(["A", "B", "C"]))
+MODELS = st.sampled_from([(), (), (), ("A",), ("A", "B"), ("C",)])
+POD = st.one_of(
+    st.builds(lambda cpu, mem, milli, models: {"cpu": cpu, "mem": mem, "n": 1, "milli": milli, "models": models},
+              st.sampled_from([0, 500, 2000, 4000, 12000]), st.sampled_from([0, 4096, 16384]),
+              st.sampled_from([1, 100, 190, 300, 500, 810, 999, 1000]), MODELS),
+    st.builds(lambda cpu, mem, n, models: {"cpu": cpu, "mem": mem, "n": n, "milli": 1000, "models": models},
+              st.sampled_from([4000, 16000, 40000]), st.sampled_from([8192, 65536]), st.sampled_from([1, 2, 4, 8]),
+              MODELS),
+    st.builds(lambda cpu, mem: {"cpu": cpu, "mem": mem, "n": 0, "milli": 0, "models": ()},
+              st.sampled_from([1000, 8000, 32000]), st.sampled_from([1024, 65536])))
+
+
+@st.composite
+def traces(draw):
+    nodes = draw(st.lists(NODE, min_size=1, max_size=6))
+    pods = draw(st.lists(POD, min_size=1, max_size=12))
+    return (nodes, pods, draw(st.permutations(range(len(nodes)))),
+            draw(st.lists(st.integers(0, len(pods) - 1), min_size=1, max_size=70)))
+
+
+@settings(max_examples=40)
+@given(trace=traces())
+def test_fill__random_traces__as_the_oracle(trace, tmp_path):
+    got = result(*files(tmp_path / "trace", *trace), "--strategy", ",".join(PUBLISHED))
+    for name in PUBLISHED:
+        check(got[name], replay(name, *trace), name)
+
+
+def without_times(o):
+    if isinstance(o, dict):
+        return {k: without_times(v) for k, v in o.items() if k != "ns_per_decision"}
+    return [without_times(v) for v in o] if isinstance(o, list) else o
+
+
+@pytest.mark.parametrize("mode", ["fill", "steady"])
+def test_seed__drawn_twice__the_same_again(mode):
+    args = [*SMALL[:4], "--strategy", "fgd,best-fit,tight-fit", "--mode", mode, "--mix", "learned", "--seed"]
+    first, again, other = (without_times(result(*args, s)) for s in ("5,6", "5,6", "6,5"))
+    assert first == again
+    assert [r["arrivals"] for r in first["fgd"]["runs"]] == ["seed 5", "seed 6"]
+    assert first["fgd"]["runs"][0]["allocation_pct"] == other["fgd"]["runs"][1]["allocation_pct"]
+    assert first["fgd"]["worst"]["allocation_pct"] == min(r["allocation_pct"] for r in first["fgd"]["runs"])
+
+
+def test_fill__no_arrivals_given__drawn_up_to_130_percent():
+    for r in result(*SMALL[:4], "--strategy", "best-fit", "--seed", "1,2,3,4,5")["best-fit"]["runs"]:
+        asked = r["allocation_pct"] / (100 - r["refused_pct"]) * 100
+        assert 122 < asked < 138  # the last pod may ask for eight of the 26 GPUs
+
+
+def test_steady__half_and_double_load__allocated_and_refused_accordingly(tmp_path):
+    pods = [{"cpu": 0, "mem": 0, "n": 1, "milli": 100, "models": ()}]
+    nodes = [{"cpu": 64000, "mem": 65536, "free": [1000] * 8, "model": "A"}] * 5
+    args = files(tmp_path, nodes, pods, range(5), [0])[:4] + ["--mode", "steady", "--strategy", "best-fit", "--seed", "1,2,3"]
+    light, heavy = (result(*args, "--load", load)["best-fit"] for load in (0.5, 2))
+    assert light["refused_pct"] == 0 and light["allocation_pct"] == pytest.approx(50, abs=4)
+    # Twice as much as there is: 400 servers lose half of it, and little of them stands idle.
+    assert heavy["refused_pct"] == pytest.approx(50, abs=4) and 98 < heavy["allocation_pct"] <= 100
+
+
+def test_table__several_orders__means_and_worst(tmp_path):
+    r = sim(*SMALL, "--strategy", "best-fit,fgd")
+    lines = r.stdout.splitlines()
+    assert r.returncode == 0 and lines[0].split()[:3] == ["strategy", "a100", "a130"]
+    assert [line.split()[0] for line in lines[1:3]] == ["best-fit", "fgd"]
+    r = sim(*SMALL[:4], "--strategy", "best-fit", "--seed", "1,2")
+    assert [line.split()[0] for line in r.stdout.splitlines()[1:3]] == ["best-fit", "worst"]
+
+
+NODES, PODS = "sn,cpu_milli,memory_mib,gpu,model\n", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"
+
+
+@pytest.mark.parametrize("nodes,pods,arrivals,says", [
+    ("", PODS, "", "nodes.csv: empty; the first line must name the columns"),
+    ("sn,cpu_milli,memory_mib,model\n", PODS, "", "nodes.csv:1: no column \"gpu\" in the header; add it"),
+    (NODES + "a,1,1,1\n", PODS, "", "nodes.csv:2: 4 fields, but the header names 5 columns"),
+    (NODES + "a,1,1,x,m\n", PODS, "", "nodes.csv:2: column gpu: \"x\" is not a whole number from 0 to 64; write how"),
+    (NODES + ",1,1,1,m\n", PODS, "", "nodes.csv:2: column sn is empty; write the name of the node"),
+    (NODES + "a,1,1,0,m\n", PODS, "", "nodes.csv: no node has a GPU; nothing can be packed"),
+    (NODES + "a,1,1,1,m\n", PODS, "", "pods.csv: no pods"),
+    (NODES + "a,1,1,1,m\n", PODS + "\np,-1,1,1,1\n", "", "pods.csv:3: column cpu_milli: \"-1\" is not a whole number"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,0\n", "", "pods.csv:2: column gpu_milli is 0, but num_gpu is 1"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1001\n", "", "pods.csv:2: column gpu_milli: \"1001\" is not a whole"),
+    (NODES + "a,1,1,1,m\n", PODS + "\"p,1,1,1,1\n", "", "pods.csv:2: field 1 has a quote that does not end it"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "rank 0\n", "arrivals.txt:1: must begin with node_rank"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank 0 0\n", "arrivals.txt:1: more than 1 numbers"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank\n", "arrivals.txt:1: 0 ranks for 1 nodes"),
+    (NODES + "a,1,1,1,m\nb,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank 1 1\n", "arrivals.txt:1: rank 1 comes twice"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank 0\n", "arrivals.txt:2: must begin with pod_row"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank 0\npod_row\n", "arrivals.txt:2: nobody arrives"),
+    (NODES + "a,1,1,1,m\n", PODS + "p,1,1,1,1\n", "node_rank 0\npod_row 0 1\n",
+     "arrivals.txt:2: pod_row, number 2: \"1\" is not a number from 0 to 0"),
+])
+def test_input__wrong__named_with_its_place(nodes, pods, arrivals, says, tmp_path):
+    paths = [tmp_path / n for n in ("nodes.csv", "pods.csv", "arrivals.txt")]
+    for path, text in zip(paths, (nodes, pods, arrivals)):
+        path.write_text(text)
+    r = sim("--nodes", paths[0], "--pods", paths[1], "--arrivals", paths[2], "--strategy", "fgd")
+    assert r.returncode == 1 and r.stdout == "" and f"fgpu sim: {tmp_path}/{says}" in r.stderr
+
+
+@pytest.mark.parametrize("args,says", [
+    ([], "--nodes FILE is missing"),
+    (["--nodes", "a"], "--pods FILE is missing"),
+    (["--nodes", "a", "--pods", "b"], "--strategy NAME is missing"),
+    (["--strategy", "bestfit"], "no strategy \"bestfit\"; there are binpack, spread,"),
+    (["--strategy", "fgd,fgd"], "strategy fgd is given twice"),
+    (["--mode", "full"], "--mode \"full\" is neither fill nor steady"),
+    (["--load", "0"], "--load \"0\" is not a number from 0.01 to 10"),
+    (["--load", "nan"], "--load \"nan\" is not a number"),
+    (["--seed", "x"], "--seed \"x\" is not a whole number"),
+    (["--mix", "x"], "--mix \"x\" is neither given nor learned"),
+    (["-o", "x"], "-o \"x\" is neither table nor json"),
+    (["--what"], "unknown option --what"),
+    (["x", "--nodes", "a"], "unexpected \"x\""),
+    (["--pods"], "--pods needs a value"),
+])
+def test_usage__wrong__exit_2_and_the_reason(args, says):
+    r = sim(*args)
+    assert r.returncode == 2 and says in r.stderr
+
+
+def test_input__missing_file__named(tmp_path):
+    r = sim("--nodes", tmp_path / "none", *SMALL[2:], "--strategy", "fgd")
+    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}/none: No such file or directory\n")
+    r = sim("--nodes", tmp_path, *SMALL[2:], "--strategy", "fgd")
+    assert (r.returncode, r.stderr) == (1, f"fgpu sim: {tmp_path}: not a regular file\n")
