@@ -39,8 +39,10 @@ struct replay_result {
     struct replay_count classes[TRACE_CLASS__MAX]; /* steady: in the measured time */
     uint64_t decision_n;
     double ns_per_decision; /* CPU time, ledger and remembered scores included */
-    double curve[REPLAY_PCT_MAX +
-                 1]; /* fill: [arrived %, rounded]: mean allocation %; or REPLAY_NEVER */
+    /* fill, at [arrived %, rounded]; REPLAY_NEVER: no record */
+    double curve[REPLAY_PCT_MAX + 1];         /* allocation %, mean */
+    double fragmentation[REPLAY_PCT_MAX + 1]; /* of what is idle (core/fragmentation.h), at the
+                                                 first record; if the job asks for it */
 };
 
 enum replay_mode { REPLAY_FILL, REPLAY_STEADY };
@@ -51,6 +53,7 @@ struct replay_job {
     const struct strategy *strategy;
     const struct arrivals *arrivals;
     enum testbed_mix mix;
+    bool fragmentation;       /* wanted: costs as much as some decisions */
     double load;              /* steady: offered GPU demand as a share of capacity, above 0 */
     atomic_int *progress_pct; /* of this job; NULL: nobody looks */
 };

@@ -34,4 +34,8 @@ bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row);
 /* A pod that was placed ends. */
 void testbed_leave(struct testbed *b, uint32_t id);
 
+/* Percent of the idle compute that the pods that are expected cannot use; 100 where nothing is
+ * idle. */
+double testbed_fragmentation(struct testbed *b);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "sim/jobs.h"
+#include "sim/plot.h"
 #include "sim/report.h"
 
 #include <getopt.h>
@@ -19,6 +20,7 @@
 
 struct options {
     const char *nodes, *pods;
+    const char *svg; /* folder; NULL: no pictures */
     const char *arrivals[ARRIVALS_MAX];
     size_t arrivals_n;
     const struct strategy *strategies[STRATEGIES_MAX];
@@ -39,7 +41,8 @@ enum {
     OPT_MODE,
     OPT_LOAD,
     OPT_SEED,
-    OPT_MIX
+    OPT_MIX,
+    OPT_SVG
 };
 
 static const struct option long_options[] = {
@@ -52,6 +55,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"mix", required_argument, NULL, OPT_MIX},
     {"output", required_argument, NULL, 'o'},
+    {"svg", required_argument, NULL, OPT_SVG},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -75,7 +79,8 @@ static void print_help(void)
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
            "(default), or\n"
            "                       what they have seen so far\n"
-           "  -o table|json        default table\n\n"
+           "  -o table|json        default table\n"
+           "  --svg FOLDER         pictures, too: allocation, fragmentation, refusals\n\n"
            "Strategies:\n");
     for (size_t i = 0; strategies[i] != NULL; i++) {
         printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
@@ -164,6 +169,9 @@ static int set_option(int c, struct options *o)
             return cmd_usage_error("sim", "more than %d files of arrivals", ARRIVALS_MAX);
         }
         o->arrivals[o->arrivals_n++] = optarg;
+        return EXIT_OK;
+    case OPT_SVG:
+        o->svg = optarg;
         return EXIT_OK;
     case OPT_STRATEGY:
         return add_strategies(optarg, o);
@@ -292,13 +300,14 @@ static void follow(struct jobs *jobs, size_t job_n)
     }
 }
 
-static void print_report(const struct options *o, const struct arrivals *all, size_t n,
-                         const struct replay_result *results)
+static int print_report(const struct options *o, const struct arrivals *all, size_t n,
+                        const struct replay_result *results)
 {
     struct report_strategy strategies_of[STRATEGIES_MAX];
     const struct report report = {
         .mode = o->mode, .arrivals = all, .strategies = strategies_of, .strategy_n = o->strategy_n};
     struct strbuf out;
+    struct err err;
 
     for (size_t i = 0; i < o->strategy_n; i++) {
         strategies_of[i] = (struct report_strategy){o->strategies[i]->name, &results[i * n], n};
@@ -311,15 +320,20 @@ static void print_report(const struct options *o, const struct arrivals *all, si
     }
     fputs(out.p, stdout);
     strbuf_fini(&out);
+    if (o->svg != NULL && plot_write(&report, o->svg, &err) != 0) {
+        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        return EXIT_RUNTIME;
+    }
+    return EXIT_OK;
 }
 
-static void run(const struct options *o, const struct trace *t, const struct arrivals *all,
-                size_t n)
+static int run(const struct options *o, const struct trace *t, const struct arrivals *all, size_t n)
 {
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
     struct replay_result *results = xcalloc(job_n, sizeof(*results));
     struct jobs *jobs;
+    int code;
 
     for (size_t i = 0; i < job_n; i++) {
         todo[i] = (struct replay_job){.mode = o->mode,
@@ -327,14 +341,16 @@ static void run(const struct options *o, const struct trace *t, const struct arr
                                       .strategy = o->strategies[i / n],
                                       .arrivals = &all[i % n],
                                       .mix = o->mix,
-                                      .load = o->load};
+                                      .load = o->load,
+                                      .fragmentation = o->svg != NULL};
     }
     jobs = jobs_start(todo, results, job_n, 0);
     follow(jobs, job_n);
     jobs_free(jobs);
-    print_report(o, all, n, results);
+    code = print_report(o, all, n, results);
     free(todo);
     free(results);
+    return code;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -355,7 +371,7 @@ int cmd_sim(int argc, char **argv)
         fprintf(stderr, "fgpu sim: %s\n", err.msg);
         code = EXIT_RUNTIME;
     } else {
-        run(&o, &t, all, n);
+        code = run(&o, &t, all, n);
     }
     trace_fini(&t);
     free(all);

@@ -19,13 +19,16 @@ static double percent(int64_t part, int64_t whole)
 
 /* One record after every arrival, allocation rounded to 0.01 and arrived to a whole percent: as
  * published. */
-static void record(struct fill *f)
+static void record(struct fill *f, struct testbed *b)
 {
     int64_t capacity = f->job->trace->capacity_milli;
     double allocated = round(percent(f->placed_milli, capacity) * 100) / 100;
     long arrived = lround(percent(f->arrived_milli, capacity));
 
     if (arrived <= REPLAY_PCT_MAX) {
+        if (f->job->fragmentation && f->curve_n[arrived] == 0) {
+            f->result->fragmentation[arrived] = testbed_fragmentation(b);
+        }
         f->curve_sum[arrived] += allocated;
         f->curve_n[arrived]++;
     }
@@ -65,7 +68,11 @@ void replay_fill(const struct replay_job *job, struct replay_result *ret)
     struct testbed *b = testbed_new(job->trace, a->node_rank, job->strategy, job->mix);
     int64_t began_ns;
 
-    *ret = (struct replay_result){.first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
+    *ret =
+        (struct replay_result){.first_refusal_pct = REPLAY_NEVER, .refused_1pp_pct = REPLAY_NEVER};
+    for (int i = 0; i <= REPLAY_PCT_MAX; i++) {
+        ret->fragmentation[i] = REPLAY_NEVER;
+    }
     began_ns = replay_cpu_ns();
     for (size_t i = 0; i < a->pod_n; i++) {
         const struct trace_pod *p = &job->trace->pods[a->pods[i]];
@@ -77,7 +84,7 @@ void replay_fill(const struct replay_job *job, struct replay_result *ret)
         if (!placed) {
             refuse(&f, p);
         }
-        record(&f);
+        record(&f, b);
         replay_progress(job, i, a->pod_n);
     }
     ret->decision_n = a->pod_n;

@@ -1,6 +1,7 @@
 #include "sim/testbed.h"
 
 #include "base/bug.h"
+#include "core/fragmentation.h"
 #include "core/ledger.h"
 #include "core/mix.h"
 #include "core/outlook.h"
@@ -168,9 +169,8 @@ static void look_ahead(struct testbed *b)
 static bool decide(struct testbed *b, struct str uid, const struct demand *d, struct str *ret_node,
                    struct placement *ret)
 {
-    const struct pack_params params = {.node_strategy = b->strategy,
-                                       .device_strategy = b->strategy,
-                                       .outlook = b->outlook};
+    const struct pack_params params = {
+        .node_strategy = b->strategy, .device_strategy = b->strategy, .outlook = b->outlook};
     const struct view_pod pod = {.uid = uid, .namespace_ = STR("sim"), .demand = d};
     struct ledger_view v;
     struct pack_query q;
@@ -265,4 +265,35 @@ void testbed_leave(struct testbed *b, uint32_t id)
     struct name name;
 
     end(b, name_of(&name, 'p', id));
+}
+
+double testbed_fragmentation(struct testbed *b)
+{
+    const struct demand none = {.dialect = ""};
+    const struct view_pod pod = {.demand = &none};
+    struct ledger_view v;
+    struct err err;
+    int64_t idle = 0;
+    double lost = 0;
+
+    arena_reset(&b->arena);
+    if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
+        BUG(err.msg);
+    }
+    while (!outlook_follow(b->outlook, b->ledger, strategy_find(STR("fgd")))) {
+    }
+    for (uint32_t i = 0; i < v.node_n; i++) {
+        const struct node_state *n = &v.nodes[i];
+        const struct fragmentation_node at = {.devices = &v.devices[n->first_device],
+                                              .device_n = n->device_n,
+                                              .unsteered_cap = n->unsteered_cap,
+                                              .unsteered_free =
+                                                  n->unsteered_cap - n->unsteered_used,
+                                              .host = n->host};
+
+        idle += fragmentation_idle_milli(&at);
+        lost +=
+            fragmentation_milli(&at, outlook_typical(b->outlook), outlook_typical_n(b->outlook));
+    }
+    return idle > 0 ? 100 * lost / (double)idle : 100;
 }
