@@ -43,7 +43,7 @@ static int last_percent(const struct report *r)
 
 static struct svg_axis range_of(const struct report *r, int from, int to)
 {
-    struct svg_axis y = {.from = INFINITY, .to = -INFINITY};
+    struct svg_axis y = {.from = 1e9, .to = -1e9};
 
     for (size_t i = 0; i < r->strategy_n; i++) {
         for (int x = from; x <= to; x++) {
