@@ -7,7 +7,9 @@
  * Answers are kept for ACCESS_TTL_S, both yes and no, in tables of fixed size; tokens are kept as
  * keyed hashes of 128 bits, never as text. Tokens that are no good have a table of their own, so a
  * flood of them does not evict good ones. At most ACCESS_REVIEWS_MAX questions are under way at one
- * moment; a further one is ACCESS_OVERLOADED at once. Whatever is not a clear yes is a no.
+ * moment; a further one is ACCESS_OVERLOADED at once. Who asks the same (token, verb and path) while it
+ * is under way waits for its answer, up to ACCESS_WAITERS_MAX callers in all. Whatever is not a clear
+ * yes is a no.
  *
  * Nobody waits in here: the answer comes by callback. One private lock; nothing is called under it.
  *
@@ -27,6 +29,7 @@
 
 #define ACCESS_TTL_S 10
 #define ACCESS_REVIEWS_MAX 16
+#define ACCESS_WAITERS_MAX 256
 #define ACCESS_TOKEN_BYTES_MAX (16U * 1024)
 #define ACCESS_VERB_BYTES_MAX 16
 

@@ -27,17 +27,24 @@ struct access {
 
     pthread_mutex_t lock; /* of the rest */
     struct auth_cache cache;
-    unsigned review_n;
+    struct review *reviews;
+    unsigned review_n, waiter_n;
     int64_t complained_ns; /* 0: never */
+};
+
+struct waiter {
+    access_done_fn *done;
+    void *ctx;
+    struct waiter *next;
 };
 
 /* A question under way. */
 struct review {
     struct access *access;
+    struct review *next, *prev;
     struct digest token, action;
     char *verb, *path;
-    access_done_fn *done;
-    void *ctx;
+    struct waiter *waiters; /* never none */
 };
 
 static const char *const names[ACCESS_VERDICT__MAX] = {
@@ -102,23 +109,77 @@ static void complain(struct access *a, const char *review, int http_status, cons
 
 /* ---- a question ---- */
 
-static void review_free(struct review *r)
+/* The four below: under the lock. */
+static struct review *review_find(struct access *a, struct digest token, struct digest action)
+{
+    for (struct review *r = a->reviews; r != NULL; r = r->next) {
+        if (digest_equal(r->token, token) && digest_equal(r->action, action)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static void review_join(struct review *r, access_done_fn *done, void *ctx)
+{
+    struct waiter *w = xmalloc(sizeof(*w));
+
+    *w = (struct waiter){done, ctx, r->waiters};
+    r->waiters = w;
+    r->access->waiter_n++;
+}
+
+static struct review *review_begin(struct access *a, struct digest token, struct digest action,
+                                   struct str verb, struct str path)
+{
+    struct review *r = xcalloc(1, sizeof(*r));
+
+    *r = (struct review){.access = a,
+                         .next = a->reviews,
+                         .token = token,
+                         .action = action,
+                         .verb = owned(verb),
+                         .path = owned(path)};
+    if (r->next != NULL) {
+        r->next->prev = r;
+    }
+    a->reviews = r;
+    a->review_n++;
+    return r;
+}
+
+static void review_unlink(struct review *r)
+{
+    if (r->prev != NULL) {
+        r->prev->next = r->next;
+    } else {
+        r->access->reviews = r->next;
+    }
+    if (r->next != NULL) {
+        r->next->prev = r->prev;
+    }
+    r->access->review_n--;
+    for (const struct waiter *w = r->waiters; w != NULL; w = w->next) {
+        r->access->waiter_n--;
+    }
+}
+
+/* Nobody can join any more; then everybody who did is told. */
+static void finish(struct review *r, enum access_verdict v)
 {
     lock(r->access);
-    r->access->review_n--;
+    review_unlink(r);
     unlock(r->access);
+    while (r->waiters != NULL) {
+        struct waiter *w = r->waiters;
+
+        r->waiters = w->next;
+        w->done(w->ctx, v);
+        free(w);
+    }
     free(r->verb);
     free(r->path);
     free(r);
-}
-
-static void finish(struct review *r, enum access_verdict v)
-{
-    access_done_fn *done = r->done;
-    void *ctx = r->ctx;
-
-    review_free(r);
-    done(ctx, v);
 }
 
 static bool is_answer(const struct kube_response *response)
@@ -236,28 +297,43 @@ static struct digest action_digest(const struct access *a, struct str verb, stru
     return ret;
 }
 
-/* False: to be asked; the place among the questions is taken, and *ret_subject (the caller's) is
- * set if only the second one is open. */
-static bool is_known(struct access *a, struct digest token, struct digest action,
-                     enum access_verdict *ret, char **ret_subject)
+/* What access_check() is called with. */
+struct question {
+    struct digest token, action;
+    struct str verb, path;
+    access_done_fn *done;
+    void *ctx;
+};
+
+/* True: *ret is the answer. False: it will come; and *ret_review, if not NULL, is to be asked, whose second
+ * question alone is open where *ret_subject (the caller's) is not NULL. */
+static bool find_or_begin(struct access *a, const struct question *q, enum access_verdict *ret,
+                          struct review **ret_review, char **ret_subject)
 {
     static const enum access_verdict verdicts[] = {[AUTH_ALLOWED] = ACCESS_ALLOWED,
                                                    [AUTH_FORBIDDEN] = ACCESS_FORBIDDEN,
                                                    [AUTH_BAD] = ACCESS_UNAUTHENTICATED};
     struct str subject = STR_NULL;
+    struct review *r;
     bool known = true;
 
+    *ret_review = NULL;
+    *ret_subject = NULL;
     lock(a);
-    enum auth_known what =
-        auth_cache_find(&a->cache, token, action, clock_mono_ns(a->clock), &subject);
+    enum auth_known what = auth_cache_find(&a->cache, q->token, q->action,
+                                           clock_mono_ns(a->clock), &subject);
+    r = review_find(a, q->token, q->action);
     if (what != AUTH_UNKNOWN && what != AUTH_USER_KNOWN) {
         *ret = verdicts[what];
-    } else if (a->review_n == ACCESS_REVIEWS_MAX) {
+    } else if (a->waiter_n == ACCESS_WAITERS_MAX || (r == NULL && a->review_n == ACCESS_REVIEWS_MAX)) {
         *ret = ACCESS_OVERLOADED;
     } else {
         known = false;
-        a->review_n++;
-        *ret_subject = what == AUTH_USER_KNOWN ? owned(subject) : NULL;
+        if (r == NULL) {
+            r = *ret_review = review_begin(a, q->token, q->action, q->verb, q->path);
+            *ret_subject = what == AUTH_USER_KNOWN ? owned(subject) : NULL;
+        }
+        review_join(r, q->done, q->ctx);
     }
     unlock(a);
     return known;
@@ -267,28 +343,18 @@ bool access_check(struct access *a, struct str token, struct str verb, struct st
                   access_done_fn *done, void *ctx, enum access_verdict *ret)
 {
     BUG_ON(token.n == 0 || token.n > ACCESS_TOKEN_BYTES_MAX || verb.n >= ACCESS_VERB_BYTES_MAX);
-    struct digest token_digest = digest_of(&a->keys, token);
-    struct digest action = action_digest(a, verb, path);
+    const struct question q = {digest_of(&a->keys, token), action_digest(a, verb, path), verb, path, done, ctx};
+    struct review *r;
     char *subject;
 
-    if (is_known(a, token_digest, action, ret, &subject)) {
+    if (find_or_begin(a, &q, ret, &r, &subject)) {
         return true;
     }
-    struct review *r = xcalloc(1, sizeof(*r));
-    *r = (struct review){.access = a,
-                         .token = token_digest,
-                         .action = action,
-                         .verb = owned(verb),
-                         .path = owned(path),
-                         .done = done,
-                         .ctx = ctx};
-    bool asked = subject != NULL ? ask_access(r, str_of(subject)) : ask_token(r, token);
-    free(subject);
-    if (!asked) {
-        review_free(r);
-        *ret = ACCESS_FAILED;
+    if (r != NULL && !(subject != NULL ? ask_access(r, str_of(subject)) : ask_token(r, token))) {
+        finish(r, ACCESS_FAILED); /* somebody may have joined */
     }
-    return !asked;
+    free(subject);
+    return false;
 }
 
 int access_new(struct kube_client *client, const struct clock *clock, const struct log *log,

@@ -10,7 +10,7 @@ struct digest digest_of(const struct digest_keys *keys, struct str text)
     return (struct digest){hash_str(keys->a, text), hash_str(keys->b, text)};
 }
 
-static bool same(struct digest x, struct digest y)
+bool digest_equal(struct digest x, struct digest y)
 {
     return x.a == y.a && x.b == y.b;
 }
@@ -18,7 +18,7 @@ static bool same(struct digest x, struct digest y)
 static struct auth_good *find_good(struct auth_cache *c, struct digest token)
 {
     for (size_t i = 0; i < AUTH_GOOD_MAX; i++) {
-        if (c->good[i].until_ns > 0 && same(c->good[i].token, token)) {
+        if (c->good[i].until_ns > 0 && digest_equal(c->good[i].token, token)) {
             return &c->good[i];
         }
     }
@@ -31,7 +31,7 @@ enum auth_known auth_cache_find(struct auth_cache *c, struct digest token,
     const struct auth_good *g = find_good(c, token);
 
     for (size_t i = 0; i < AUTH_BAD_MAX; i++) {
-        if (c->bad[i].until_ns > now_ns && same(c->bad[i].token, token)) {
+        if (c->bad[i].until_ns > now_ns && digest_equal(c->bad[i].token, token)) {
             return AUTH_BAD;
         }
     }
@@ -40,7 +40,7 @@ enum auth_known auth_cache_find(struct auth_cache *c, struct digest token,
     }
     for (size_t i = 0; i < AUTH_ACTIONS_MAX; i++) {
         const struct auth_action *x = &g->actions[i];
-        if (x->until_ns > now_ns && same(x->what, action)) {
+        if (x->until_ns > now_ns && digest_equal(x->what, action)) {
             return x->allowed ? AUTH_ALLOWED : AUTH_FORBIDDEN;
         }
     }
@@ -82,8 +82,8 @@ void auth_cache_bad(struct auth_cache *c, struct digest token, int64_t until_ns)
     struct auth_bad *b = &c->bad[0];
     struct auth_good *g = find_good(c, token);
 
-    for (size_t i = 1; i < AUTH_BAD_MAX && !same(b->token, token); i++) {
-        if (c->bad[i].until_ns < b->until_ns || same(c->bad[i].token, token)) {
+    for (size_t i = 1; i < AUTH_BAD_MAX && !digest_equal(b->token, token); i++) {
+        if (c->bad[i].until_ns < b->until_ns || digest_equal(c->bad[i].token, token)) {
             b = &c->bad[i];
         }
     }
@@ -102,8 +102,8 @@ void auth_cache_action(struct auth_cache *c, struct digest token, struct digest 
         return;
     }
     struct auth_action *x = &g->actions[0];
-    for (size_t i = 1; i < AUTH_ACTIONS_MAX && !same(x->what, action); i++) {
-        if (g->actions[i].until_ns < x->until_ns || same(g->actions[i].what, action)) {
+    for (size_t i = 1; i < AUTH_ACTIONS_MAX && !digest_equal(x->what, action); i++) {
+        if (g->actions[i].until_ns < x->until_ns || digest_equal(g->actions[i].what, action)) {
             x = &g->actions[i];
         }
     }

@@ -20,6 +20,7 @@ struct digest_keys {
 };
 
 struct digest digest_of(const struct digest_keys *keys, struct str text);
+bool digest_equal(struct digest x, struct digest y);
 
 enum { AUTH_GOOD_MAX = 64, AUTH_BAD_MAX = 256, AUTH_ACTIONS_MAX = 16 };
 

@@ -51,9 +51,10 @@ class Churn:
         self.lock = threading.Lock()
         self.nodes = [self.api.node(gpus=GPUS) for _ in range(NODES)]
         self.live = []  # bound pods, the oldest first
-        self.counts = dict.fromkeys(("bound", "ended", "refused", "nodes", "reloads", "faults", "states", "audits"), 0)
+        self.counts = dict.fromkeys(("bound", "ended", "full", "failed", "nodes", "reloads", "faults", "states", "audits"), 0)
         self.over = threading.Event()
         self.trouble = []
+        self.why = ""  # the last pod was not bound
         self.fgpu = Fgpu(self.api.url, directory, BIND).ready()
 
     def count(self, what):
@@ -71,15 +72,18 @@ class Churn:
         fits = connection.post("filter", {"Pod": pod, "Nodes": None, "NodeNames": names}).json
         names = fits["NodeNames"]
         if not names:
-            self.count("refused")
+            self.why = fits["Error"] or next(iter(fits["FailedNodes"].values()), "?")
+            self.count("full")
             self.api.delete_pod(pod)
             return
         scores = connection.post("prioritize", {"Pod": pod, "Nodes": None, "NodeNames": names}).json
         best = max(scores, key=lambda s: s["Score"])["Host"]
         m = pod["metadata"]
         bind = {"PodName": m["name"], "PodNamespace": m["namespace"], "PodUID": m["uid"], "Node": best}
-        if connection.post("bind", bind).json["Error"]:
-            self.count("refused")  # a fault, or the node went: the pod ends as it is, perhaps bound after all
+        error = connection.post("bind", bind).json["Error"]
+        if error:
+            self.why = error
+            self.count("failed")  # a fault, or the node went: the pod ends as it is, perhaps bound after all
             self.api.delete_pod(pod)
             return
         self.count("bound")
@@ -200,7 +204,7 @@ def main():
                 if now >= next_report:
                     next_report += REPORT_S
                     print(f"[{now:6.0f} s] RSS {samples[-1][1] / 1000:.1f} MB  " +
-                          "  ".join(f"{k} {v}" for k, v in c.counts.items()), flush=True)
+                          "  ".join(f"{k} {v}" for k, v in c.counts.items()) + (f'  last: "{c.why}"' if c.why else ""), flush=True)
         finally:
             c.over.set()
             for t in threads:

@@ -174,6 +174,40 @@ def test_ops__many_callers_of_one_token_at_once__each_is_answered(guarded):
     assert {(r.status, r.status == 200 or r.body) for r in replies} == {(200, True)}, guarded.fgpu.log()[-2000:]
 
 
+def held_back(guarded, tokens, path):
+    """One question per token, none of which is answered before all are asked."""
+    guarded.api.faults({"method": "POST", "path": TOKEN_REVIEWS, "times": -1, "action": "pass", "delayMs": 1500})
+    calls = []
+    for t in tokens:
+        c = http.client.HTTPConnection(*guarded.fgpu.ops, timeout=PATIENCE_S)
+        c.request("GET", path, headers={"Authorization": f"Bearer {t}"})
+        calls.append(c)
+    statuses = [c.getresponse().status for c in calls]
+    for c in calls:
+        c.close()
+    return statuses
+
+
+def test_ops__same_first_question_of_a_crowd__asked_once_and_all_are_answered(guarded):
+    good, bad = guarded.fresh(), guarded.fresh()
+    guarded.know(**{good: {"/metrics"}})
+    for token, status in ((good, 200), (bad, 401)):
+        before = guarded.reviews()
+        assert held_back(guarded, [token] * 40, "/metrics") == [status] * 40
+        after = guarded.reviews()
+        assert after[0] - before[0] == 1 and after[1] - before[1] == (status == 200)
+
+
+def test_ops__same_question_of_a_crowd_and_no_answer__503_for_all_then_asked_again(guarded):
+    token = guarded.fresh()
+    guarded.know(**{token: {"/metrics"}})
+    guarded.api.faults({"method": "POST", "path": TOKEN_REVIEWS, "times": -1, "action": "fail", "status": 500,
+                        "delayMs": 1000})
+    assert {r.status for r in in_threads(20, lambda _: guarded.get("/metrics", token))} == {503}
+    guarded.api.faults(clear=True)
+    assert guarded.get("/metrics", token).status == 200
+
+
 def test_ops__flood_of_bad_tokens__good_ones_stay_known(guarded):
     good = guarded.fresh()
     guarded.know(**{good: {"/metrics"}})
