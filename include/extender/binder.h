@@ -4,7 +4,8 @@
  * or before binder_bind() returns. The work goes on when the caller hangs up, and after its deadline when
  * the outcome is unknown. Idempotent by UID: a second bind of the same pod to the same node waits for the
  * first one's outcome, to another node it is refused while the first is not resolved. Once
- * the first was answered "not known yet", every further bind of the pod is refused until it is resolved.
+ * the first was answered "not known yet", every further bind of the pod is refused until it is resolved: by a
+ * GET, or, as soon as the watch has shown where the pod was bound, by that.
  *
  * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first, again and again
  * within the deadline if that fails for a passing reason.

@@ -96,6 +96,15 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
                                         struct str decision_id, const struct pack_plans *plans,
                                         struct store_reservation *ret, struct err *reterr);
 
+/* What observations say of a Binding of this pod to this node by this decision. */
+enum store_seen {
+    STORE_SEEN_NOTHING, /* not bound, as far as is known */
+    STORE_SEEN_BOUND,   /* by this decision */
+    STORE_SEEN_OTHER,   /* by another one, or elsewhere */
+};
+enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
+                                   struct str decision_id);
+
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);

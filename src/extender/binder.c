@@ -149,7 +149,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     store_unhold(b->binder->store, b->request.pod_uid);
     if (bind_machine_take_answer(&b->machine, &error)) {
         answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
-    } else {
+    } else if (b->told_unknown) {
         LOG_INFO(b->binder->log, "Resolved a binding whose outcome was unknown",
                  LOG_STR("namespace", b->request.pod_namespace), LOG_STR("pod", b->request.pod_name),
                  LOG_STR("node", b->request.node_name), LOG_CSTR("decision", b->decision_id),
@@ -174,6 +174,7 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
     const char *error;
 
     if (bind_machine_expire(&b->machine, now_ns, &error)) {
+        b->told_unknown = true;
         answer(b, BIND_OUTCOME_UNKNOWN, error, due);
     }
     while (!b->busy) {
@@ -309,12 +310,36 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     arena_fini(&a);
 }
 
+/* Has the watch shown where the pod was bound? Then nothing is open any more: spec.nodeName is never changed, so
+ * what may still be on its way changes nothing. Its callers are answered now; the bind itself ends with its
+ * exchange. */
+static bool resolve_by_watch(struct bind *b, struct bind_answer_due *due)
+{
+    enum store_seen seen = b->reserved ? store_binding_seen(b->binder->store, b->request.pod_uid,
+                                                            b->request.node_name, str_of(b->decision_id))
+                                       : STORE_SEEN_NOTHING;
+    bool bound = seen == STORE_SEEN_BOUND;
+    const char *error;
+
+    if (seen == STORE_SEEN_NOTHING) {
+        return false;
+    }
+    bind_machine_got(&b->machine, bound ? BIND_GET_OURS : BIND_GET_ELSEWHERE, clock_mono_ns(b->binder->clock));
+    if (!b->busy) {
+        bind_advance(b, due);
+    } else if (bind_machine_take_answer(&b->machine, &error)) {
+        answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
+    }
+    return true;
+}
+
 /* ---- the binder ---- */
 
+/* The one that is not resolved. */
 static struct bind *bind_find(struct binder *b, struct str uid)
 {
     for (struct bind *i = b->binds; i != NULL; i = i->next) {
-        if (str_eq(i->request.pod_uid, uid)) {
+        if (i->machine.resolution == BIND_OPEN && str_eq(i->request.pod_uid, uid)) {
             return i;
         }
     }
@@ -337,7 +362,7 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
 {
     const char *not_ready = store_not_ready(b->store);
-    struct bind_answer_due due = {0};
+    struct bind_answer_due due = {0}, earlier = {0};
     struct bind *same;
 
     if (not_ready != NULL) {
@@ -346,10 +371,14 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     }
     BUG_ON(pthread_mutex_lock(&b->lock) != 0);
     same = bind_find(b, req->pod_uid);
+    if (same != NULL && !b->stopping && resolve_by_watch(same, &earlier)) {
+        same = NULL;
+    }
     if (same != NULL) {
         join(b, same, req, done, ctx, &due);
     } else if (b->stopping || b->bind_n >= b->options.max_in_flight) {
         BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+        bind_deliver(&earlier);
         done(ctx, BIND_OUTCOME_OVERLOADED, TEXT_OVERLOADED);
         return;
     } else {
@@ -359,6 +388,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
         bind_begin(fresh, &due);
     }
     BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    bind_deliver(&earlier);
     bind_deliver(&due);
 }
 

@@ -51,7 +51,9 @@ static void posted(void *ctx, const struct kube_response *response)
     lock(binder);
     b->busy = false;
     if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
-        bind_machine_posted(&b->machine, &answer, clock_mono_ns(binder->clock));
+        if (b->machine.resolution == BIND_OPEN) { /* else the watch was faster */
+            bind_machine_posted(&b->machine, &answer, clock_mono_ns(binder->clock));
+        }
         bind_advance(b, &due);
     }
     unlock(binder);
@@ -185,7 +187,9 @@ static void got(void *ctx, const struct kube_response *response)
         if (b->fetching) {
             fetched(b, &a, &reply, &due);
         } else {
-            bind_machine_got(&b->machine, reply.outcome, clock_mono_ns(binder->clock));
+            if (b->machine.resolution == BIND_OPEN) {
+                bind_machine_got(&b->machine, reply.outcome, clock_mono_ns(binder->clock));
+            }
             bind_advance(b, &due);
         }
     }

@@ -28,6 +28,7 @@ struct bind {
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved; /* the ledger holds devices for it */
     bool busy;     /* an exchange is in flight */
+    bool told_unknown; /* the caller was told that the outcome is not known */
     struct bind_machine machine;
     struct strbuf path, body, get_path;
     struct bind_waiter *waiters;

@@ -279,6 +279,24 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
     return r;
 }
 
+enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
+                                   struct str decision_id)
+{
+    enum store_seen seen = STORE_SEEN_NOTHING;
+    struct ledger_pod pod;
+
+    store_lock(s);
+    if (ledger_find_pod(s->ledger, uid, &pod) &&
+        (pod.state == LEDGER_BOUND || pod.state == LEDGER_FOREIGN)) {
+        seen = pod.state == LEDGER_BOUND && str_eq(pod.node_name, node_name) &&
+                       str_eq(pod.decision_id, decision_id)
+                   ? STORE_SEEN_BOUND
+                   : STORE_SEEN_OTHER;
+    }
+    store_unlock(s);
+    return seen;
+}
+
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
                    struct snapshot *ret, struct err *reterr)
 {

@@ -393,6 +393,56 @@ static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
     expect_bound_once();
 }
 
+/* The reply is lost, and no GET is ever answered: the watch alone can tell. */
+static void bind__again_after_the_watch_told__success_without_a_get(void **state)
+{
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
+    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    rig_await_state("u-a", LEDGER_BOUND);
+    rig_expect_bound(bind());
+    assert_int_equal(rig_posts(), 1);
+    expect_bound_once();
+}
+
+/* While the lost exchange is still waited for, too. */
+static void bind__again_after_the_watch_told__exchange_on_its_way__success(void **state)
+{
+    (void)state;
+    create();
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503, .delay_ms = 1900);
+    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    rig_await_state("u-a", LEDGER_BOUND);
+    rig_expect_bound(bind());
+    rig_expect_error(rig_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
+    assert_int_equal(rig_posts(), 1);
+    expect_bound_once();
+}
+
+/* The first bind waits for its next try when the second one comes: both are answered. */
+static void bind__watch_told_that_another_bound_it__both_callers_hear(void **state)
+{
+    struct asked *first;
+
+    (void)state;
+    create();
+    rig_freeze();
+    RIG_FAULT("POST", RIG_BINDING, -1, .action = FAULT_FAIL, .status = 503, .retry_after_s = 1);
+    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
+    first = bind();
+    while (rig_posts() == 0) {
+        usleep(1000);
+    }
+    rig_bind_by_other("a", "u-a", 1, 300);
+    rig_thaw();
+    rig_await_state("u-a", LEDGER_BOUND);
+    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "somebody else");
+    rig_expect_error(first, BIND_OUTCOME_REFUSED, "somebody else");
+}
+
 static void bind__no_answer_and_never_done__stays_charged_until_proof(void **state)
 {
     (void)state;
@@ -435,6 +485,9 @@ int main(void)
         cmocka_unit_test(bind__refused_for_good__error_and_released),
         STORY(bind__401_twice__error_then_a_pause_without_requests),
         SHORT_STORY(bind__asked_to_wait_past_the_deadline__error_and_released),
+        SHORT_STORY(bind__again_after_the_watch_told__success_without_a_get),
+        SHORT_STORY(bind__again_after_the_watch_told__exchange_on_its_way__success),
+        STORY(bind__watch_told_that_another_bound_it__both_callers_hear),
         SHORT_STORY(bind__no_answer_but_done_later__not_known_then_bound),
         SHORT_STORY(bind__no_answer_and_never_done__stays_charged_until_proof),
     };
