@@ -3,6 +3,7 @@
 Workers play schedulers (filter, prioritize, bind over all nodes), end pods, replace nodes by new ones with new names
 and new GPUs, write configurations (every third one bad), cut and compact watches, fail and lose replies of Bindings,
 read /state and /metrics, ask for audits. The number of pods and nodes stays about the same, so memory should.
+Faults come every 20 s: more often, and the pauses between watches grow to half a minute, in which no pod is seen to end.
 
 RSS is read every second; the first third of the run (at most five minutes) is warm-up. What is judged is the slope of a
 line through the rest (least squares) against a bound: SLOPE_MAX_KB a minute. The ledger keeps names of nodes, GPUs and models for
@@ -152,7 +153,7 @@ class Churn:
             self.repeat(lambda rng: self.schedule(connection, rng), 0.01, rng_seed)
 
     def start(self):
-        steps = [(self.end_pods, 0.2), (self.replace_node, 2), (self.reload, 7), (self.fault, 3), (self.look, 2),
+        steps = [(self.end_pods, 0.2), (self.replace_node, 2), (self.reload, 7), (self.fault, 20), (self.look, 2),
                  (self.audit, 20)]
         threads = [threading.Thread(target=self.scheduler, args=(i,)) for i in range(SCHEDULERS)]
         threads += [threading.Thread(target=self.repeat, args=(step, pause, 100 + i))
