@@ -12,6 +12,7 @@ pod's worth of leak per bind (a pod is some 700 bytes, hundreds are bound per mi
 find no difference.
 """
 import argparse
+import http.client
 import json
 import pathlib
 import random
@@ -27,6 +28,7 @@ from processes import ApiServer, Connection, Fgpu, eventually, request
 NODES, GPUS, PODS = 60, 4, 400  # that are there at a time
 SCHEDULERS = 3
 SLOPE_MAX_KB = 100  # a minute
+CUT_MAX = 2  # a minute: connections that a starved server dropped for their age
 REPORT_S = 30
 HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 BIND = "clientConnection: {bindDeadline: 1s}\n"
@@ -52,7 +54,7 @@ class Churn:
         self.lock = threading.Lock()
         self.nodes = [self.api.node(gpus=GPUS) for _ in range(NODES)]
         self.live = []  # bound pods, the oldest first
-        self.counts = dict.fromkeys(("bound", "ended", "full", "failed", "nodes", "reloads", "faults", "states", "audits"), 0)
+        self.counts = dict.fromkeys(("bound", "ended", "full", "failed", "nodes", "reloads", "faults", "states", "audits", "cut"), 0)
         self.over = threading.Event()
         self.trouble = []
         self.why = ""  # the last pod was not bound
@@ -139,18 +141,25 @@ class Churn:
 
     # ---- the run ----
 
-    def repeat(self, step, pause_s, seed):
+    def repeat(self, step, pause_s, seed, reconnect=False):
         rng = random.Random(seed)
         try:
             while not self.over.wait(pause_s):
-                step(rng)
+                try:
+                    step(rng)
+                except (http.client.RemoteDisconnected, ConnectionResetError):
+                    self.count("cut")
+                    if reconnect:
+                        return
         except Exception as e:  # noqa: BLE001 - told by the main thread
             self.trouble.append(f"{getattr(step, '__name__', step)}: {e!r}")
             self.over.set()
 
     def scheduler(self, rng_seed):
-        with Connection(self.fgpu) as connection:
-            self.repeat(lambda rng: self.schedule(connection, rng), 0.01, rng_seed)
+        while not self.over.is_set():
+            with Connection(self.fgpu) as connection:
+                self.repeat(lambda rng: self.schedule(connection, rng), 0.01, rng_seed, reconnect=True)
+            rng_seed += 1000
 
     def start(self):
         steps = [(self.end_pods, 0.2), (self.replace_node, 2), (self.reload, 7), (self.fault, 20), (self.look, 2),
@@ -210,6 +219,8 @@ def main():
             c.over.set()
             for t in threads:
                 t.join()
+        if c.counts["cut"] > CUT_MAX * a.minutes:
+            c.trouble.append(f"{c.counts['cut']} connections were dropped")
         if c.trouble:
             print("\n".join(c.trouble), file=sys.stderr)
             return 1
