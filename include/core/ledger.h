@@ -230,4 +230,13 @@ size_t ledger_take_overcommits(struct ledger *l, struct ledger_overcommit *ret, 
  * fuzzing, audits. */
 const char *ledger_check(const struct ledger *l);
 
+/* The same in parts, each of which is right or wrong by itself, so that ops may be applied in between: some pods with
+ * their nodes, some nodes with their pods, and what is counted over everything, count by count. */
+struct ledger_checking {
+    unsigned phase; /* all zero: from the beginning */
+    uint32_t at;
+};
+/* Looks at the next part. False when there was none left, or something is broken (*ret_why). */
+bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why);
+
 #endif

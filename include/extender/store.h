@@ -146,7 +146,8 @@ void store_watch_room(struct store *s, store_room_fn *fn, void *ctx);
 typedef void store_overcommit_fn(void *ctx, const struct ledger_overcommit *o);
 void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx);
 
-/* ledger_check() under the lock: NULL, or the first broken invariant. */
+/* NULL, or the first broken invariant. ledger_check_some() under the lock, part by part: others get their turn in
+ * between. */
 const char *store_check(struct store *s);
 
 /* ---- for audits: core/ledger_audit.h, one short section each ---- */

@@ -5,36 +5,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *check_pods(const struct ledger *l)
+static const char *check_pod(const struct ledger *l, uint32_t i)
+{
+    const struct pod_entry *p = &l->pods[i];
+
+    if (ledger_pod_lookup(l, p->uid) != i) {
+        return "a pod is not found by its UID";
+    }
+    if ((p->state == LEDGER_PENDING) != (p->node == LEDGER_NONE)) {
+        return "a pod is attached to a node although it is pending, or is not although it is bound";
+    }
+    if (p->node != LEDGER_NONE &&
+        (p->node >= l->node_n || !l->nodes[p->node].used || p->node_slot >= l->nodes[p->node].pod_n ||
+         l->nodes[p->node].pods[p->node_slot] != i)) {
+        return "a pod is not in the list of its node";
+    }
+    if (p->state == LEDGER_PENDING && (p->charge_n > 0 || p->ref_n > 0)) {
+        return "a pending pod holds devices";
+    }
+    if ((p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) && p->ref_n == 0 &&
+        p->demand->unsteered_n == 0) {
+        return "a reservation names no devices";
+    }
+    return NULL;
+}
+
+static const char *check_pod_counts(const struct ledger *l)
 {
     uint32_t used = 0, isolating = 0, by_state[LEDGER_POD_STATE__MAX] = {0};
 
     for (uint32_t i = 0; i < l->pod_n; i++) {
         const struct pod_entry *p = &l->pods[i];
 
-        if (!p->used) {
-            continue;
-        }
-        used++;
-        by_state[p->state]++;
-        isolating += p->demand->isolate_n > 0;
-        if (ledger_pod_lookup(l, p->uid) != i) {
-            return "a pod is not found by its UID";
-        }
-        if ((p->state == LEDGER_PENDING) != (p->node == LEDGER_NONE)) {
-            return "a pod is attached to a node although it is pending, or is not although it is bound";
-        }
-        if (p->node != LEDGER_NONE && (p->node >= l->node_n || !l->nodes[p->node].used ||
-                                       p->node_slot >= l->nodes[p->node].pod_n ||
-                                       l->nodes[p->node].pods[p->node_slot] != i)) {
-            return "a pod is not in the list of its node";
-        }
-        if (p->state == LEDGER_PENDING && (p->charge_n > 0 || p->ref_n > 0)) {
-            return "a pending pod holds devices";
-        }
-        if ((p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) && p->ref_n == 0 &&
-            p->demand->unsteered_n == 0) {
-            return "a reservation names no devices";
+        if (p->used) {
+            used++;
+            by_state[p->state]++;
+            isolating += p->demand->isolate_n > 0;
         }
     }
     if (used != l->pod_used_n || l->pod_index.used_n != used) {
@@ -43,10 +49,7 @@ static const char *check_pods(const struct ledger *l)
     if (memcmp(by_state, l->pods_by_state, sizeof(by_state)) != 0) {
         return "the number of pods in some state is wrong";
     }
-    if (isolating != l->isolating_n) {
-        return "the number of isolating pods is wrong";
-    }
-    return NULL;
+    return isolating == l->isolating_n ? NULL : "the number of isolating pods is wrong";
 }
 
 static bool state_equal(const struct device_state *a, const struct device_state *b)
@@ -160,23 +163,68 @@ static const char *check_extents(const struct ledger *l)
     return owned == l->state_n ? NULL : "device states are lost or owned twice";
 }
 
-const char *ledger_check(const struct ledger *l)
+static const char *check_node_counts(const struct ledger *l)
 {
-    const char *why = check_pods(l);
     uint32_t used = 0;
 
-    for (uint32_t i = 0; i < l->node_n && why == NULL; i++) {
-        if (l->nodes[i].used) {
-            used++;
-            why = check_node(l, i);
-        }
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        used += l->nodes[i].used;
     }
-    if (why == NULL && (used != l->node_used_n || l->node_index.used_n != used)) {
-        why = "the number of nodes is wrong";
+    return used == l->node_used_n && l->node_index.used_n == used ? NULL : "the number of nodes is wrong";
+}
+
+/* ---- in parts ---- */
+
+enum { PODS_A_PART = 512, NODES_A_PART = 32 };
+
+static const char *next_pods(const struct ledger *l, struct ledger_checking *c, bool *ret_over)
+{
+    const char *why = NULL;
+
+    for (uint32_t end = c->at + PODS_A_PART; c->at < end && c->at < l->pod_n && why == NULL; c->at++) {
+        why = l->pods[c->at].used ? check_pod(l, c->at) : NULL;
     }
-    why = why != NULL ? why : ledger_check_host(l);
-    if (why == NULL) {
-        why = ledger_check_tenancy(l);
+    *ret_over = c->at >= l->pod_n;
+    return why;
+}
+
+static const char *next_nodes(const struct ledger *l, struct ledger_checking *c, bool *ret_over)
+{
+    const char *why = NULL;
+
+    for (uint32_t end = c->at + NODES_A_PART; c->at < end && c->at < l->node_n && why == NULL; c->at++) {
+        why = l->nodes[c->at].used ? check_node(l, c->at) : NULL;
     }
-    return why != NULL ? why : check_extents(l);
+    *ret_over = c->at >= l->node_n;
+    return why;
+}
+
+bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
+{
+    static const char *(*const wholes[])(const struct ledger *l) = {
+        check_pod_counts, check_node_counts, check_extents, ledger_check_host, ledger_check_tenancy};
+    enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
+    bool over = true;
+
+    if (c->phase == OVER) {
+        return false;
+    }
+    *ret_why = c->phase == PODS    ? next_pods(l, c, &over)
+               : c->phase == NODES ? next_nodes(l, c, &over)
+                                   : wholes[c->phase - WHOLES](l);
+    if (over) {
+        c->phase++;
+        c->at = 0;
+    }
+    return *ret_why == NULL;
+}
+
+const char *ledger_check(const struct ledger *l)
+{
+    struct ledger_checking c = {0};
+    const char *why = NULL;
+
+    while (ledger_check_some(l, &c, &why)) {
+    }
+    return why;
 }

@@ -380,10 +380,14 @@ uint64_t store_generation(struct store *s)
 
 const char *store_check(struct store *s)
 {
-    const char *why;
+    struct ledger_checking c = {0};
+    const char *why = NULL;
+    bool more;
 
-    store_lock(s);
-    why = ledger_check(s->ledger);
-    store_unlock(s);
+    do {
+        store_lock(s);
+        more = ledger_check_some(s->ledger, &c, &why);
+        store_unlock(s);
+    } while (more);
     return why;
 }

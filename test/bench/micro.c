@@ -209,6 +209,33 @@ static void part_snapshot(struct micro *m)
     arena_fini(&a);
 }
 
+/* One audit's look at the invariants, as a whole. */
+static void part_check(struct micro *m)
+{
+    if (store_check(m->store) != NULL) {
+        fprintf(stderr, "bench_micro: the ledger is broken\n");
+        exit(1);
+    }
+}
+
+/* All of the ledger as /state reads it. */
+static void part_walk(struct micro *m)
+{
+    const struct ledger_walk_filter all = {0};
+    struct arena a;
+    struct store_head head;
+    struct snapshot section;
+    struct store_walk *w;
+
+    arena_init(&a, (size_t)64 << 20);
+    w = store_walk_open(m->store, &all, (size_t)64 << 20, &a, &head);
+    while (store_walk_next(w, &a, &section) == LEDGER_WALK_MORE) {
+        arena_reset(&a);
+    }
+    store_walk_close(w);
+    arena_fini(&a);
+}
+
 static const struct part {
     const char *name;
     void (*run)(struct micro *m);
@@ -221,6 +248,8 @@ static const struct part {
     {"event", part_event},
     {"write-event", part_write_event},
     {"snapshot", part_snapshot},
+    {"walk", part_walk},
+    {"check", part_check},
 };
 
 static int by_value(const void *a, const void *b)
