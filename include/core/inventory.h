@@ -8,6 +8,11 @@
  * partitioned (MIG) by NVIDIA's plugin says numbers that mean something else, so it has no devices
  * either, unless the annotation describes them.
  *
+ * A label vgpu.type or virtual.gpu.type (K8vGPUSharing) names the profile of virtual GPUs
+ * (core/vgpu_profile.h): each GPU then has the profile's memory, or less where the source says so, and takes one
+ * container. With a name that is not known the node gets no devices and a note; whole GPUs of its plugin
+ * are handed out as before.
+ *
  * Memory that the source does not tell is taken from the next one that does (GFD label, memory
  * resources divided by the number of GPUs, template). Whole GPUs in allocatable are reported beside
  * the devices, whatever the source; a number that differs gives a note.

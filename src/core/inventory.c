@@ -345,6 +345,7 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     d.unsteered_bad = !sum_allocatable(node, p->whole_resources, p->whole_resource_n,
                                        DEMAND_UNSTEERED_MAX, &d.unsteered_n);
     found.source = read_sources(&d);
+    inventory_apply_profile(&d);
     found.unsteered_n = (int32_t)d.unsteered_n;
     found.overcommit_milli = d.settings.overcommit_milli;
     found.overcommit_mem_milli = d.settings.overcommit_mem_milli;

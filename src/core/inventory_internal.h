@@ -37,5 +37,7 @@ static inline enum source_result inventory_malformed(struct inventory_draft *d, 
 }
 
 enum source_result inventory_from_annotation(struct inventory_draft *d);
+/* Where a label names the profile of virtual GPUs, it holds for every device found. */
+void inventory_apply_profile(struct inventory_draft *d);
 
 #endif

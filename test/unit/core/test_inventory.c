@@ -1,6 +1,6 @@
 /* Inventories of nodes: one notation for the node, one line of text for what was found.
  *
- * Node: words "label:KEY=V", "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
+ * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
  * gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
  * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs.
  */
@@ -33,7 +33,7 @@ static void add(struct made_node *m, struct kv_list *list, struct kv *items, con
     struct str key;
     assert_true(list->n < LIST_MAX);
     assert_true(str_split(&word, '=', &key));
-    if (memchr(key.p, '/', key.n) == NULL) {
+    if (domain != NULL && memchr(key.p, '/', key.n) == NULL) {
         key = arena_printf(&m->arena, "%s/%.*s", domain, STR_ARG(key));
     }
     items[list->n] = (struct kv){key, word};
@@ -50,6 +50,8 @@ static void make_node(struct made_node *m, const char *notation)
     while (str_split(&rest, ' ', &word)) {
         if (str_starts(word, STR("label:"))) {
             add(m, &m->node.labels, m->labels, "nvidia.com", str_drop(word, 6));
+        } else if (str_starts(word, STR("plain:"))) {
+            add(m, &m->node.labels, m->labels, NULL, str_drop(word, 6));
         } else if (str_starts(word, STR("alloc:"))) {
             add(m, &m->node.allocatable, m->allocatable, "fgpu.io", str_drop(word, 6));
         } else if (str_starts(word, STR("note:"))) {
@@ -489,6 +491,36 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
     }
 }
 
+#define WHOLE "alloc:nvidia.com/gpu="
+
+static void inventory__profile_of_virtual_gpus__each_is_a_fixed_slice(void **state)
+{
+    static const struct row rows[] = {
+        {"two slices", "plain:vgpu.type=v100-4q-4GB " WHOLE "2",
+         "resources 0::-1:v100-4q-4GB:4096:1:-1:ok 1::-1:v100-4q-4GB:4096:1:-1:ok +2", NULL},
+        {"the other label", "plain:virtual.gpu.type=v100-16q-16GB " WHOLE "1",
+         "resources 0::-1:v100-16q-16GB:16384:1:-1:ok +1", NULL},
+        {"both labels, one profile", "plain:vgpu.type=v100-8q-8GB plain:virtual.gpu.type=v100-8q-8GB " WHOLE "1",
+         "resources 0::-1:v100-8q-8GB:8192:1:-1:ok +1", NULL},
+        {"both labels, two profiles", "plain:vgpu.type=v100-8q-8GB plain:virtual.gpu.type=v100-4q-4GB " WHOLE "1",
+         "resources +1", "different profiles"},
+        {"not known", "plain:vgpu.type=v100-4q " WHOLE "1", "resources +1", "does not guess"},
+        {"sizes differ", "plain:vgpu.type=v100-4q-8GB " WHOLE "1", "resources +1", "does not guess"},
+        {"no number of GPUs", "plain:vgpu.type=v100-4q-4GB", "none", "without a number of GPUs"},
+        {"GFD tells the model", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.product=GRID-V100D-4Q " WHOLE "1",
+         "gfd 0::-1:GRID-V100D-4Q:4096:1:-1:ok +1", NULL},
+        {"GFD tells less memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=3968 " WHOLE "1",
+         "gfd 0::-1:v100-4q-4GB:3968:1:-1:ok +1", NULL},
+        {"GFD tells more memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=32768 " WHOLE "1",
+         "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok +1", "the profile counts"},
+        {"by annotation, with UUID", "plain:vgpu.type=v100-4q-4GB note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":4096}]}",
+         "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok", NULL},
+    };
+
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +534,7 @@ int main(void)
         cmocka_unit_test(inventory__annotation_counts__bounded),
         cmocka_unit_test(inventory__arena_full__says_so_and_leaves_the_results),
         cmocka_unit_test(inventory__random_damage__indexes_stay_unique_and_in_range),
+        cmocka_unit_test(inventory__profile_of_virtual_gpus__each_is_a_fixed_slice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
