@@ -58,6 +58,10 @@ enum node_pool_state { NODE_POOL_OPEN, NODE_POOL_CLOSED };
 struct node_pool {
     struct kv_list selector; /* not empty */
     enum node_pool_state state;
+    struct str name;           /* empty: none */
+    const struct str *command; /* with its arguments; see extender/pool_commands.h */
+    size_t command_n;          /* 0: none; else there is a name */
+    int32_t timeout_ms;        /* of one run */
 };
 
 enum memory_only_mode {

@@ -38,6 +38,7 @@
 #include "config/slot.h"
 #include "extender/audit.h"
 #include "extender/binder.h"
+#include "extender/pool_commands.h"
 #include "extender/store.h"
 #include "extender/vacancy.h"
 #include "httpd/server.h"
@@ -69,6 +70,7 @@ struct state_context {
     const struct clock *clock;
     struct binder *binder; /* NULL: nothing is ever in flight */
     struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
+    struct pool_commands *pool_commands; /* NULL: there are none */
     struct audit *audit;   /* NULL: the document says nothing about audits */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */

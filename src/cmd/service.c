@@ -10,6 +10,7 @@
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/notices.h"
+#include "extender/pool_commands.h"
 #include "extender/waker.h"
 #include "obs/health.h"
 #include "obs/logsink.h"
@@ -33,6 +34,7 @@ struct service {
     struct vacancy *vacancy;
     struct changeover *changeover;
     struct timekeeper *timekeeper;
+    struct pool_commands *pool_commands;
     struct kube_client *client;
     struct binder *binder;
     struct events *events;
@@ -172,6 +174,7 @@ static void set_up_routes(struct service *s)
         .binder = s->binder,
         .vacancy = s->vacancy,
         .audit = s->audit,
+        .pool_commands = s->pool_commands,
         .cursors = cursors,
         .is_ready = is_ready,
         .ctx = s,
@@ -218,6 +221,7 @@ static void apply(void *ctx, const struct config *c)
     if (s->options.sink != NULL) {
         logsink_set_verbosity(s->options.sink, c->logging.verbosity);
     }
+    pool_commands_set(s->pool_commands, &c->policy);
     waker_room(s->waker); /* who was refused may fit now */
 }
 
@@ -252,6 +256,21 @@ static void set_up_changeover(struct service *s)
 struct changeover *service_changeover(struct service *s)
 {
     return s->changeover;
+}
+
+static int start_pool_commands(struct service *s, struct err *reterr)
+{
+    const struct pool_commands_options o = {.clock = s->options.clock,
+                                            .log = s->options.log,
+                                            .observe = telemetry_pool_command,
+                                            .ctx = &s->telemetry};
+    int r = pool_commands_new(&o, &s->pool_commands, reterr);
+
+    if (r == 0) {
+        pool_commands_set(s->pool_commands, &s->options.config->policy);
+        metrics_add_collector(s->telemetry.metrics, telemetry_pool_commands, s->pool_commands);
+    }
+    return r;
 }
 
 /* Last: what it changes reaches everybody else. */
@@ -479,6 +498,9 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         r = start_access(s, reterr);
     }
     if (r == 0) {
+        r = start_pool_commands(s, reterr);
+    }
+    if (r == 0) {
         r = start_watchers(s, reterr);
     }
     if (r == 0) {
@@ -546,6 +568,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     if (s->client != NULL) {
         kube_client_stop(s->client);
     }
+    pool_commands_free(s->pool_commands);
     access_free(s->access);
     waker_free(s->waker);
     binder_free(s->binder);

@@ -216,3 +216,15 @@ void telemetry_http(void *ctx, const struct httpd_observation *o)
     snprintf(code, sizeof(code), "%d", o->status % 1000);
     metric_inc(METRIC(t->metrics, FGPU_HTTP_REQUESTS_TOTAL, o->listener, code));
 }
+
+void telemetry_pool_command(void *ctx, enum pool_command_result r)
+{
+    struct telemetry *t = ctx;
+
+    metric_inc(METRIC(t->metrics, FGPU_POOL_COMMANDS_TOTAL, pool_command_result_name(r)));
+}
+
+void telemetry_pool_commands(void *ctx, struct metrics *m)
+{
+    metric_set(METRIC(m, FGPU_POOL_COMMANDS_FAILING), (int64_t)pool_commands_failing(ctx));
+}

@@ -6,6 +6,7 @@
 #include "extender/access.h"
 #include "extender/audit.h"
 #include "extender/events.h"
+#include "extender/pool_commands.h"
 #include "httpd/server.h"
 #include "kube/watcher.h"
 #include "obs/catalog.h"
@@ -34,6 +35,10 @@ void telemetry_api(void *ctx, const char *verb, const char *resource, int http_s
 void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate);
 void telemetry_access(void *ctx, enum access_verdict v);
 void telemetry_audit(void *ctx, const struct audit_report *r);
+void telemetry_pool_command(void *ctx, enum pool_command_result r);
 void telemetry_http(void *ctx, const struct httpd_observation *o);
+
+/* A collector; `ctx` is struct pool_commands. */
+void telemetry_pool_commands(void *ctx, struct metrics *m);
 
 #endif

@@ -118,13 +118,24 @@ static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(s
         IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX), .key = &label_key,     \
         __VA_ARGS__)
 
+static const struct schema_field argument_item = {.type = SCHEMA_TEXT, RANGE(0, 4095)};
 static const struct schema_field pool_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct node_pool, name), HELP("what its command calls it")),
     SELECTOR("nodeSelector", struct node_pool, selector, .required = true,
              HELP("every node with all these labels")),
     KEY("state", SCHEMA_WORD, IN(struct node_pool, state), .words = pool_state_words,
         .required = true, HELP("closed nodes take no new pods with GPUs")),
+    KEY("command", SCHEMA_LIST, IN(struct node_pool, command),
+        IN_ITEMS(&argument_item, struct str, struct node_pool, command_n, 1, 64),
+        HELP("program and arguments, run with the pool's name and state when that changes")),
+    KEY("timeout", SCHEMA_DURATION, IN(struct node_pool, timeout_ms), RANGE(1000, 3600000),
+        HELP("time for one run of the command")),
 };
-static const struct schema_field pool_item = {.type = SCHEMA_SECTION, ROWS(pool_rows)};
+static const struct node_pool pool_absent = {.timeout_ms = 300000};
+static const struct schema_field pool_item = {.type = SCHEMA_SECTION,
+                                              ROWS(pool_rows),
+                                              .item_absent = &pool_absent,
+                                              .check = schema_check_pool};
 
 static const struct schema_field overcommit_rows[] = {
     KEY("compute", SCHEMA_FACTOR, AT(policy.overcommit_milli), RANGE(1000, 10000),

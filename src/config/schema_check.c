@@ -250,6 +250,17 @@ void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const 
     }
 }
 
+void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct node_pool *p = base;
+
+    if (p->command_n > 0 && p->name.n == 0) {
+        config_decode_error(c, yaml_doc_find(n, STR("command")), "a command needs the 'name' of the pool beside it");
+    } else if (p->command_n > 0 && p->command[0].n == 0) {
+        config_decode_error(c, yaml_doc_find(n, STR("command")), "the command has no program");
+    }
+}
+
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct config_window *w = base;

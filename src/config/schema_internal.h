@@ -138,6 +138,7 @@ void schema_check_tenant(struct decode *c, const struct yaml_doc_node *n, const 
 void schema_check_tenants(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_resources(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_serving(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_pool(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_window(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);

@@ -101,6 +101,14 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
     [FGPU_CLOSED_NODE_PODS] =
         {.name = "fgpu_closed_node_pods",
          .help = "Pods that hold GPUs on closed nodes.", .type = METRIC_GAUGE},
+    [FGPU_POOL_COMMANDS_TOTAL] =
+        {.name = "fgpu_pool_commands_total",
+         .help = "Runs of commands of node pools that have ended.",
+         .type = METRIC_COUNTER, .labels = {{"result", CLOSED("ok", "failed")}}},
+    [FGPU_POOL_COMMANDS_FAILING] =
+        {.name = "fgpu_pool_commands_failing",
+         .help = "Node pools whose command failed the last time and will be tried again.",
+         .type = METRIC_GAUGE},
     [FGPU_FRAGMENTATION_RATIO] =
         {.name = "fgpu_fragmentation_ratio",
          .help = "Part of the idle compute that the pods that are expected could not use (FGD's measure for the "

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
+
 /* ---- words ---- */
 
 static const char *allocation_state(const struct snapshot_pod *p)
@@ -170,6 +172,36 @@ static void write_time_windows(struct json_writer *w, const struct state_documen
     config_free(c);
 }
 
+static void write_pool_commands(struct json_writer *w, const struct state_document *d)
+{
+    const struct pool_command_status *all = NULL;
+    struct arena a;
+    size_t n;
+
+    arena_init(&a, POOL_COMMANDS_BYTES_MAX);
+    n = pool_commands_list(d->context->pool_commands, &a, &all);
+    json_write_key(w, "poolCommands");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n; i++) {
+        const struct pool_command_status *p = &all[i];
+
+        json_write_object_begin(w);
+        json_write_kv_str(w, "pool", p->pool);
+        json_write_kv_cstr(w, "state", p->state == NODE_POOL_OPEN ? "open" : "closed");
+        json_write_kv_cstr(w, "result", pool_command_result_name(p->result));
+        json_write_kv_i64(w, "tries", p->tries);
+        if (p->at_ms > 0) {
+            write_time(w, "at", p->at_ms);
+        } else {
+            write_text(w, "at", NULL);
+        }
+        write_text(w, "error", p->error);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    arena_fini(&a);
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
@@ -194,6 +226,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "bindsInFlight",
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
+    write_pool_commands(w, d);
     state_write_vacancy(w, d->context->vacancy);
     json_write_object_end(w);
 }

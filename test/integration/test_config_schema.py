@@ -29,7 +29,8 @@ SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same 
                           r"plain HTTP only on loopback|TLS needs a certificate|a certificate needs its key|"
                           r"nobody's certificate could|nobody may call|allows nobody|"
                           r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used|"
-                          r"no time zone of this name|no days; leave|stands here twice")
+                          r"no time zone of this name|no days; leave|stands here twice|"
+                          r"a command needs the|the command has no program")
 
 
 def check(*args):

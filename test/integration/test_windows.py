@@ -124,3 +124,27 @@ def test_change_ahead__within_the_notice__announced_once_in_the_log(configured):
     eventually(lambda: '"Time windows will change"' in configured.fgpu.log(), "the announcement")
     line = [x for x in configured.fgpu.log().splitlines() if '"Time windows will change"' in x]
     assert len(line) == 1 and 'change="closes now"' in line[0] and windows(configured)["at"] in line[0]
+
+
+def test_pool_command__each_state__run_by_the_side_and_told(configured, tmp_path):
+    fgpu, told = configured.fgpu, tmp_path / "told"
+    pools = ("nodePools:\n- name: night\n  nodeSelector: {pool: night}\n  state: closed\n"
+             f"  command: [/bin/sh, -c, 'echo $0 $1 >> {told}; test -e {told}.works || {{ echo not yet >&2; exit 7; }}']\n")
+
+    def command():
+        return (fgpu.state("?fields=summary")["summary"]["poolCommands"] or [None])[0]
+
+    configured.effective(START + pools)
+    failed = eventually(lambda: (lambda c: c and c["result"] == "failed" and c)(command()), "the first run")
+    assert (failed["pool"], failed["state"], failed["error"]) == ("night", "closed", "ended with exit code 7: not yet")
+    assert fgpu.metrics()["fgpu_pool_commands_failing"] == 1
+    (tmp_path / "told.works").touch()
+    configured.effective(START + pools + "timeWindows:\n"
+                         + window("nodePools: [{name: night, nodeSelector: {pool: night}, state: open}]"))
+    done = eventually(lambda: (lambda c: c["result"] == "ok" and c)(command()), "the second run")
+    assert (done["state"], done["tries"], done["error"]) == ("open", 1, "")
+    assert told.read_text().splitlines() == ["night closed", "night open"]
+    m = fgpu.metrics()
+    assert (m["fgpu_pool_commands_failing"], m['fgpu_pool_commands_total{result="ok"}']) == (0, 1)
+    configured.effective(START)
+    assert command() is None

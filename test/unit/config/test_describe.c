@@ -88,7 +88,8 @@ static void describe__read_back__same_configuration(void **state)
                     "- {name: c, namespaces: [z], memory: 0}\n"},
         {"time windows",
          "sizes: {a: {milli: 1}}\n"
-         "nodePools: [{nodeSelector: {pool: night, a.b/c: ''}, state: closed}]\n"
+         "nodePools: [{nodeSelector: {pool: night, a.b/c: ''}, state: closed},\n"
+         "  {name: n, nodeSelector: {x: y}, state: open, command: [/bin/x, '--a b', ''], timeout: 9s}]\n"
          "timeWindows:\n"
          "- {name: night, days: [mon-fri, sun], from: '20:00', to: 08:00, timeZone: Europe/Berlin,\n"
          "   packing: {nodeStrategy: spread, hold: 0}, sizes: {a: {milli: 2}, b: {count: 1}},\n"

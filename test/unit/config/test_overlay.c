@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "config/describe.h"
 #include "config/diff.h"
+#include "config/schema_internal.h"
 
 #include <string.h>
 
@@ -197,6 +198,8 @@ static void windows__mistakes__each_with_its_place(void **state)
          "the label key is not valid"},
         {"{name: a, " WHEN ", nodePools: [{nodeSelector: {x: y}, state: ajar}]}",
          "'ajar' is not one of: open, closed"},
+        {"{name: a, " WHEN ", nodePools: [{nodeSelector: {x: y}, state: open, command: [x]}]}",
+         "timeWindows[0].nodePools[0]: a command needs the 'name' of the pool beside it"},
         {"{name: a, from: 20.00, to: 08:00, timeZone: UTC}",
          "timeWindows[0].from: '20.00' is not a time such as 20:00"},
         {"{name: a, from: 24:00, to: 08:00, timeZone: UTC}", "timeWindows[0].from: '24:00' is not"},
@@ -234,6 +237,33 @@ static void windows__mistakes__each_with_its_place(void **state)
     }
 }
 
+static void refuse_cold(void *ctx, const struct schema_field *row, const char *key)
+{
+    static const char *const sections[] = {"sizes", "devices", "packing", "tenants", "nodePools"};
+    unsigned *n = ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+        size_t len = strlen(sections[i]);
+
+        if (strncmp(key, sections[i], len) == 0 && (key[len] == '.' || key[len] == '\0')) {
+            (*n)++;
+            if (row->reload == CONFIG_RELOAD_RESTART) {
+                fail_msg("%s needs a restart, but a time window may say it", key);
+            }
+        }
+    }
+}
+
+/* The reader relies on it: a new key in one of these sections needs its `reload` column. */
+static void windows__keys_that_they_may_say__none_needs_a_restart(void **state)
+{
+    unsigned n = 0;
+
+    (void)state;
+    schema_each_key(refuse_cold, &n);
+    assert_true(n >= 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +275,7 @@ int main(void)
         cmocka_unit_test(config_at__of_one_made_for_other_windows__starts_from_the_file),
         cmocka_unit_test(config_at__places__those_of_the_window),
         cmocka_unit_test(windows__times__as_told),
+        cmocka_unit_test(windows__keys_that_they_may_say__none_needs_a_restart),
         cmocka_unit_test(windows__mistakes__each_with_its_place),
     };
 

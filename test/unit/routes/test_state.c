@@ -171,7 +171,7 @@ static void document__one_pod__golden(void **state)
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
-        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"}},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
+        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[]},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
         "\"schedulable\":true,\"closed\":false,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
         "\"overCommitMilli\":{\"compute\":1000,\"memory\":1000},"
         "\"gpus\":["

@@ -1,0 +1,440 @@
+#include "extender/pool_commands.h"
+
+#include "base/bug.h"
+#include "base/child.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+struct pool {
+    char *name;
+    char **argv; /* the command, name, state, NULL; strings are its own */
+    size_t argc; /* without the two */
+    int32_t timeout_ms;
+    enum node_pool_state wanted;
+    uint64_t turn; /* counts changes of `wanted` and of the command: a run belongs to one */
+    enum pool_command_result result;
+    uint32_t tries;
+    int64_t at_ms;
+    int64_t not_before_ns; /* monotonic */
+    char error[ERR_MSG_MAX];
+    bool kept; /* while a policy is taken in */
+};
+
+struct pool_commands {
+    struct pool_commands_options o;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    atomic_bool stopping;
+    struct pool *pools;
+    size_t pool_n;
+};
+
+const char *pool_command_result_name(enum pool_command_result r)
+{
+    static const char *const names[POOL_COMMAND_RESULT__MAX] = {[POOL_COMMAND_WAITING] = "waiting",
+                                                                [POOL_COMMAND_OK] = "ok",
+                                                                [POOL_COMMAND_FAILED] = "failed"};
+
+    BUG_ON((unsigned)r >= POOL_COMMAND_RESULT__MAX);
+    return names[r];
+}
+
+static void lock(struct pool_commands *c)
+{
+    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+}
+
+static void unlock(struct pool_commands *c)
+{
+    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+}
+
+/* Intervals are real, whatever the clock of the options shows: pthread waits by it. */
+static int64_t now_ns(void)
+{
+    return clock_mono_ns(clock_system());
+}
+
+/* ---- pools ---- */
+
+static char *text_of(struct str s)
+{
+    char *copy = xmalloc(s.n + 1);
+
+    if (s.n > 0) {
+        memcpy(copy, s.p, s.n);
+    }
+    copy[s.n] = '\0';
+    return copy;
+}
+
+static void free_argv(char **argv)
+{
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        free(argv[i]);
+    }
+    free(argv);
+}
+
+static void pool_fini(struct pool *p)
+{
+    free_argv(p->argv);
+    free(p->name);
+}
+
+static const char *state_name(enum node_pool_state s)
+{
+    return s == NODE_POOL_OPEN ? "open" : "closed";
+}
+
+static char **make_argv(const struct node_pool *pool, const char *state)
+{
+    char **argv = xcalloc(pool->command_n + 3, sizeof(*argv));
+
+    for (size_t i = 0; i < pool->command_n; i++) {
+        argv[i] = text_of(pool->command[i]);
+    }
+    argv[pool->command_n] = text_of(pool->name);
+    argv[pool->command_n + 1] = text_of(str_of(state));
+    return argv;
+}
+
+static bool same_argv(char **a, char **b)
+{
+    size_t i = 0;
+
+    while (a[i] != NULL && b[i] != NULL && strcmp(a[i], b[i]) == 0) {
+        i++;
+    }
+    return a[i] == NULL && b[i] == NULL;
+}
+
+static struct pool *find(struct pool_commands *c, struct str name)
+{
+    for (size_t i = 0; i < c->pool_n; i++) {
+        if (str_eq_cstr(name, c->pools[i].name)) {
+            return &c->pools[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct node_pool *last_with_command(const struct policy *p, struct str name)
+{
+    const struct node_pool *last = NULL;
+
+    for (size_t i = 0; i < p->node_pool_n; i++) {
+        if (p->node_pools[i].command_n > 0 && str_eq(p->node_pools[i].name, name)) {
+            last = &p->node_pools[i];
+        }
+    }
+    return last;
+}
+
+/* `entry` is the last one of its name. */
+static void take_pool(struct pool_commands *c, const struct policy *p,
+                      const struct node_pool *entry)
+{
+    const struct node_pool *command = last_with_command(p, entry->name);
+    struct pool *pool = find(c, entry->name);
+    char **argv;
+
+    if (command == NULL) {
+        return;
+    }
+    argv = make_argv(command, state_name(entry->state));
+    if (pool == NULL) {
+        c->pools = xreallocarray(c->pools, c->pool_n + 1, sizeof(*c->pools));
+        pool = &c->pools[c->pool_n++];
+        *pool = (struct pool){.name = text_of(entry->name), .argv = xcalloc(1, sizeof(*argv))};
+    }
+    pool->kept = true;
+    pool->timeout_ms = command->timeout_ms;
+    if (same_argv(pool->argv, argv)) {
+        free_argv(argv);
+        return;
+    }
+    free_argv(pool->argv);
+    pool->argv = argv;
+    pool->wanted = entry->state;
+    pool->turn++;
+    pool->result = POOL_COMMAND_WAITING;
+    pool->tries = 0;
+    pool->at_ms = 0;
+    pool->not_before_ns = 0;
+    pool->error[0] = '\0';
+}
+
+static bool is_last_of_its_name(const struct policy *p, size_t i)
+{
+    for (size_t j = i + 1; j < p->node_pool_n; j++) {
+        if (str_eq(p->node_pools[i].name, p->node_pools[j].name)) {
+            return false;
+        }
+    }
+    return p->node_pools[i].name.n > 0;
+}
+
+static void drop_others(struct pool_commands *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->pool_n; i++) {
+        if (c->pools[i].kept) {
+            c->pools[kept++] = c->pools[i];
+        } else {
+            pool_fini(&c->pools[i]);
+        }
+    }
+    c->pool_n = kept;
+}
+
+void pool_commands_set(struct pool_commands *c, const struct policy *p)
+{
+    lock(c);
+    for (size_t i = 0; i < c->pool_n; i++) {
+        c->pools[i].kept = false;
+    }
+    for (size_t i = 0; i < p->node_pool_n; i++) {
+        if (is_last_of_its_name(p, i)) {
+            take_pool(c, p, &p->node_pools[i]);
+        }
+    }
+    drop_others(c);
+    BUG_ON(pthread_cond_signal(&c->changed) != 0);
+    unlock(c);
+}
+
+/* ---- runs ---- */
+
+/* What a run needs, apart from the pools, which may change under it. */
+struct job {
+    char *name;
+    char **argv;
+    int32_t timeout_ms;
+    uint64_t turn;
+};
+
+/* The first pool that is due, or NULL and when the next one is (0: none). */
+static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
+{
+    int64_t now = now_ns();
+
+    *ret_at_ns = 0;
+    for (size_t i = 0; i < c->pool_n; i++) {
+        struct pool *p = &c->pools[i];
+
+        if (p->result == POOL_COMMAND_OK) {
+            continue;
+        }
+        if (p->not_before_ns <= now) {
+            return p;
+        }
+        if (*ret_at_ns == 0 || p->not_before_ns < *ret_at_ns) {
+            *ret_at_ns = p->not_before_ns;
+        }
+    }
+    return NULL;
+}
+
+static struct job make_job(const struct pool *p)
+{
+    size_t n = 0;
+    struct job j = {.name = text_of(str_of(p->name)), .timeout_ms = p->timeout_ms, .turn = p->turn};
+
+    while (p->argv[n] != NULL) {
+        n++;
+    }
+    j.argv = xcalloc(n + 1, sizeof(*j.argv));
+    for (size_t i = 0; i < n; i++) {
+        j.argv[i] = text_of(str_of(p->argv[i]));
+    }
+    return j;
+}
+
+static int run(struct pool_commands *c, const struct job *j, struct err *reterr)
+{
+    const struct child child = {.argv = j->argv, .output_max = POOL_OUTPUT_MAX};
+    struct child_end end;
+    int r = child_run(&child, j->timeout_ms, &c->stopping, &end, reterr);
+
+    if (r == 0) {
+        r = child_end_judge(&end, reterr);
+        child_end_fini(&end);
+    }
+    return r;
+}
+
+static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
+{
+    int64_t ms = c->o.retry_min_ms > 0 ? c->o.retry_min_ms : POOL_RETRY_MIN_MS;
+
+    for (uint32_t i = 1; i < tries && ms < POOL_RETRY_MAX_MS; i++) {
+        ms *= 2;
+    }
+    return (ms < POOL_RETRY_MAX_MS ? ms : POOL_RETRY_MAX_MS) * NS_PER_MS;
+}
+
+/* Under the lock. Of a pool that has changed meanwhile the outcome says nothing. */
+static void note(struct pool_commands *c, const struct job *j, int r, const struct err *err)
+{
+    struct pool *p = find(c, str_of(j->name));
+
+    if (p == NULL || p->turn != j->turn) {
+        return;
+    }
+    p->tries++;
+    p->at_ms = clock_wall_ms(c->o.clock);
+    p->result = r == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED;
+    p->not_before_ns = now_ns() + pause_ns(c, p->tries);
+    snprintf(p->error, sizeof(p->error), "%s", r == 0 ? "" : err->msg);
+}
+
+static void work(struct pool_commands *c, struct pool *p)
+{
+    struct job j = make_job(p);
+    struct err err = {.code = ERR_OK};
+    size_t state = 0;
+    int r;
+
+    while (j.argv[state + 1] != NULL) {
+        state++;
+    }
+    unlock(c);
+    LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name),
+             LOG_CSTR("state", j.argv[state]), LOG_CSTR("command", j.argv[0]));
+    r = run(c, &j, &err);
+    if (r == 0) {
+        LOG_INFO(c->o.log, "The command of a node pool has ended well", LOG_CSTR("pool", j.name),
+                 LOG_CSTR("state", j.argv[state]));
+    } else if (!atomic_load(&c->stopping)) {
+        LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again",
+                    LOG_CSTR("pool", j.name), LOG_CSTR("state", j.argv[state]),
+                    LOG_CSTR("err", err.msg));
+    }
+    if (c->o.observe != NULL && r != -ERR_CANCELLED) {
+        c->o.observe(c->o.ctx, r == 0 ? POOL_COMMAND_OK : POOL_COMMAND_FAILED);
+    }
+    lock(c);
+    note(c, &j, r, &err);
+    free_argv(j.argv);
+    free(j.name);
+}
+
+static void *pool_commands_main(void *arg)
+{
+    struct pool_commands *c = arg;
+
+    lock(c);
+    while (!atomic_load(&c->stopping)) {
+        int64_t at_ns;
+        struct pool *p = next_due(c, &at_ns);
+
+        if (p != NULL) {
+            work(c, p);
+        } else if (at_ns == 0) {
+            BUG_ON(pthread_cond_wait(&c->changed, &c->lock) != 0);
+        } else {
+            struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+
+            (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
+        }
+    }
+    unlock(c);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+static void release(struct pool_commands *c)
+{
+    for (size_t i = 0; i < c->pool_n; i++) {
+        pool_fini(&c->pools[i]);
+    }
+    free(c->pools);
+    BUG_ON(pthread_cond_destroy(&c->changed) != 0);
+    BUG_ON(pthread_mutex_destroy(&c->lock) != 0);
+    free(c);
+}
+
+int pool_commands_new(const struct pool_commands_options *o, struct pool_commands **ret,
+                      struct err *reterr)
+{
+    struct pool_commands *c = xcalloc(1, sizeof(*c));
+    pthread_condattr_t attr;
+
+    c->o = *o;
+    BUG_ON(pthread_mutex_init(&c->lock, NULL) != 0);
+    BUG_ON(pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
+    BUG_ON(pthread_cond_init(&c->changed, &attr) != 0);
+    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    if (pthread_create(&c->thread, NULL, pool_commands_main, c) != 0) {
+        release(c);
+        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+    }
+    *ret = c;
+    return 0;
+}
+
+void pool_commands_free(struct pool_commands *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    lock(c);
+    atomic_store(&c->stopping, true);
+    BUG_ON(pthread_cond_signal(&c->changed) != 0);
+    unlock(c);
+    BUG_ON(pthread_join(c->thread, NULL) != 0);
+    release(c);
+}
+
+size_t pool_commands_failing(struct pool_commands *c)
+{
+    size_t n = 0;
+
+    lock(c);
+    for (size_t i = 0; i < c->pool_n; i++) {
+        n += c->pools[i].result == POOL_COMMAND_FAILED;
+    }
+    unlock(c);
+    return n;
+}
+
+size_t pool_commands_list(struct pool_commands *c, struct arena *a,
+                          const struct pool_command_status **ret)
+{
+    struct pool_command_status *list;
+    size_t n;
+
+    if (c == NULL) {
+        return 0;
+    }
+    lock(c);
+    n = c->pool_n;
+    list = ARENA_ARRAY(a, n + 1, struct pool_command_status);
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        const struct pool *p = &c->pools[i];
+
+        list[i] = (struct pool_command_status){
+            .pool = arena_str(a, str_of(p->name)),
+            .state = p->wanted,
+            .result = p->result,
+            .tries = p->tries,
+            .at_ms = p->at_ms,
+            .error = p->error[0] != '\0' ? arena_cstr(a, str_of(p->error)) : NULL,
+        };
+    }
+    unlock(c);
+    *ret = list;
+    return list == NULL || a->overflowed ? 0 : n;
+}

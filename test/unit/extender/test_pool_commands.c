@@ -1,0 +1,271 @@
+/* Commands of node pools: real programs, run for real. */
+#include "extender/pool_commands.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 30000
+#define POLL_US 2000
+
+static char directory[64];
+static struct pool_commands *commands;
+static struct arena arena;
+
+static int setup(void **state)
+{
+    const struct pool_commands_options o = {.clock = clock_system(), .retry_min_ms = 20};
+
+    (void)state;
+    snprintf(directory, sizeof(directory), "/tmp/fgpu-pools-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    arena_init(&arena, 1 << 20);
+    return pool_commands_new(&o, &commands, NULL);
+}
+
+static int teardown(void **state)
+{
+    char command[128];
+
+    (void)state;
+    pool_commands_free(commands);
+    arena_fini(&arena);
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    return system(command);
+}
+
+static const struct str selector_key = {"p", 1};
+
+static struct node_pool pool(const char *name, enum node_pool_state state,
+                             const struct str *command, size_t n)
+{
+    static struct kv label;
+
+    label = (struct kv){selector_key, STR("x")};
+    return (struct node_pool){.selector = {&label, 1},
+                              .state = state,
+                              .name = str_of(name),
+                              .command = command,
+                              .command_n = n,
+                              .timeout_ms = 20000};
+}
+
+static void set(const struct node_pool *pools, size_t n)
+{
+    const struct policy p = {.node_pools = pools, .node_pool_n = n};
+
+    pool_commands_set(commands, &p);
+}
+
+static const struct pool_command_status *status(size_t i, size_t want_n)
+{
+    const struct pool_command_status *all = NULL;
+
+    assert_int_equal(pool_commands_list(commands, &arena, &all), want_n);
+    return want_n > 0 ? &all[i] : NULL;
+}
+
+static const struct pool_command_status *await(size_t i, size_t n, enum pool_command_result r,
+                                               uint32_t tries)
+{
+    for (int ms = 0; ms < PATIENCE_MS; ms += POLL_US / 1000) {
+        const struct pool_command_status *s;
+
+        arena_reset(&arena);
+        s = status(i, n);
+        if (s->result == r && s->tries >= tries) {
+            return s;
+        }
+        usleep(POLL_US);
+    }
+    fail_msg("no such result in time");
+    return NULL;
+}
+
+/* What the script wrote, "NAME STATE;" for each run. */
+static const char *told(void)
+{
+    static char text[4096];
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/told", directory);
+    f = fopen(path, "r");
+    if (f == NULL) {
+        return "";
+    }
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    assert_int_equal(fclose(f), 0);
+    return text;
+}
+
+/* sh is named by the test as the admin's program; fgpu itself uses no shell. */
+static void script(struct str argv[3], char *buffer, size_t size, const char *body)
+{
+    snprintf(buffer, size, "d=%s; %s", directory, body);
+    argv[0] = STR("/bin/sh");
+    argv[1] = STR("-c");
+    argv[2] = str_of(buffer);
+}
+
+#define TELL "printf '%s %s;' $0 $1 >> $d/told"
+
+static void pool__opens_and_closes__run_each_time_with_name_and_state(void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool p;
+
+    (void)state;
+    script(argv, body, sizeof(body), TELL);
+    p = pool("night", NODE_POOL_CLOSED, argv, 3);
+    set(&p, 1);
+    assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
+    set(&p, 1); /* nothing new */
+    p.state = NODE_POOL_OPEN;
+    set(&p, 1);
+    while (await(0, 1, POOL_COMMAND_OK, 1)->state != NODE_POOL_OPEN) {
+    }
+    assert_string_equal(told(), "night closed;night open;");
+    assert_null(status(0, 1)->error);
+    assert_true(status(0, 1)->at_ms > 0);
+}
+
+static void pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command(
+    void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool pools[4];
+
+    (void)state;
+    script(argv, body, sizeof(body), TELL);
+    pools[0] = pool("day", NODE_POOL_OPEN, argv, 3);
+    pools[1] = pool("", NODE_POOL_CLOSED, NULL, 0);
+    pools[2] = pool("other", NODE_POOL_CLOSED, NULL, 0); /* without a command: not ours */
+    pools[3] = pool("day", NODE_POOL_CLOSED, NULL, 0);
+    set(pools, 4);
+    (void)await(0, 1, POOL_COMMAND_OK, 1);
+    assert_string_equal(told(), "day closed;");
+    set(pools, 2);
+    while (await(0, 1, POOL_COMMAND_OK, 1)->state != NODE_POOL_OPEN) {
+    }
+    assert_string_equal(told(), "day closed;day open;");
+    set(NULL, 0);
+    assert_null(status(0, 0));
+}
+
+static void command__fails__is_tried_again_until_it_works(void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool p;
+
+    (void)state;
+    script(argv, body, sizeof(body), "[ -e $d/ready ] || { echo no hypervisor >&2; exit 3; }");
+    p = pool("night", NODE_POOL_OPEN, argv, 3);
+    set(&p, 1);
+    assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error,
+                        "ended with exit code 3: no hypervisor");
+    assert_int_equal(pool_commands_failing(commands), 1);
+    snprintf(body, sizeof(body), "%s/ready", directory);
+    assert_int_equal(fclose(fopen(body, "w")), 0);
+    assert_null(await(0, 1, POOL_COMMAND_OK, 3)->error);
+    assert_int_equal(pool_commands_failing(commands), 0);
+}
+
+static void command__cannot_be_started__said(void **state)
+{
+    const struct str argv[] = {STR("/nowhere/machines")};
+    struct node_pool p = pool("night", NODE_POOL_OPEN, argv, 1);
+
+    (void)state;
+    set(&p, 1);
+    assert_non_null(strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "cannot be started"));
+}
+
+static void command__does_not_end__is_ended_with_what_it_started(void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool p;
+
+    (void)state;
+    script(argv, body, sizeof(body), "sleep 1000 & sleep 1000");
+    p = pool("night", NODE_POOL_OPEN, argv, 3);
+    p.timeout_ms = 100;
+    set(&p, 1);
+    assert_non_null(
+        strstr(await(0, 1, POOL_COMMAND_FAILED, 1)->error, "did not end within 100 ms"));
+}
+
+static void stop__while_a_command_runs__ends_it(void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool p;
+
+    (void)state;
+    script(argv, body, sizeof(body), TELL "; sleep 1000");
+    p = pool("night", NODE_POOL_OPEN, argv, 3);
+    set(&p, 1);
+    while (told()[0] == '\0') {
+        usleep(POLL_US);
+    }
+    pool_commands_free(
+        commands); /* returns long before the timeout of the command, or the test never ends */
+    commands = NULL;
+}
+
+static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(void **state)
+{
+    struct str argv[3];
+    char body[256];
+    struct node_pool p;
+
+    (void)state;
+    script(argv, body, sizeof(body), TELL "; until [ -e $d/go ]; do sleep 0.01; done");
+    p = pool("night", NODE_POOL_OPEN, argv, 3);
+    set(&p, 1);
+    while (told()[0] == '\0') {
+        usleep(POLL_US);
+    }
+    p.state = NODE_POOL_CLOSED;
+    set(&p, 1);
+    assert_int_equal(status(0, 1)->result, POOL_COMMAND_WAITING);
+    snprintf(body, sizeof(body), "%s/go", directory);
+    assert_int_equal(fclose(fopen(body, "w")), 0);
+    assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
+    assert_string_equal(told(), "night open;night closed;");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pool__opens_and_closes__run_each_time_with_name_and_state,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            pool__an_entry_of_a_window_behind_the_files__its_state_with_the_files_command, setup,
+            teardown),
+        cmocka_unit_test_setup_teardown(command__fails__is_tried_again_until_it_works, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(command__cannot_be_started__said, setup, teardown),
+        cmocka_unit_test_setup_teardown(command__does_not_end__is_ended_with_what_it_started, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(stop__while_a_command_runs__ends_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            pool__changes_while_a_command_runs__the_new_state_has_the_last_word, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
