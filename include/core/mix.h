@@ -30,6 +30,7 @@
 #define MIX_POD 1024
 #define MIX_PODS_MAX 32768
 #define MIX_SETTLE_MIN 32
+#define MIX_MOVED 32
 
 /* Pods of one kind. A pod whose containers ask for GPUs one by one is described as if it asked at
  * once for as few devices as their sum needs: an approximation, which concerns only what is

@@ -288,6 +288,25 @@ static uint64_t step(uint64_t arrived_n, uint64_t pods)
     return pods / 20 > MIX_SETTLE_MIN ? pods / 20 : MIX_SETTLE_MIN;
 }
 
+/* Would settling make a difference that is worth it? */
+static bool has_changed(const struct mix *m)
+{
+    double moved = 0, settled = 0;
+
+    for (size_t i = 0; i < m->shape_n; i++) {
+        settled += (double)m->shapes[i].shape.weight;
+        if (m->shapes[i].shape.weight == 0 && m->shapes[i].shape.count > 1) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < m->shape_n && settled > 0; i++) {
+        double d = (double)m->shapes[i].weight / (double)m->weight - (double)m->shapes[i].shape.weight / settled;
+
+        moved += d > 0 ? d : 0;
+    }
+    return settled <= 0 || moved * MIX_MOVED >= 1;
+}
+
 void mix_arrived(struct mix *m, const struct demand *d)
 {
     struct mix_shape s;
@@ -309,7 +328,9 @@ void mix_arrived(struct mix *m, const struct demand *d)
         halve(m);
     }
     if (m->arrived_n >= m->settle_at) {
-        mix_settle(m);
+        if (has_changed(m)) {
+            mix_settle(m);
+        }
         m->settle_at = m->arrived_n + step(m->arrived_n, m->weight / MIX_POD);
     }
 }

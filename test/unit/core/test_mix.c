@@ -130,28 +130,49 @@ static void mix__between_settlements__readers_see_the_same(void **state)
     uint64_t version;
 
     (void)state;
-    arrive(m, 1000, 1, 300, 64); /* settles at 1, 2, 4, ... 32, 64 */
+    arrive(m, 1000, 1, 300, 32);
+    arrive(m, 1000, 1, 301, 32); /* at 64 */
     version = mix_version(m);
-    assert_int_equal(version, 7);
-    arrive(m, 1000, 1, 300, MIX_SETTLE_MIN - 1);
+    assert_int_equal(weight(m, 1000, 1, 301), 32 * MIX_POD);
+    arrive(m, 1000, 1, 301, MIX_SETTLE_MIN - 1);
     assert_int_equal(mix_version(m), version);
-    assert_int_equal(weight(m, 1000, 1, 300), 64 * MIX_POD);
-    arrive(m, 1000, 1, 300, 1);
+    assert_int_equal(weight(m, 1000, 1, 301), 32 * MIX_POD);
+    arrive(m, 1000, 1, 301, 1);
     assert_int_equal(mix_version(m), version + 1);
-    assert_int_equal(weight(m, 1000, 1, 300), 96 * MIX_POD);
+    assert_int_equal(weight(m, 1000, 1, 301), 64 * MIX_POD);
     mix_free(m);
 }
 
-static void mix__large__settles_every_twentieth_part(void **state)
+static void mix__more_of_the_same__is_not_settled_again(void **state)
 {
     struct mix *m = mix_new();
-    uint64_t before;
+    uint64_t version;
 
     (void)state;
-    arrive(m, 1000, 1, 300, 10000);
-    before = mix_version(m);
-    arrive(m, 1000, 1, 300, 10000);
-    assert_in_range(mix_version(m) - before, 14, 15); /* 1.05^14.2 = 2 */
+    for (int i = 0; i < 500; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        arrive(m, 1000, 1, 301, 1);
+    }
+    version = mix_version(m);
+    for (int i = 0; i < 2000; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        arrive(m, 1000, 1, 301, 1);
+    }
+    assert_int_equal(mix_version(m), version);
+    arrive(m, 1000, 1, 300, 2000); /* from 50 % to 72 % */
+    assert_in_range(mix_version(m) - version, 3, 7);
+    mix_free(m);
+}
+
+static void mix__new_shape_for_several_devices__is_settled_at_the_next_step(void **state)
+{
+    struct mix *m = mix_new();
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 1000);
+    arrive(m, 1000, 8, 1000, 1);
+    arrive(m, 1000, 1, 300, 60);
+    assert_int_equal(weight(m, 1000, 8, 1000), MIX_POD);
     mix_free(m);
 }
 
@@ -221,7 +242,8 @@ int main(void)
         cmocka_unit_test(mix__several_containers__are_summed_on_few_devices),
         cmocka_unit_test(mix__plugin_gpus__are_whole_and_marked),
         cmocka_unit_test(mix__between_settlements__readers_see_the_same),
-        cmocka_unit_test(mix__large__settles_every_twentieth_part),
+        cmocka_unit_test(mix__more_of_the_same__is_not_settled_again),
+        cmocka_unit_test(mix__new_shape_for_several_devices__is_settled_at_the_next_step),
         cmocka_unit_test(mix__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices),
         cmocka_unit_test(mix__other_pods_for_long__replace_what_was),
         cmocka_unit_test(churn__nobody_leaves__is_none_and_in_balance__is_all),
