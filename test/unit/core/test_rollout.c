@@ -1,0 +1,242 @@
+/* The rollout against a naive walk over the same lists, and what the order of devices may not change. */
+#include "base/rng.h"
+#include "core/rollout.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+enum { CASES = 400 };
+
+struct lists {
+    unsigned type_n;
+    unsigned n[ROLLOUT_LISTS];
+    struct draw draws[ROLLOUT_LISTS][ROLLOUT_PODS];
+};
+
+static int32_t below(struct rng *r, int32_t n)
+{
+    return (int32_t)rng_below(r, (uint64_t)n);
+}
+
+static void make_lists(struct rng *r, struct lists *l, bool memory)
+{
+    l->type_n = 1 + (unsigned)rng_below(r, 3);
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        l->n[k] = (unsigned)rng_below(r, ROLLOUT_PODS + 1);
+        for (unsigned i = 0; i < l->n[k]; i++) {
+            struct draw d = {.cpu_milli = below(r, 9) * 1000, .mem_mib = below(r, 50000), .count = 1};
+
+            d.count = rng_below(r, 5) == 0 ? 0 : rng_below(r, 5) == 0 ? (uint16_t)(1 + rng_below(r, 4)) : 1;
+            d.unsteered = d.count > 0 && rng_below(r, 6) == 0;
+            for (unsigned t = 0; t < l->type_n && d.count > 0; t++) {
+                d.on[t].milli = rng_below(r, 5) == 0 ? ROLLOUT_NEVER : 1 + below(r, 1000);
+                d.on[t].mem_mib = memory ? below(r, 16000) : 0;
+            }
+            l->draws[k][i] = d;
+        }
+    }
+}
+
+static struct draws *seal(const struct lists *l)
+{
+    struct draws *s = draws_new(l->type_n);
+
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        for (unsigned i = 0; i < l->n[k]; i++) {
+            draws_add(s, k, &l->draws[k][i]);
+        }
+    }
+    draws_seal(s);
+    return s;
+}
+
+static bool is_less(const struct room_device *a, const struct room_device *b)
+{
+    return a->type != b->type ? a->type < b->type : a->milli != b->milli ? a->milli < b->milli : a->mem_mib < b->mem_mib;
+}
+
+static void make_room(struct rng *r, const struct lists *l, struct room *ret, bool memory)
+{
+    *ret = (struct room){.kinds = (uint8_t)(1 + rng_below(r, 3)),
+                         .device_n = (uint8_t)rng_below(r, 9),
+                         .cpu_milli = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 64000),
+                         .mem_mib = rng_below(r, 8) == 0 ? INT32_MAX : below(r, 300000)};
+    for (unsigned i = 0; i < ret->device_n; i++) {
+        struct room_device d = {(uint16_t)rng_below(r, l->type_n), below(r, 1001), memory ? below(r, 32000) : INT32_MAX};
+        unsigned at = i;
+
+        for (; at > 0 && is_less(&d, &ret->devices[at - 1]); at--) {
+            ret->devices[at] = ret->devices[at - 1];
+        }
+        ret->devices[at] = d;
+    }
+}
+
+/* The tightest of the devices not in `taken` that takes the pod; -1: none. */
+static int tightest(const struct room *r, const struct draw *d, uint64_t taken)
+{
+    int best = -1;
+
+    for (int i = 0; i < r->device_n; i++) {
+        const struct room_device *v = &r->devices[i], *b = best >= 0 ? &r->devices[best] : NULL;
+        const struct draw_charge *c = &d->on[v->type];
+        int32_t left = v->milli - c->milli;
+
+        if ((taken >> i & 1) != 0 || c->milli > v->milli || c->mem_mib > v->mem_mib) {
+            continue;
+        }
+        if (b == NULL || left < b->milli - d->on[b->type].milli ||
+            (left == b->milli - d->on[b->type].milli &&
+             (v->mem_mib != b->mem_mib ? v->mem_mib < b->mem_mib : v->type < b->type))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static bool naive_place(struct room *r, const struct draw *d, int64_t *filled)
+{
+    uint64_t taken = 0;
+
+    if (d->cpu_milli > r->cpu_milli || d->mem_mib > r->mem_mib ||
+        (d->count > 0 && (r->kinds & (d->unsteered ? ROOM_PLUGIN : ROOM_SHARES)) == 0)) {
+        return false;
+    }
+    for (unsigned i = 0; i < d->count; i++) {
+        int at = tightest(r, d, taken);
+
+        if (at < 0) {
+            return false;
+        }
+        taken |= UINT64_C(1) << at;
+    }
+    for (int i = 0; i < r->device_n; i++) {
+        if ((taken >> i & 1) != 0) {
+            struct room_device *v = &r->devices[i];
+
+            *filled += d->on[v->type].milli;
+            v->milli -= d->on[v->type].milli;
+            v->mem_mib -= v->mem_mib == INT32_MAX ? 0 : d->on[v->type].mem_mib;
+        }
+    }
+    r->cpu_milli -= r->cpu_milli == INT32_MAX ? 0 : d->cpu_milli;
+    r->mem_mib -= r->mem_mib == INT32_MAX ? 0 : d->mem_mib;
+    if (d->count > 0) {
+        r->kinds = d->unsteered ? ROOM_PLUGIN : ROOM_SHARES;
+    }
+    return true;
+}
+
+static bool is_idle(const struct room *r)
+{
+    bool idle = false;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        idle = idle || r->devices[i].milli > 0;
+    }
+    return idle;
+}
+
+static struct rollout naive(const struct lists *l, const struct room *room, bool among)
+{
+    struct rollout sum = {0, 0};
+
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        struct room r = *room;
+
+        for (unsigned i = 0; i < l->n[k] && !(among && i == ROLLOUT_AMONG) && is_idle(&r); i++) {
+            if (l->draws[k][i].count > 0 || among) {
+                naive_place(&r, &l->draws[k][i], &sum.filled);
+            }
+        }
+        sum.cpu_left += r.cpu_milli == INT32_MAX ? 0 : r.cpu_milli;
+    }
+    return sum;
+}
+
+static void check(bool memory, uint64_t seed)
+{
+    static struct lists l;
+    struct rng r;
+    int64_t filled = 0;
+
+    rng_init(&r, seed);
+    for (unsigned i = 0; i < CASES; i++) {
+        struct room room;
+        struct draws *s;
+
+        make_lists(&r, &l, memory);
+        s = seal(&l);
+        for (unsigned k = 0; k < 4; k++) {
+            for (int among = 0; among < 2; among++) {
+                struct rollout want, got;
+
+                make_room(&r, &l, &room, memory);
+                want = naive(&l, &room, among != 0);
+                got = rollout_run(s, &room, among != 0);
+                assert_int_equal(got.filled, want.filled);
+                assert_int_equal(got.cpu_left, want.cpu_left);
+                filled += got.filled;
+            }
+        }
+        draws_free(s);
+    }
+    assert_true(filled > 0);
+}
+
+static void rollout__any_room__is_what_a_naive_walk_fills(void **state)
+{
+    (void)state;
+    check(false, 1);
+    check(true, 2);
+}
+
+static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
+{
+    struct draws *s = draws_new(1);
+    struct draw d = {.count = 1, .on = {{300, 8000}}};
+    struct room room = {.kinds = ROOM_SHARES,
+                        .device_n = 1,
+                        .cpu_milli = INT32_MAX,
+                        .mem_mib = INT32_MAX,
+                        .devices = {{0, 1000, 10000}}};
+
+    (void)state;
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        draws_add(s, k, &d);
+        draws_add(s, k, &d);
+    }
+    draws_seal(s);
+    assert_int_equal(rollout_run(s, &room, false).filled, 300 * ROLLOUT_LISTS);
+    room.devices[0].mem_mib = INT32_MAX; /* not known: no constraint */
+    assert_int_equal(rollout_run(s, &room, false).filled, 600 * ROLLOUT_LISTS);
+    draws_free(s);
+}
+
+static void rollout__nothing_expected__fills_nothing_and_leaves_all_cores(void **state)
+{
+    struct draws *s = draws_new(1);
+    struct room room = {
+        .kinds = ROOM_SHARES, .device_n = 1, .cpu_milli = 5000, .mem_mib = 1, .devices = {{0, 1000, INT32_MAX}}};
+
+    (void)state;
+    draws_seal(s);
+    assert_int_equal(rollout_run(s, &room, false).filled, 0);
+    assert_int_equal(rollout_run(s, &room, false).cpu_left, 5000 * ROLLOUT_LISTS);
+    draws_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rollout__any_room__is_what_a_naive_walk_fills),
+        cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
+        cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
