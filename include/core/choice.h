@@ -18,7 +18,8 @@
 struct pack_params {
     const struct strategy *node_strategy;
     const struct strategy *device_strategy;
-    const struct outlook *outlook; /* NULL: nothing is known; then no strategy that looks ahead */
+    const struct outlook *outlook; /* NULL: nothing is known; then all placements are alike to one that looks ahead */
+    const struct outlook_prices *prices; /* NULL: those of the outlook as it is */
 };
 
 /* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on
@@ -26,6 +27,25 @@ struct pack_params {
 enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
                          const struct device_state *devices, const uint8_t *allowed_models,
                          const struct demand *d, struct placement *ret, int64_t *ret_score);
+/* The same, and the terms of all placements that the score was chosen from, where pack_keeps_terms(). They must be
+ * empty, with their node if the devices are those of the ledger, before. */
+enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
+                               const struct device_state *devices, const uint8_t *allowed_models,
+                               const struct demand *d, struct placement *ret, int64_t *ret_score,
+                               struct outlook_terms *terms);
+
+/* Does either strategy's score follow prices? */
+static inline bool pack_is_priced(const struct pack_params *p)
+{
+    return p->node_strategy->priced_score != NULL || p->device_strategy->priced_score != NULL;
+}
+
+/* Priced, and at other prices the same placements would be judged. */
+static inline bool pack_keeps_terms(const struct pack_params *p)
+{
+    return p->node_strategy->priced_score != NULL &&
+           (p->device_strategy->priced_score == NULL || p->device_strategy == p->node_strategy);
+}
 
 /* The devices of `n` once the placement is taken, into `after` (room for n->device_n). */
 void choice_take(const struct node_state *n, const struct device_state *before,

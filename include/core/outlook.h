@@ -59,4 +59,45 @@ const struct outlook_typical *outlook_typical(const struct outlook *o); /* that 
 /* Changes when the typical pods do. */
 uint64_t outlook_typical_version(const struct outlook *o);
 
+/* ---- what a placement destroys, for the strategy rsp (packing.md 5.1) ---- */
+
+#define OUTLOOK_CLASSES_MAX 64
+#define OUTLOOK_MILLI 1280  /* score units of one milli: all weights of the formula are whole then */
+#define OUTLOOK_SIXTEENTHS 16
+
+/* What scarce goods cost now. Kept by value over one decision, so that all its nodes are judged alike although others
+ * change the ledger in between. */
+struct outlook_prices {
+    uint64_t version; /* counts changes of anything below */
+    uint64_t basis;   /* what the classes mean; prices of another basis mean nothing */
+    int32_t scarce_cpu; /* f: 0 cores are plenty .. 16 cores run out before GPUs */
+    int32_t churn;      /* chi: 0 nobody leaves .. 16 as many leave as come */
+    uint32_t n;
+    int32_t price[OUTLOOK_CLASSES_MAX]; /* score units per milli supplied */
+};
+
+const struct outlook_prices *outlook_prices(const struct outlook *o);
+
+#define OUTLOOK_TERMS_MAX 4
+#define OUTLOOK_NO_NODE UINT32_MAX
+
+/* What the scores of some placements on one node are made of: the rooms that they leave, as the outlook remembers them.
+ * Valid for the same version of the node. */
+struct outlook_terms {
+    uint32_t node; /* its index in the ledger, whose numbers are those before the placement; or OUTLOOK_NO_NODE */
+    uint32_t n;    /* 0: none; above OUTLOOK_TERMS_MAX: too many to be kept */
+    struct {
+        uint32_t place, serial;
+    } after[OUTLOOK_TERMS_MAX];
+};
+
+/* The score of a placement at these prices; higher is better. A function of the room on the node before and after,
+ * of the mix and the prices. `terms` (may be NULL) gets one more. */
+int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
+                     struct outlook_terms *terms);
+/* The best of these placements at other prices, without looking at the node. False: the outlook has forgotten one of
+ * them, or never followed the node. */
+bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, const struct outlook_terms *terms,
+                        int64_t *ret);
+
 #endif

@@ -39,7 +39,7 @@ struct pack_query {
     const struct pack_params *params;
     const struct pack_hold *holds;
     size_t hold_n;
-    struct score *scores; /* of this demand (core/score_cache.h); NULL: everything is computed */
+    struct score_row known; /* of this demand (core/score_cache.h); empty: everything is computed */
     uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that
                              comes again is left out. NULL: it is answered again */
     size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */

@@ -8,8 +8,11 @@
  * isolation, which looks at other pods' labels: decisions with isolation are not remembered (struct
  * ledger_view.isolates).
  *
- * The shape is all of a demand that decides anything, and the strategies: not names, not where it
- * was written. Shapes used longest ago go first: at most SCORE_CACHE_SHAPES of them and
+ * Where scores follow prices (core/outlook.h), which change more often than nodes, the terms of the
+ * score are kept, too, so that other prices cost a sum and not a new judgement.
+ *
+ * The shape is all of a demand that decides anything, the strategies, and which typical pods they
+ * went by: not names, not where it was written. Shapes used longest ago go first: at most SCORE_CACHE_SHAPES of them and
  * SCORE_CACHE_BYTES, but always one.
  *
  * No lock: whoever serialises the ledger serialises this (extender/store.c).
@@ -17,14 +20,15 @@
 #ifndef CORE_SCORE_CACHE_H
 #define CORE_SCORE_CACHE_H
 
+#include "core/choice.h"
 #include "core/demand.h"
-#include "core/strategy.h"
+#include "core/outlook.h"
 #include "core/verdict.h"
 
 #include <stdint.h>
 
-#define SCORE_CACHE_SHAPES 64
-#define SCORE_CACHE_BYTES (16U * 1024 * 1024)
+#define SCORE_CACHE_SHAPES 512
+#define SCORE_CACHE_BYTES (32U * 1024 * 1024)
 
 struct score {
     uint64_t stamp; /* version of the node << 8 | verdict; 0: never computed */
@@ -36,15 +40,26 @@ static inline uint64_t score_stamp(uint64_t version, enum verdict v)
     return version << 8 | (uint64_t)v;
 }
 
+/* Of a priced strategy: at which prices the score was made, and what it takes to make it at others. */
+struct score_terms {
+    uint64_t prices; /* version */
+    struct outlook_terms terms;
+};
+
+/* Of one shape, by node index; valid until the next call. */
+struct score_row {
+    struct score *scores;      /* NULL: the shape is not remembered */
+    struct score_terms *terms; /* NULL: not priced */
+};
+
 struct score_cache;
 
 struct score_cache *score_cache_new(void);
 void score_cache_free(struct score_cache *c); /* NULL is fine */
 
-/* The scores of this shape by node index, at least node_n of them, valid until the next call. NULL
- * when the shape is too large to be remembered. */
-struct score *score_cache_find(struct score_cache *c, const struct demand *d,
-                               const struct strategy *node_strategy,
-                               const struct strategy *device_strategy, uint32_t node_n);
+/* The scores of this shape, at least node_n of them. None when the shape is too large to be remembered. An outlook,
+ * where the strategies need one, must be up to date, and always the same. */
+struct score_row score_cache_find(struct score_cache *c, const struct demand *d, const struct pack_params *p,
+                                  uint32_t node_n);
 
 #endif

@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 struct outlook;
+struct outlook_prices;
+struct outlook_terms;
 struct pack_result;
 
 /* A node with the placement under judgement: `before` and `after` are its devices without and with it. Whole
@@ -38,12 +40,16 @@ struct strategy {
      * container reuses what an app container has). Must depend on nothing but these, so that equal devices
      * are interchangeable in the search. */
     int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
-    /* Higher is better; comparable between nodes. `o` may be NULL unless `looks_ahead`. */
+    /* Higher is better; comparable between nodes. `o` may be NULL: nothing is known. */
     int64_t (*node_score)(const struct outlook *o, const struct strategy_node *n);
     /* As device strategy: of a pod that takes one device, every different device is judged by node_score, the
      * first of the best wins; device_cost speaks only for pods that take several. */
     bool tries_devices;
     bool looks_ahead; /* node_score reads the outlook, which must have been brought up to date */
+    /* NULL, or: node_score at given prices, for strategies whose scores follow prices that change more often than
+     * nodes do. Leaves in `terms`, if given, what it takes to have the score again at other prices (core/outlook.h). */
+    int64_t (*priced_score)(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
+                            struct outlook_terms *terms);
     /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with
      * VERDICT_FITS count). */
     void (*normalise)(struct pack_result *results, size_t n);

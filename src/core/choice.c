@@ -1,6 +1,7 @@
 #include "core/choice.h"
 
 #include "core/feasibility.h"
+#include "core/outlook.h"
 
 #include <string.h>
 
@@ -29,9 +30,9 @@ static int32_t less(int32_t free, int32_t taken)
     return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
 }
 
-static int64_t score(const struct strategy *s, const struct outlook *o, const struct node_state *n,
+static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
                      const struct demand *d, const struct device_state *before,
-                     const struct device_state *after)
+                     const struct device_state *after, struct outlook_terms *terms)
 {
     struct strategy_node at = {
         .demand = d,
@@ -46,13 +47,21 @@ static int64_t score(const struct strategy *s, const struct outlook *o, const st
 
     at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
     at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
-    return s->node_score(o, &at);
+    if (s->priced_score != NULL && p->outlook != NULL) {
+        return s->priced_score(p->outlook, p->prices != NULL ? p->prices : outlook_prices(p->outlook), &at,
+                               s == p->node_strategy ? terms : NULL);
+    }
+    if (s->looks_ahead && p->outlook == NULL) {
+        return 0; /* nothing is known: all placements are alike */
+    }
+    return s->node_score(p->outlook, &at);
 }
 
 /* Every different device that takes the one wish, judged by the device strategy's node score. */
 static void try_devices(const struct pack_params *p, const struct node_state *n,
                         const struct device_state *devices, const uint8_t *allowed_models,
-                        const struct demand *d, struct placement *ret, int64_t *ret_score)
+                        const struct demand *d, struct placement *ret, int64_t *ret_score,
+                        struct outlook_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
     const struct wish *w = &d->wishes[0];
@@ -74,7 +83,7 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
             continue;
         }
         device_take(&after[i], &c);
-        s = score(p->device_strategy, p->outlook, n, d, devices, after);
+        s = score(p->device_strategy, p, n, d, devices, after, terms);
         after[i] = *v;
         if (!found || s > best) {
             found = true;
@@ -85,9 +94,10 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
     *ret_score = best;
 }
 
-enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
-                         const struct device_state *devices, const uint8_t *allowed_models,
-                         const struct demand *d, struct placement *ret, int64_t *ret_score)
+enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
+                               const struct device_state *devices, const uint8_t *allowed_models,
+                               const struct demand *d, struct placement *ret, int64_t *ret_score,
+                               struct outlook_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
     enum verdict v = feasibility_place(n, devices, allowed_models, d, p->device_strategy, ret);
@@ -97,7 +107,7 @@ enum verdict choice_make(const struct pack_params *p, const struct node_state *n
         return v;
     }
     if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1) {
-        try_devices(p, n, devices, allowed_models, d, ret, &known);
+        try_devices(p, n, devices, allowed_models, d, ret, &known, terms);
         if (p->node_strategy == p->device_strategy) {
             if (ret_score != NULL) {
                 *ret_score = known;
@@ -107,7 +117,14 @@ enum verdict choice_make(const struct pack_params *p, const struct node_state *n
     }
     if (ret_score != NULL) {
         choice_take(n, devices, d, ret, after);
-        *ret_score = score(p->node_strategy, p->outlook, n, d, devices, after);
+        *ret_score = score(p->node_strategy, p, n, d, devices, after, terms);
     }
     return v;
+}
+
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
+                         const struct device_state *devices, const uint8_t *allowed_models,
+                         const struct demand *d, struct placement *ret, int64_t *ret_score)
+{
+    return choice_make_terms(p, n, devices, allowed_models, d, ret, ret_score, NULL);
 }

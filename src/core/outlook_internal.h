@@ -1,9 +1,27 @@
-/* core/outlook_internal.h - the outlook's layout, shared by outlook*.c only. */
+/* core/outlook_internal.h - the outlook's layout, shared by outlook*.c only.
+ *
+ * What is derived from what:
+ *
+ *   nodes of the ledger -> node shapes (outlook_shapes.c)
+ *   mix x node shapes   -> draws: the scenarios of each node shape (outlook_draws.c)
+ *                       -> scarcity classes (outlook_classes.c)
+ *   a room x draws, classes -> its worth (rollout.c, outlook_worth.c), remembered by the room's numbers
+ *   worths of all nodes -> idle GPUs, cores left over, supplies -> prices (outlook_prices.c)
+ *
+ * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
+ * formula, so nothing depends on the way by which the outlook got to where it is.
+ */
 #ifndef CORE_OUTLOOK_INTERNAL_H
 #define CORE_OUTLOOK_INTERNAL_H
 
+#include "core/device_state.h"
 #include "core/mix.h"
 #include "core/outlook.h"
+#include "core/rollout.h"
+
+#define OUTLOOK_SHAPES_MAX 256
+
+/* ---- typical pods (outlook_typical.c) ---- */
 
 struct outlook_typicals {
     struct outlook_typical *shapes;
@@ -13,11 +31,124 @@ struct outlook_typicals {
     bool known;       /* from: */
     uint64_t mix_version;
     uint32_t model_n;
+    uint64_t names_version;
 };
+
+/* ---- shapes of nodes (outlook_shapes.c) ---- */
+
+/* Capacities are rounded to a few digits, so that machines of one kind are one shape although each reports some
+ * kilobytes more or less. Those that a request is held against are rounded up, those that a whole device is charged
+ * with down. */
+struct device_type {
+    uint16_t model_id;
+    uint16_t device_n;
+    int32_t milli_cap;
+    int32_t mem_low_mib, mem_high_mib; /* 0: unknown */
+    int32_t base_low_mib;
+};
+
+struct node_shape {
+    int32_t cpu_cap_milli; /* 0: unknown */
+    int32_t mem_cap_mib;
+    int32_t unsteered_n;
+    uint16_t type_n;
+    uint16_t device_n;
+    struct device_type types[ROLLOUT_TYPES_MAX];
+    uint64_t hash; /* of all above */
+    /* not part of the shape: */
+    uint32_t node_n;
+    struct draws *draws;   /* NULL: none yet */
+    uint16_t class_n;      /* classes that a node of this shape supplies */
+    uint8_t classes[OUTLOOK_CLASSES_MAX];
+};
+
+struct shape_set {
+    uint64_t bits[OUTLOOK_SHAPES_MAX / 64];
+};
+
+/* ---- scarcity classes (outlook_classes.c) ---- */
+
+enum scarcity_kind {
+    SCARCE_HOST,  /* idle GPUs on the nodes that can run these pods */
+    SCARCE_GANG,  /* places for pods of several GPUs */
+    SCARCE_SIZE,  /* GPUs with at least so much free */
+};
+
+struct scarcity {
+    enum scarcity_kind kind;
+    bool unsteered;
+    struct shape_set hosts;
+    int32_t count;     /* devices of one pod; GANG */
+    int32_t milli;     /* per device; GANG, SIZE */
+    int32_t mem_mib;   /* of the device, known and explicit; GANG, SIZE */
+    int32_t cpu_milli; /* largest request of a pod; SIZE: mean per device */
+    int32_t host_mem_mib;
+    int32_t mean_milli; /* SIZE: per device */
+    double share;       /* of the expected volume: of pods that need this or what is harder to get */
+    double mean_volume; /* of one such pod, milli */
+    double known_n;     /* pods that this was learned from */
+};
+
+/* ---- what a node is worth (outlook_worth.c) ---- */
+
+/* Of a room. Volumes are sums over the ROLLOUT_LISTS scenarios, in milli. */
+struct worth {
+    uint64_t key[2];
+    uint32_t draws_gen; /* 0: free place */
+    uint32_t classes_gen;
+    uint32_t serial; /* counts the rooms that had this place */
+    int32_t filled;       /* without GPU-less pods */
+    int32_t filled_among; /* with them; -1: not computed yet */
+    int32_t idle_milli;
+    int32_t drain; /* 16 x idle milli + free cpu milli */
+    int64_t cpu_left; /* after the scenarios, sum over them */
+    int32_t supply[]; /* of node_shape.classes, class_n of them */
+};
+
+/* What the outlook knows of a node. */
+struct outlook_node {
+    uint64_t version; /* of node_state that this was made from; 0: of nothing */
+    uint16_t shape; /* OUTLOOK_SHAPE_NONE: not described */
+    bool counted;   /* its supply is in the sums */
+    int32_t idle_milli;
+    int32_t filled, filled_among; /* as struct worth */
+    int64_t cpu_left;
+    uint64_t value_at; /* version of the prices at which `value` was computed */
+    int64_t value;     /* of the room as it is */
+};
+#define OUTLOOK_SHAPE_NONE UINT16_MAX
 
 struct outlook {
     const struct mix *given; /* NULL: the ledger's */
+    bool mix_changed;        /* another one than before */
+    uint64_t mix_version;
     struct outlook_typicals typical;
+
+    struct node_shape shapes[OUTLOOK_SHAPES_MAX];
+    uint32_t shape_n;
+    unsigned rounding;   /* digits of capacities, in bits */
+    bool shapes_changed; /* or the number of nodes of one */
+
+    uint32_t draws_gen, classes_gen; /* count rebuilds */
+    uint32_t model_n;
+    struct scarcity classes[OUTLOOK_CLASSES_MAX];
+    uint32_t class_n;
+    uint32_t supply_n; /* largest class_n of a shape */
+    bool knows_cpu; /* of some node */
+    double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
+
+    struct worth *worths; /* remembered: places of worth_bytes each */
+    size_t worth_bytes;
+    uint32_t worth_n; /* a power of two */
+
+    struct outlook_node *nodes; /* by the ledger's index */
+    int32_t *supplies;          /* supply_n for each */
+    uint32_t node_n, node_cap;
+    uint32_t behind_from; /* nodes before it are up to date */
+
+    int64_t idle_milli, cpu_left;
+    int64_t supply[OUTLOOK_CLASSES_MAX];
+    struct outlook_prices prices;
 };
 
 static inline const struct mix *outlook_mix(const struct outlook *o, const struct mix *learned)
@@ -25,8 +156,55 @@ static inline const struct mix *outlook_mix(const struct outlook *o, const struc
     return o->given != NULL ? o->given : learned;
 }
 
-/* typical pods (outlook_typical.c) */
+static inline bool shape_set_has(const struct shape_set *s, unsigned i)
+{
+    return (s->bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+static inline void shape_set_add(struct shape_set *s, unsigned i)
+{
+    s->bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
 void outlook_typicals_follow(struct outlook *o, const struct ledger *l);
 void outlook_typicals_fini(struct outlook_typicals *t);
+
+/* The shape of a node with these devices; OUTLOOK_SHAPE_NONE: never seen. */
+uint16_t outlook_shape_find(const struct outlook *o, const struct node_state *n, const struct device_state *devices);
+/* The same, added if need be. When there are too many, shapes are made anew from coarser numbers: false, and all nodes
+ * must be asked again. */
+bool outlook_shape_add(struct outlook *o, const struct node_state *n, const struct device_state *devices,
+                       uint16_t *ret);
+/* What is left on a node of this shape. */
+void outlook_room(const struct outlook *o, uint16_t shape, const struct strategy_node *n, bool after,
+                  struct room *ret);
+
+/* Expected pods of one kind, resolved for the shape of a node. */
+struct expected {
+    const struct mix_shape *shape;
+    uint64_t weight;
+};
+/* Scenarios for every node shape from `n` kinds of pods. */
+void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expected *pods, size_t n);
+/* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
+ * device type in `ret`. */
+bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret);
+
+void outlook_classes_build(struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n);
+/* Supply of each of the shape's classes by a room. */
+void outlook_supply(const struct outlook *o, const struct room *r, int32_t *ret);
+
+/* Valid until the next call. */
+const struct worth *outlook_worth(const struct outlook *o, const struct room *r, bool among);
+/* Where it is remembered. */
+uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w);
+/* NULL: forgotten, or without what `among` asks for. */
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t place, uint32_t serial, bool among);
+void outlook_worths_resize(struct outlook *o);
+
+/* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
+ * when its share was learned from known_n pods (0: it is given). */
+double outlook_scarcity(double demand, double supply, double mean, double known_n);
+void outlook_prices_follow(struct outlook *o, int churn);
 
 #endif

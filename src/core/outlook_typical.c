@@ -150,11 +150,13 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
     struct candidate *all;
     uint64_t covered, sum;
 
-    if (t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models)) {
+    if (t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models) &&
+        t->names_version == l->names_version) {
         return;
     }
     t->mix_version = mix_version(m);
     t->model_n = intern_count(l->models);
+    t->names_version = l->names_version;
     t->known = true;
     t->version++;
     all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));

@@ -181,18 +181,44 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
 
 /* Not inlined, so that the loop over what is remembered stays small. */
 static __attribute__((noinline)) void judge(const struct ledger_view *v, const struct pack_query *q, uint32_t node,
-                                            struct score *known, struct pack_result *r)
+                                            const struct score_row *known, struct pack_result *r)
 {
-    r->verdict = pack_node(v, &v->nodes[node], q->params, &r->score, NULL);
-    if (known != NULL) {
-        *known = (struct score){score_stamp(v->nodes[node].version, r->verdict), r->score};
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct node_state *n = &v->nodes[node];
+    struct score_terms *terms = known->terms != NULL ? &known->terms[node] : NULL;
+    struct placement at;
+
+    if (terms != NULL) {
+        *terms = (struct score_terms){.prices = q->params->prices != NULL ? q->params->prices->version : 0,
+                                      .terms = {.node = node}};
     }
+    r->verdict =
+        choice_make_terms(q->params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
+                          &r->score, terms != NULL && pack_keeps_terms(q->params) ? &terms->terms : NULL);
+    if (known->scores != NULL) {
+        known->scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score};
+    }
+}
+
+/* The score of a node that fits at today's prices; false: it must be judged again. */
+static bool reprice(const struct pack_query *q, struct score *score, struct score_terms *terms)
+{
+    if (terms->prices == q->params->prices->version) {
+        return true;
+    }
+    if (!outlook_gain_again(q->params->outlook, q->params->prices, &terms->terms, &score->score)) {
+        return false;
+    }
+    terms->prices = q->params->prices->version;
+    return true;
 }
 
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret)
 {
-    struct score *const scores = v->isolates ? NULL : q->scores;
+    const struct score_row known = v->isolates ? (struct score_row){NULL, NULL} : q->known;
+    struct score *const scores = known.scores;
+    struct score_terms *const terms = q->params->prices != NULL ? known.terms : NULL;
     const struct node_state *const nodes = v->nodes;
     const bool any_held = q->hold_n > 0;
     uint32_t node = LEDGER_VIEW_NONE;
@@ -213,11 +239,13 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         if (was_seen(q, node)) {
             continue;
         }
-        if (scores != NULL && scores[node].stamp >> 8 == nodes[node].version) {
+        if (scores != NULL && scores[node].stamp >> 8 == nodes[node].version &&
+            (terms == NULL || (enum verdict)(scores[node].stamp & 0xff) != VERDICT_FITS ||
+             reprice(q, &scores[node], &terms[node]))) {
             r->verdict = (enum verdict)(scores[node].stamp & 0xff);
             r->score = scores[node].score;
         } else {
-            judge(v, q, node, scores != NULL ? &scores[node] : NULL, r);
+            judge(v, q, node, &known, r);
         }
         if (v->limits_tenant && r->verdict == VERDICT_FITS && passes_tenant(v, q, node)) {
             r->verdict = VERDICT_TENANT_LIMIT;

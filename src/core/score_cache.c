@@ -18,6 +18,7 @@ struct shape {
     uint64_t hash;
     uint64_t used_at; /* 0: free */
     struct score *scores;
+    struct score_terms *terms; /* NULL: not priced */
     uint32_t node_n;
 };
 
@@ -36,6 +37,7 @@ void score_cache_free(struct score_cache *c)
 {
     for (size_t i = 0; c != NULL && i < SCORE_CACHE_SHAPES; i++) {
         free(c->shapes[i].scores);
+        free(c->shapes[i].terms);
     }
     free(c);
 }
@@ -68,12 +70,15 @@ static void key_add_patterns(struct key *k, const struct device_pattern *pattern
     }
 }
 
-static void key_of(const struct demand *d, const struct strategy *node_strategy,
-                   const struct strategy *device_strategy, struct key *k)
+static void key_of(const struct demand *d, const struct pack_params *p, struct key *k)
 {
     k->n = 0;
-    key_add_number(k, (uintptr_t)node_strategy);
-    key_add_number(k, (uintptr_t)device_strategy);
+    key_add_number(k, (uintptr_t)p->node_strategy);
+    key_add_number(k, (uintptr_t)p->device_strategy);
+    if (p->outlook != NULL && !pack_is_priced(p) &&
+        (p->node_strategy->looks_ahead || p->device_strategy->looks_ahead)) {
+        key_add_number(k, outlook_typical_version(p->outlook));
+    }
     key_add_number(k, (uint64_t)d->unsteered_n);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
     key_add_number(k, d->wish_n);
@@ -91,11 +96,18 @@ static void key_of(const struct demand *d, const struct strategy *node_strategy,
 
 /* ---- shapes ---- */
 
+static size_t bytes_of(const struct shape *s)
+{
+    return sizeof(*s->scores) + (s->terms != NULL ? sizeof(*s->terms) : 0);
+}
+
 static void shape_drop(struct score_cache *c, struct shape *s)
 {
-    c->bytes -= s->node_n * sizeof(*s->scores);
+    c->bytes -= s->node_n * bytes_of(s);
     free(s->scores);
+    free(s->terms);
     s->scores = NULL;
+    s->terms = NULL;
     s->node_n = 0;
     s->used_at = 0;
 }
@@ -117,7 +129,7 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
     return found;
 }
 
-static void shape_grow(struct score_cache *c, struct shape *s, uint32_t node_n)
+static void shape_grow(struct score_cache *c, struct shape *s, uint32_t node_n, bool priced)
 {
     uint32_t room = s->node_n > 0 ? s->node_n : ROOM_MIN;
     struct shape *other;
@@ -127,7 +139,11 @@ static void shape_grow(struct score_cache *c, struct shape *s, uint32_t node_n)
     }
     s->scores = xreallocarray(s->scores, room, sizeof(*s->scores));
     memset(s->scores + s->node_n, 0, (room - s->node_n) * sizeof(*s->scores));
-    c->bytes += (room - s->node_n) * sizeof(*s->scores);
+    if (priced) {
+        s->terms = xreallocarray(s->terms, room, sizeof(*s->terms));
+        memset(s->terms + s->node_n, 0, (room - s->node_n) * sizeof(*s->terms));
+    }
+    c->bytes += (room - s->node_n) * bytes_of(s);
     s->node_n = room;
     while (c->bytes > SCORE_CACHE_BYTES && (other = oldest(c, s, true)) != NULL) {
         shape_drop(c, other);
@@ -148,10 +164,13 @@ static struct shape *shape_find(struct score_cache *c, const struct key *k, uint
 }
 
 /* A place for a new shape. What it remembered of another one is forgotten, its memory is kept. */
-static struct shape *shape_take(struct score_cache *c, const struct key *k, uint64_t hash)
+static struct shape *shape_take(struct score_cache *c, const struct key *k, uint64_t hash, bool priced)
 {
     struct shape *s = oldest(c, NULL, false);
 
+    if (s->node_n > 0 && (s->terms != NULL) != priced) {
+        shape_drop(c, s);
+    }
     if (s->node_n > 0) {
         memset(s->scores, 0, s->node_n * sizeof(*s->scores));
     }
@@ -161,24 +180,24 @@ static struct shape *shape_take(struct score_cache *c, const struct key *k, uint
     return s;
 }
 
-struct score *score_cache_find(struct score_cache *c, const struct demand *d,
-                               const struct strategy *node_strategy,
-                               const struct strategy *device_strategy, uint32_t node_n)
+struct score_row score_cache_find(struct score_cache *c, const struct demand *d, const struct pack_params *p,
+                                  uint32_t node_n)
 {
+    bool priced = pack_is_priced(p);
     struct key k;
     struct shape *s;
     uint64_t hash;
 
-    key_of(d, node_strategy, device_strategy, &k);
+    key_of(d, p, &k);
     if (k.n > KEY_BYTES_MAX) {
-        return NULL;
+        return (struct score_row){NULL, NULL};
     }
     hash = hash_name((struct hash_key){0, 0}, (struct str){k.bytes, k.n});
     s = shape_find(c, &k, hash);
-    s = s != NULL ? s : shape_take(c, &k, hash);
+    s = s != NULL ? s : shape_take(c, &k, hash, priced);
     s->used_at = ++c->now;
     if (s->node_n < node_n || s->node_n == 0) {
-        shape_grow(c, s, node_n);
+        shape_grow(c, s, node_n, priced);
     }
-    return s->scores;
+    return (struct score_row){s->scores, s->terms};
 }

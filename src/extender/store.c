@@ -19,6 +19,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
     s->scores = score_cache_new();
+    s->outlook = outlook_new();
     return s;
 }
 
@@ -32,6 +33,7 @@ void store_free(struct store *s)
     }
     ledger_free(s->ledger);
     score_cache_free(s->scores);
+    outlook_free(s->outlook);
     BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->overcommit_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
@@ -219,6 +221,12 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
     BUG("unknown pod state");
 }
 
+bool store_look_ahead(struct store *s, const struct pack_params *params)
+{
+    return outlook_follow(s->outlook, s->ledger, params->node_strategy) &&
+           outlook_follow(s->outlook, s->ledger, params->device_strategy);
+}
+
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
                                          const struct ledger_op *asked,
                                          const struct pack_plans *plans,
@@ -226,13 +234,17 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
 {
     struct placement at;
     struct ledger_op op = *asked;
+    struct pack_params params;
     struct agenda agenda;
     size_t step;
 
     agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
     step = agenda_step(&agenda, ledger_node_rules(s->ledger, op.reserve.node_name));
-    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid,
-                                    &agenda.steps[step].plan->params, &at);
+    params = agenda.steps[step].plan->params;
+    while (!store_look_ahead(s, &params)) { /* filter has been here before: there is little to do */
+    }
+    params.outlook = s->outlook;
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, &params, &at);
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }

@@ -3,6 +3,7 @@
 #define EXTENDER_STORE_INTERNAL_H
 
 #include "base/bug.h"
+#include "core/outlook.h"
 #include "core/plan.h"
 #include "core/score_cache.h"
 #include "extender/store.h"
@@ -21,6 +22,7 @@ struct store {
     const struct clock *clock;
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
+    struct outlook *outlook;    /* likewise */
     struct hold holds[STORE_HOLDS_MAX];
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
@@ -49,6 +51,30 @@ void store_unlock_and_tell(struct store *s, uint64_t room);
 
 /* store_tenants(), under the lock. */
 size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
+
+/* Under the lock: brings the outlook up to date for these strategies; false: a section's worth of work is done and
+ * there is more. */
+bool store_look_ahead(struct store *s, const struct pack_params *params);
+
+/* What is expected, as it was when a decision began: all nodes are judged alike, in whatever sections. Prices are kept
+ * by value; what they are prices of, and the typical pods, are made anew after a few percent more pods, and then the
+ * decision begins again. */
+struct store_sight {
+    struct outlook_prices prices;
+    uint64_t typical_version;
+};
+
+static inline void store_sight_take(struct store_sight *sight, const struct store *s)
+{
+    sight->prices = *outlook_prices(s->outlook);
+    sight->typical_version = outlook_typical_version(s->outlook);
+}
+
+static inline bool store_sight_holds(const struct store_sight *sight, const struct store *s)
+{
+    return outlook_prices(s->outlook)->basis == sight->prices.basis &&
+           outlook_typical_version(s->outlook) == sight->typical_version;
+}
 
 void store_hold_clear(struct hold *h);
 

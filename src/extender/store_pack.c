@@ -14,7 +14,8 @@ static int too_large(struct err *reterr)
 
 struct call {
     const struct view_pod *pod;
-    const struct pack_params *params;
+    struct pack_params params; /* as asked, with the outlook */
+    struct store_sight sight;
     const struct pack_hold *holds;
     size_t hold_n;
     const struct str *names;
@@ -34,7 +35,7 @@ static bool begin(struct store_pack_answer *ret, struct call *c, struct arena *a
     if (seen == NULL) {
         return false;
     }
-    pack_query_init(&c->query, v, c->params, c->holds, c->hold_n);
+    pack_query_init(&c->query, v, &c->params, c->holds, c->hold_n);
     c->query.seen = seen;
     c->names_version = v->names_version;
     c->done = 0;
@@ -46,24 +47,32 @@ static bool begin(struct store_pack_answer *ret, struct call *c, struct arena *a
 
 /* Under the lock: the next names. A node that came or went since the first ones means to begin
  * anew: the indexes stand for other names, and one of them could be answered twice or not at all.
+ * So does another outlook.
  */
 static int section(struct store *s, struct arena *a, struct call *c, struct store_pack_answer *ret,
                    struct err *reterr)
 {
     struct ledger_view v;
     size_t n;
-    int r = ledger_view(s->ledger, a, c->pod, &v, reterr);
+    int r;
 
+    if (!store_look_ahead(s, &c->params)) {
+        return 0;
+    }
+    r = ledger_view(s->ledger, a, c->pod, &v, reterr);
     if (r != 0) {
         return r;
     }
-    if ((c->done == 0 || v.names_version != c->names_version) && !begin(ret, c, a, &v)) {
-        return too_large(reterr);
+    if (c->done == 0 || v.names_version != c->names_version || !store_sight_holds(&c->sight, s)) {
+        store_sight_take(&c->sight, s);
+        if (!begin(ret, c, a, &v)) {
+            return too_large(reterr);
+        }
     }
-    c->query.scores = v.isolates
-                          ? NULL
-                          : score_cache_find(s->scores, c->pod->demand, c->params->node_strategy,
-                                             c->params->device_strategy, v.node_n);
+    c->query.known = (struct score_row){NULL, NULL};
+    if (!v.isolates) {
+        c->query.known = score_cache_find(s->scores, c->pod->demand, &c->params, v.node_n);
+    }
     n = c->name_n - c->done;
     /* Finding nominations costs a pass over the pods: once is enough. */
     if (n > STORE_PACK_SECTION && c->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
@@ -139,12 +148,15 @@ int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
 
         return store_pack_planned(s, a, &q, &agenda, ret, reterr);
     }
-    params = c.params = &agenda.steps[0].plan->params;
+    params = &agenda.steps[0].plan->params;
+    c.params = *params;
+    c.params.outlook = s->outlook;
+    c.params.prices = &c.sight.prices;
     do {
         store_lock(s);
         r = section(s, a, &c, ret, reterr);
         store_unlock(s);
-    } while (r == 0 && c.done < name_n);
+    } while (r == 0 && (c.begun_n == 0 || c.done < name_n));
     if (r == 0 && params->node_strategy->normalise != NULL) {
         params->node_strategy->normalise(ret->results, ret->n);
     }

@@ -14,7 +14,9 @@ static int too_large(struct err *reterr)
 struct planned {
     const struct store_question *q;
     const struct agenda *agenda;
-    struct pack_query *queries; /* one for each step */
+    struct pack_query *queries; /* one for each step, and: */
+    struct pack_params *params; /* as planned, with the outlook */
+    struct store_sight sight;
     uint64_t *seen;             /* of all of them: a node belongs to one step */
     uint8_t *step_of;           /* by name */
     struct str *names;          /* of one step */
@@ -32,7 +34,7 @@ static bool begin(struct planned *p, struct arena *a, const struct ledger_view *
         return false;
     }
     for (size_t i = 0; i < p->agenda->n; i++) {
-        pack_query_init(&p->queries[i], v, &p->agenda->steps[i].plan->params, p->q->holds, p->q->hold_n);
+        pack_query_init(&p->queries[i], v, &p->params[i], p->q->holds, p->q->hold_n);
         p->queries[i].seen = p->seen;
     }
     p->names_version = v->names_version;
@@ -43,22 +45,23 @@ static bool begin(struct planned *p, struct arena *a, const struct ledger_view *
     return true;
 }
 
-static struct score *remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
+static struct score_row remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
 {
-    return v->isolates ? NULL
-                       : score_cache_find(s->scores, v->pod.demand, params->node_strategy,
-                                          params->device_strategy, v->node_n);
+    return v->isolates ? (struct score_row){NULL, NULL}
+                       : score_cache_find(s->scores, v->pod.demand, params, v->node_n);
 }
 
 /* The further criteria for `n` results that the first one has judged, from `first` on. */
 static void add_criteria(struct store *s, struct planned *p, const struct ledger_view *v,
-                         const struct pack_plan *plan, const struct pack_result *results, size_t first, size_t n)
+                         size_t step, const struct pack_result *results, size_t first, size_t n)
 {
+    const struct pack_plan *plan = p->agenda->steps[step].plan;
+
     for (size_t i = first; i < first + n; i++) {
         p->scores[i] = (struct plan_scores){.by = {results[i].score}};
     }
     for (size_t c = 1; c < plan->criterion_n; c++) {
-        struct pack_params params = plan->params;
+        struct pack_params params = p->params[step];
         struct pack_query q;
         size_t fit_n = 0, at = 0;
 
@@ -69,7 +72,7 @@ static void add_criteria(struct store *s, struct planned *p, const struct ledger
             }
         }
         pack_query_init(&q, v, &params, NULL, 0);
-        q.scores = remembered(s, v, &params);
+        q.known = remembered(s, v, &params);
         if (fit_n > 0) {
             (void)pack_some(v, &q, p->names, fit_n, p->spare);
         }
@@ -84,7 +87,6 @@ static void add_criteria(struct store *s, struct planned *p, const struct ledger
 static void judge_step(struct store *s, struct planned *p, const struct ledger_view *v, size_t step, size_t n,
                        struct store_pack_answer *ret)
 {
-    const struct pack_plan *plan = p->agenda->steps[step].plan;
     size_t name_n = 0, got;
 
     for (size_t i = 0; i < n; i++) {
@@ -95,12 +97,12 @@ static void judge_step(struct store *s, struct planned *p, const struct ledger_v
     if (name_n == 0) {
         return;
     }
-    p->queries[step].scores = remembered(s, v, &plan->params);
+    p->queries[step].known = remembered(s, v, &p->params[step]);
     got = pack_some(v, &p->queries[step], p->names, name_n, ret->results + ret->n);
     for (size_t i = 0; i < got; i++) {
         ret->results[ret->n + i].group = (uint8_t)step;
     }
-    add_criteria(s, p, v, plan, ret->results, ret->n, got);
+    add_criteria(s, p, v, step, ret->results, ret->n, got);
     ret->n += got;
 }
 
@@ -116,18 +118,41 @@ static void sort_into_steps(struct planned *p, const struct ledger_view *v, size
     }
 }
 
+static bool look_ahead(struct store *s, const struct agenda *agenda)
+{
+    for (size_t i = 0; i < agenda->n; i++) {
+        const struct pack_plan *plan = agenda->steps[i].plan;
+        struct pack_params params = plan->params;
+
+        for (size_t c = 0; c < plan->criterion_n; c++) {
+            params.node_strategy = plan->criteria[c];
+            if (!store_look_ahead(s, &params)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static int section(struct store *s, struct arena *a, struct planned *p, struct store_pack_answer *ret,
                    struct err *reterr)
 {
     struct ledger_view v;
     size_t n;
-    int r = ledger_view(s->ledger, a, p->q->pod, &v, reterr);
+    int r;
 
+    if (!look_ahead(s, p->agenda)) {
+        return 0;
+    }
+    r = ledger_view(s->ledger, a, p->q->pod, &v, reterr);
     if (r != 0) {
         return r;
     }
-    if ((p->done == 0 || v.names_version != p->names_version) && !begin(p, a, &v, ret)) {
-        return too_large(reterr);
+    if (p->done == 0 || v.names_version != p->names_version || !store_sight_holds(&p->sight, s)) {
+        store_sight_take(&p->sight, s);
+        if (!begin(p, a, &v, ret)) {
+            return too_large(reterr);
+        }
     }
     n = p->q->name_n - p->done;
     if (n > STORE_PACK_SECTION && p->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
@@ -189,6 +214,7 @@ static bool has_room(struct planned *p, struct arena *a, struct plan_scores **re
     size_t n = p->q->name_n;
 
     p->queries = ARENA_ARRAY(a, p->agenda->n, struct pack_query);
+    p->params = ARENA_ARRAY(a, p->agenda->n, struct pack_params);
     p->step_of = arena_alloc(a, n);
     p->names = arena_alloc(a, n * sizeof(*p->names));
     p->spare = arena_alloc(a, n * sizeof(*p->spare));
@@ -208,11 +234,16 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
     if (!has_room(&p, a, &rows)) {
         return too_large(reterr);
     }
+    for (size_t i = 0; i < agenda->n; i++) {
+        p.params[i] = agenda->steps[i].plan->params;
+        p.params[i].outlook = s->outlook;
+        p.params[i].prices = &p.sight.prices;
+    }
     do {
         store_lock(s);
         r = section(s, a, &p, ret, reterr);
         store_unlock(s);
-    } while (r == 0 && p.done < q->name_n);
+    } while (r == 0 && (p.begun_n == 0 || p.done < q->name_n));
     if (r != 0) {
         return r;
     }

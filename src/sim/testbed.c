@@ -93,7 +93,9 @@ static void give_mix(struct testbed *b)
 struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
                             const struct strategy *s, enum testbed_mix mix)
 {
-    const struct ledger_limits limits = {.overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    /* Any fixed numbers: with zeros the names of nodes would share one place. */
+    const struct ledger_limits limits = {
+        .hash_key = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd1310ba698dfb5ac)}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct testbed *b = xcalloc(1, sizeof(*b));
 
     b->trace = t;
@@ -152,25 +154,14 @@ static size_t nodes_with_room(struct testbed *b, const struct ledger_view *v)
     return n;
 }
 
-/* What was remembered under another outlook is worth nothing. */
-static void look_ahead(struct testbed *b)
-{
-    uint64_t before = outlook_typical_version(b->outlook);
-
-    while (!outlook_follow(b->outlook, b->ledger, b->strategy)) {
-    }
-    if (outlook_typical_version(b->outlook) != before) {
-        score_cache_free(b->scores);
-        b->scores = score_cache_new();
-    }
-}
-
 /* The node for this demand and its devices; false when it fits nowhere. */
 static bool decide(struct testbed *b, struct str uid, const struct demand *d, struct str *ret_node,
                    struct placement *ret)
 {
-    const struct pack_params params = {
-        .node_strategy = b->strategy, .device_strategy = b->strategy, .outlook = b->outlook};
+    const struct pack_params params = {.node_strategy = b->strategy,
+                                       .device_strategy = b->strategy,
+                                       .outlook = b->outlook,
+                                       .prices = outlook_prices(b->outlook)};
     const struct view_pod pod = {.uid = uid, .namespace_ = STR("sim"), .demand = d};
     struct ledger_view v;
     struct pack_query q;
@@ -182,10 +173,11 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    look_ahead(b);
+    while (!outlook_follow(b->outlook, b->ledger, b->strategy)) {
+    }
     n = nodes_with_room(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
-    q.scores = score_cache_find(b->scores, d, b->strategy, b->strategy, v.node_n);
+    q.known = score_cache_find(b->scores, d, &params, v.node_n);
     n = pack_some(&v, &q, b->asked, n, b->results);
     if (b->strategy->normalise != NULL) {
         b->strategy->normalise(b->results, n);

@@ -14,6 +14,7 @@ extern const struct strategy strategy_dot_product;
 extern const struct strategy strategy_gpu_packing;
 extern const struct strategy strategy_gpu_clustering;
 extern const struct strategy strategy_fgd;
+extern const struct strategy strategy_rsp;
 
 /* Amounts are compared as shares of the device's own capacity, so that unequal devices compare. */
 #define SHARE_ALL 10000

@@ -9,6 +9,7 @@ const struct strategy *const strategies[] = {
     &strategy_gpu_packing,
     &strategy_gpu_clustering,
     &strategy_fgd,
+    &strategy_rsp,
     NULL,
 };
 

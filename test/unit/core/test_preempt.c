@@ -296,7 +296,7 @@ static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority
                      0);
     pack_nodes(&v, &params, NULL, 0, &name, 1, &result);
     pack_query_init(&q, &v, &params, NULL, 0);
-    q.scores = score_cache_find(cache, &d, params.node_strategy, params.device_strategy, v.node_n);
+    q.known = score_cache_find(cache, &d, &params, v.node_n);
     assert_int_equal(pack_some(&v, &q, &name, 1, &remembered), 1);
     assert_int_equal(remembered.verdict, result.verdict);
     return result.verdict;

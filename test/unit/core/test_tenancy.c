@@ -218,7 +218,7 @@ static void limit__filter__same_answer_as_bind(void **state)
 
         assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("p", &d), &v, NULL), 0);
         pack_query_init(&q, &v, p, NULL, 0);
-        q.scores = score_cache_find(cache, &d, p->node_strategy, p->device_strategy, v.node_n);
+        q.known = score_cache_find(cache, &d, p, v.node_n);
         assert_int_equal(pack_some(&v, &q, names, 3, r), 3);
         assert_int_equal(r[0].verdict, VERDICT_TENANT_LIMIT);
         assert_int_equal(r[1].verdict, VERDICT_FITS);

@@ -125,7 +125,6 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
                                       .node = {.name = str_of(name),
                                                .uid = str_of(uid),
                                                .schedulable = node != 2,
-                                               .host = {node == 2 ? 0 : 16000, 1000 * (int32_t)node},
                                                .inventory = &inv,
                                                .note = node == 3 ? "rounded" : NULL}});
 }
@@ -184,7 +183,6 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
     if (i % 13 == 7) {
         p->demand = (struct demand){.dialect = "native", .defect = DEMAND_FRACTION};
     }
-    p->demand.host = (struct host_request){(int32_t)below(c, 4) * 500, (int32_t)below(c, 300)};
 }
 
 static void observe(struct crowd *c, const struct crowd_pod *p, const char *node,
@@ -234,8 +232,8 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans 
 void crowd_fill(struct crowd *c)
 {
     static const char *const preset[] = {"n1", "n5", "n6", "unseen"};
-    const struct pack_params params = {strategy_find(STR("binpack")), strategy_find(STR("binpack")),
-                                       NULL};
+    const struct pack_params params = {.node_strategy = strategy_find(STR("binpack")),
+                                       .device_strategy = strategy_find(STR("binpack"))};
     struct pack_plans plans;
 
     pack_plans_single(&plans, &params);
@@ -255,14 +253,6 @@ void crowd_fill(struct crowd *c)
                 place(c, &p, &plans);
             }
         }
-    }
-    for (unsigned i = 0; i < NODES; i++) { /* pods without GPUs */
-        struct crowd_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
-        char node[16];
-
-        snprintf(p.uid, sizeof(p.uid), "light-%u", i);
-        snprintf(node, sizeof(node), "n%u", i);
-        observe(c, &p, node, NULL, false);
     }
     describe(c, 5, 1, 0);
     describe(c, 6, 0, MIB_MAX / 2);

@@ -1,0 +1,75 @@
+/* Prices: the probability that the last of a scarce good will be wanted (packing.md 5.1, "Price").
+ *
+ *   lambda = 1/2 erfc(-z / sqrt 2),  z = (D - S + mu/2) / (mu sqrt(max(D/mu, 0.05)))
+ *
+ * with S the supply in the cluster, D = (1 + 3 chi) x share x idle the demand that is expected to fill what is idle, mu
+ * the mean volume of a pod: the demand is a Poisson number of pods, taken for normal.
+ */
+#include "core/outlook_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
+#define CHURN_FACTOR 3
+
+/* Of one sixteenth of lambda; sizes weigh a fifth. */
+enum { HOST_UNITS = OUTLOOK_MILLI / OUTLOOK_SIXTEENTHS, SIZE_UNITS = HOST_UNITS / 5 };
+
+static int32_t sixteenths(double v)
+{
+    v = v < 0 ? 0 : v > 1 ? 1 : v;
+    return (int32_t)(v * OUTLOOK_SIXTEENTHS + 0.5);
+}
+
+double outlook_scarcity(double demand, double supply, double mean, double known_n)
+{
+    double pods = demand / mean;
+    double variance = (pods > DEMAND_MIN ? pods : DEMAND_MIN) + (known_n > 0 ? pods * pods / known_n : 0);
+    double z = (demand - supply + mean / 2) / (mean * sqrt(variance));
+
+    return 0.5 * erfc(-z / 1.4142135623730951);
+}
+
+/* How far cores will run out before GPUs: half of what will be left over is what GPU-less pods may ask for at ease. */
+static int32_t scarce_cpu(const struct outlook *o)
+{
+    double wanted = o->cpu_per_milli * (double)o->idle_milli;
+    double left = (double)o->cpu_left / ROLLOUT_LISTS;
+
+    if (wanted <= 0 || !o->knows_cpu) {
+        return 0;
+    }
+    return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
+}
+
+void outlook_prices_follow(struct outlook *o, int churn)
+{
+    struct outlook_prices p = {
+        .version = o->prices.version,
+        .basis = o->classes_gen,
+        .churn = churn,
+        .scarce_cpu = scarce_cpu(o),
+        .n = o->class_n,
+    };
+
+    for (uint32_t i = 0; i < o->class_n; i++) {
+        const struct scarcity *c = &o->classes[i];
+        double demand = (1 + CHURN_FACTOR * churn / (double)OUTLOOK_SIXTEENTHS) * c->share * (double)o->idle_milli;
+
+        if (c->mean_volume > 0) {
+            p.price[i] = sixteenths(outlook_scarcity(demand, (double)o->supply[i], c->mean_volume,
+                                                     o->given != NULL ? 0 : c->known_n)) *
+                         (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
+        }
+    }
+    if (memcmp(&p, &o->prices, sizeof(p)) != 0) {
+        p.version++;
+        o->prices = p;
+    }
+}
+
+const struct outlook_prices *outlook_prices(const struct outlook *o)
+{
+    return &o->prices;
+}
