@@ -59,9 +59,11 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
 void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
                 size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
-/* Sorts what fits to the front, best first: not demoted before demoted, then lower group, higher score, smaller
+/* Sorts what fits to the front, best first: not demoted before demoted, then higher score, then smaller
  * name. Returns how many fit. With limit > 0 only the first `limit` are in order; what does not fit is in none. */
 size_t pack_rank(struct pack_result *results, size_t n, size_t limit);
+/* The same for results of several groups: a lower one before a higher one, whatever the scores. */
+size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit);
 
 /* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in
  * order, equal scores equal points (contract.md 2.3; design.md 4). */

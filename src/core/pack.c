@@ -276,12 +276,13 @@ void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const 
 /* ---- ranking ---- */
 
 /* Of two that fit, smaller is better. Total: names are unique in a request, so ties end there. */
-static inline __attribute__((always_inline)) int compare(const struct pack_result *a, const struct pack_result *b)
+static inline __attribute__((always_inline)) int compare(const struct pack_result *a, const struct pack_result *b,
+                                                         bool grouped)
 {
     if (a->demoted != b->demoted) {
         return a->demoted ? 1 : -1;
     }
-    if (a->group != b->group) {
+    if (grouped && a->group != b->group) {
         return a->group < b->group ? -1 : 1;
     }
     if (a->score != b->score) {
@@ -291,15 +292,16 @@ static inline __attribute__((always_inline)) int compare(const struct pack_resul
 }
 
 /* Puts `item` into a max-heap (worst on top) whose place i is free. */
-static void sift_down(struct pack_result *heap, size_t n, size_t i, struct pack_result item)
+static inline __attribute__((always_inline)) void sift_down(struct pack_result *heap, size_t n, size_t i,
+                                                            struct pack_result item, bool grouped)
 {
     for (;;) {
         size_t worst = 2 * i + 1;
 
-        if (worst + 1 < n && compare(&heap[worst + 1], &heap[worst]) > 0) {
+        if (worst + 1 < n && compare(&heap[worst + 1], &heap[worst], grouped) > 0) {
             worst++;
         }
-        if (worst >= n || compare(&heap[worst], &item) <= 0) {
+        if (worst >= n || compare(&heap[worst], &item, grouped) <= 0) {
             heap[i] = item;
             return;
         }
@@ -309,9 +311,9 @@ static void sift_down(struct pack_result *heap, size_t n, size_t i, struct pack_
 }
 
 /* Cheaply, for most of those that are. */
-static bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than)
+static inline bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than, bool grouped)
 {
-    return !than->demoted && r->group == than->group && r->score < than->score;
+    return !than->demoted && (!grouped || r->group == than->group) && r->score < than->score;
 }
 
 /* What fits to the front; returns how many. */
@@ -333,21 +335,23 @@ static size_t partition(struct pack_result *results, size_t n)
     return fit;
 }
 
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
+/* Twice in the program: most decisions have one group, and need not look. */
+static inline __attribute__((always_inline)) size_t rank(struct pack_result *results, size_t n, size_t limit,
+                                                         bool grouped)
 {
     size_t fit = partition(results, n);
     size_t wanted = limit > 0 && limit < fit ? limit : fit;
 
     /* The best `wanted` in a heap with the worst of them on top: one pass, few moves. */
     for (size_t i = wanted / 2; i-- > 0;) {
-        sift_down(results, wanted, i, results[i]);
+        sift_down(results, wanted, i, results[i], grouped);
     }
     for (size_t i = wanted; i < fit; i++) {
-        if (!is_clearly_worse(&results[i], &results[0]) && compare(&results[i], &results[0]) < 0) {
+        if (!is_clearly_worse(&results[i], &results[0], grouped) && compare(&results[i], &results[0], grouped) < 0) {
             struct pack_result better = results[i];
 
             results[i] = results[0];
-            sift_down(results, wanted, 0, better);
+            sift_down(results, wanted, 0, better, grouped);
         }
     }
     /* The worst to the end, until the best is in front. */
@@ -355,9 +359,19 @@ size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
         struct pack_result last = results[left];
 
         results[left] = results[0];
-        sift_down(results, left, 0, last);
+        sift_down(results, left, 0, last, grouped);
     }
     return fit;
+}
+
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
+{
+    return rank(results, n, limit, false);
+}
+
+size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit)
+{
+    return rank(results, n, limit, true);
 }
 
 static bool same_merit(const struct pack_result *a, const struct pack_result *b)

@@ -90,6 +90,12 @@ static bool without_repeats(struct arena *a, const struct str *names, size_t nam
     return true;
 }
 
+static size_t rank(const struct store_pack_answer *answer, size_t limit)
+{
+    return answer->grouped ? pack_rank_groups(answer->results, answer->n, limit)
+                           : pack_rank(answer->results, answer->n, limit);
+}
+
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
                      const struct str *names, size_t name_n, struct filter_result *ret, struct err *reterr)
 {
@@ -111,7 +117,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
-    ret->fit_n = pack_rank(answer.results, answer.n, limit);
+    ret->fit_n = rank(&answer, limit);
     if (limit > 0 && ret->fit_n > limit) {
         ret->fit_n = limit;
     }
@@ -155,7 +161,7 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     if (points == NULL) {
         return too_large(reterr);
     }
-    (void)pack_rank(answer.results, answer.n, 0);
+    (void)rank(&answer, 0);
     pack_points(answer.results, answer.n, points);
     if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
         hold(c, pod, answer.results[0].name, &demand);
