@@ -38,8 +38,8 @@ struct run {
 static bool is_named_as(const char *entry, const char *with_value)
 {
     const char *equals = strchr(with_value, '=');
-    size_t n = equals != NULL ? (size_t)(equals - with_value) + 1 : strlen(with_value);
-    return strncmp(entry, with_value, n) == 0;
+    BUG_ON(equals == NULL);
+    return strncmp(entry, with_value, (size_t)(equals - with_value) + 1) == 0;
 }
 
 static bool is_replaced(const struct child *c, const char *entry)

@@ -49,7 +49,7 @@ struct changeover *changeover_new(const struct changeover_options *o);
 void changeover_free(struct changeover *c); /* NULL is fine */
 
 /* Offers a valid configuration that nobody else has seen; takes it over. */
-void changeover_offer(struct changeover *c, struct config *next);
+void changeover_offer(struct changeover *c, struct config *file);
 /* The file could not be read, or is not valid. `hash` of its content, or "". */
 void changeover_refuse(struct changeover *c, const char *hash, const struct err *why);
 
