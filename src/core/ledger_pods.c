@@ -390,6 +390,14 @@ static bool is_our_binding(const struct pod_entry *p, const struct assignment *a
     return p->state == LEDGER_RESERVED && as != NULL && str_eq(as->id, str_of(p->decision_id));
 }
 
+/* Would adopting the pod again make of it what it is already? A list says so of every foreign pod, and adopting
+ * computes the whole node twice. */
+static bool is_foreign_as_before(const struct pod_entry *p, const struct ledger_pod_fact *f)
+{
+    return p->state == LEDGER_FOREIGN && p->ref_n == 0 && f->assignment == NULL && f->known_n == 0 &&
+           str_of(p->decision_id).n == 0 && !demand_is_empty(f->demand) && demand_equal(p->demand, f->demand);
+}
+
 static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms,
                           struct err *reterr)
 {
@@ -404,7 +412,7 @@ static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_po
     }
     if (p->node == node && p->state == LEDGER_BOUND) {
         pod_reobserve(l, pod, f);
-    } else {
+    } else if (p->node != node || !is_foreign_as_before(p, f)) {
         pod_adopt(l, pod, f, node, at_ms);
     }
     return 0;

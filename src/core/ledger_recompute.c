@@ -81,8 +81,13 @@ static void charges_known(const struct node_entry *n, const struct device_state 
 static void charges_pessimistic(const struct node_entry *n, const struct device_state *states,
                                 struct pod_entry *p)
 {
+    struct charge c = {0};
+
     for (uint32_t i = 0; i < n->device_n; i++) {
-        charge_add(p, i, demand_pessimistic_charge(p->demand, &states[i]));
+        if (i == 0 || !device_equal(&states[i], &states[i - 1])) { /* mostly all are the same */
+            c = demand_pessimistic_charge(p->demand, &states[i]);
+        }
+        charge_add(p, i, c);
     }
 }
 

@@ -1,5 +1,6 @@
 /* The safety rules of the ledger, one situation each. */
 #include "core/support/ledger_fixture.h"
+#include "core/view.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -391,6 +392,41 @@ static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state
 }
 
 /* Found by test_ledger_random: the node was forgotten between taking the pod off it and putting it back. */
+static uint64_t version_of(const char *node)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 100);
+    struct ledger_view v;
+    struct str name = str_of(node);
+    uint64_t version;
+
+    assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("probe", &d), &v, NULL), 0);
+    version = v.nodes[ledger_view_index(&v, &name)].version;
+    arena_reset(&fx.arena);
+    return version;
+}
+
+/* A list repeats them all: its node must not be computed again for each. */
+static void foreign_pod__observed_again_as_it_was__node_is_not_touched(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 300), more = fixture_share(&w2, 400);
+    uint64_t version;
+
+    (void)state;
+    fixture_pod(&fx, "f", &d, "n1", NULL);
+    fixture_pod(&fx, "g", &d, "n1", NULL);
+    version = version_of("n1");
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fixture_pod(&fx, "f", &d, "n1", NULL);
+    fixture_pod(&fx, "g", &d, "n1", NULL);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_true(version_of("n1") == version);
+    assert_int_equal(fixture_pod_state(&fx, "f"), LEDGER_FOREIGN);
+    fixture_pod(&fx, "f", &more, "n1", NULL);
+    assert_true(version_of("n1") != version);
+}
+
 static void foreign_pod_on_unseen_node__observed_again__stays_attached(void **state)
 {
     struct wish w;
@@ -579,6 +615,7 @@ int main(void)
         T(B2__node_shrinks__free_follows_below_zero),
         T(device_lost__pod_keeps_it_until_gone_and_others_stay_free),
         T(uuids_appear__pods_known_by_index_stay_on_their_devices),
+        T(foreign_pod__observed_again_as_it_was__node_is_not_touched),
         T(foreign_pod_on_unseen_node__observed_again__stays_attached),
         T(pod_before_node__is_charged_when_the_node_appears),
         T(node_recreated__its_pods_still_count),
