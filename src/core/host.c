@@ -59,6 +59,7 @@ static void run(struct running *r, const struct container *c, struct str resourc
 static nano request_of_pod(const struct pod *pod, struct str resource)
 {
     const struct str *overhead = kv_find(pod->overhead, resource);
+    struct kv_list limits = pod->limits;
     struct running r = {0};
     nano whole;
 
@@ -68,9 +69,10 @@ static nano request_of_pod(const struct pod *pod, struct str resource)
     for (size_t i = 0; i < pod->container_n; i++) {
         run(&r, &pod->containers[i], resource, true);
     }
-    /* A limit of the pod alone is its request only if no container has one (the API server's
-     * defaults). */
-    if (asked_in(pod->requests, r.any ? (struct kv_list){0} : pod->limits, resource, &whole)) {
+    if (r.any) {
+        limits.n = 0; /* the API server takes the pod's limit only if no container asks */
+    }
+    if (asked_in(pod->requests, limits, resource, &whole)) {
         r.peak = whole;
     }
     return r.peak + (overhead != NULL ? read_nano(*overhead) : 0);
