@@ -186,9 +186,9 @@ static void add_quoted(struct strbuf *out, struct str s, char after)
 
 void json_write_key(struct json_writer *w, const char *key)
 {
-    size_t n = strlen(key);
+    struct str k = str_of(key);
     bool comma = key_begins(w);
-    char *to = strbuf_reserve(w->out, comma + n + 3);
+    char *to = strbuf_reserve(w->out, comma + k.n + 3);
 
     if (to == NULL) {
         return;
@@ -197,9 +197,10 @@ void json_write_key(struct json_writer *w, const char *key)
         *to++ = ',';
     }
     *to++ = '"';
-    memcpy(to, key, n);
-    memcpy(to + n, "\":", 2);
-    strbuf_commit(w->out, comma + n + 3);
+    memcpy(to, k.p, k.n);
+    to[k.n] = '"';
+    to[k.n + 1] = ':';
+    strbuf_commit(w->out, comma + k.n + 3);
 }
 
 void json_write_key_str(struct json_writer *w, struct str key)
