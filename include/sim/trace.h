@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/demand.h"
+#include "sim/state_file.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,16 +43,21 @@ struct trace_pod {
 
 struct trace {
     struct arena arena;
-    const struct trace_node *nodes; /* in the order of the file */
+    const struct trace_node *nodes; /* in the order of the file; NULL: those of `state` */
+    const struct state_file *state; /* NULL: the cluster is empty at first */
     size_t node_n;
     struct trace_pod *pods; /* in the order of the file */
     size_t pod_n;
     int64_t capacity_milli; /* of all GPUs */
+    int64_t placed_milli;   /* of these, taken from the beginning */
 };
 
 void trace_init(struct trace *t);
 void trace_fini(struct trace *t);
 WARN_UNUSED int trace_read_nodes(struct trace *t, const char *path, struct err *reterr);
+/* The cluster of a saved /state with the pods that hold GPUs there, which never leave. Borrows `f`.
+ */
+WARN_UNUSED int trace_use_state(struct trace *t, const struct state_file *f, struct err *reterr);
 WARN_UNUSED int trace_read_pods(struct trace *t, const char *path, struct err *reterr);
 
 /* One experiment. */

@@ -5,6 +5,7 @@
 #include "sim/jobs.h"
 #include "sim/plot.h"
 #include "sim/report.h"
+#include "sim/state_file.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #define QUIET_MS 2000 /* without a terminal nothing is said for so long */
 
 struct options {
-    const char *nodes, *pods;
+    const char *nodes, *pods, *state;
     const char *svg; /* folder; NULL: no pictures */
     const char *arrivals[ARRIVALS_MAX];
     size_t arrivals_n;
@@ -42,7 +43,8 @@ enum {
     OPT_LOAD,
     OPT_SEED,
     OPT_MIX,
-    OPT_SVG
+    OPT_SVG,
+    OPT_STATE
 };
 
 static const struct option long_options[] = {
@@ -55,6 +57,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"mix", required_argument, NULL, OPT_MIX},
     {"output", required_argument, NULL, 'o'},
+    {"state", required_argument, NULL, OPT_STATE},
     {"svg", required_argument, NULL, OPT_SVG},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -68,6 +71,7 @@ static void print_help(void)
            "cluster. Files are tables as of the openb trace (include/sim/trace.h names the "
            "columns).\n\n"
            "  --nodes FILE         machines and their GPUs\n"
+           "  --state FILE         instead: a saved /state, with the pods that hold GPUs there\n"
            "  --pods FILE          pods that may arrive\n"
            "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
            "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
@@ -170,6 +174,9 @@ static int set_option(int c, struct options *o)
         }
         o->arrivals[o->arrivals_n++] = optarg;
         return EXIT_OK;
+    case OPT_STATE:
+        o->state = optarg;
+        return EXIT_OK;
     case OPT_SVG:
         o->svg = optarg;
         return EXIT_OK;
@@ -232,11 +239,15 @@ static int parse_options(int argc, char **argv, struct options *o)
     if (optind < argc) {
         return cmd_usage_error("sim", "unexpected \"%s\"", argv[optind]);
     }
-    if (o->nodes == NULL || o->pods == NULL || o->strategy_n == 0) {
+    if (o->state != NULL && (o->nodes != NULL || o->arrivals_n > 0)) {
+        return cmd_usage_error(
+            "sim", "--state says which nodes there are; leave --nodes and --arrivals out");
+    }
+    if ((o->nodes == NULL && o->state == NULL) || o->pods == NULL || o->strategy_n == 0) {
         return cmd_usage_error("sim", "%s is missing",
-                               o->nodes == NULL  ? "--nodes FILE"
-                               : o->pods == NULL ? "--pods FILE"
-                                                 : "--strategy NAME");
+                               o->nodes == NULL && o->state == NULL ? "--nodes FILE"
+                               : o->pods == NULL                    ? "--pods FILE"
+                                                                    : "--strategy NAME");
     }
     if (o->seed_n == 0) {
         o->seeds[o->seed_n++] = 1;
@@ -256,10 +267,11 @@ static bool trace_asks_gpus(const struct trace *t)
     return false;
 }
 
-static int read_input(const struct options *o, struct trace *t, struct arrivals *all, size_t *ret_n,
-                      struct err *reterr)
+static int read_input(const struct options *o, const struct state_file *saved, struct trace *t,
+                      struct arrivals *all, size_t *ret_n, struct err *reterr)
 {
-    int r = trace_read_nodes(t, o->nodes, reterr);
+    int r = o->state != NULL ? trace_use_state(t, saved, reterr)
+                             : trace_read_nodes(t, o->nodes, reterr);
 
     r = r != 0 ? r : trace_read_pods(t, o->pods, reterr);
     if (r == 0 && o->mode == REPLAY_STEADY && !trace_asks_gpus(t)) {
@@ -353,27 +365,46 @@ static int run(const struct options *o, const struct trace *t, const struct arri
     return code;
 }
 
-int cmd_sim(int argc, char **argv)
+static int replay_all(const struct options *o, const struct state_file *saved)
 {
-    static struct options o; /* large, and only one */
-    struct arrivals *all;
+    struct arrivals *all = xcalloc(o->arrivals_n + o->seed_n, sizeof(*all));
     struct trace t;
     struct err err;
     size_t n = 0;
+    int code;
+
+    trace_init(&t);
+    if (read_input(o, saved, &t, all, &n, &err) != 0) {
+        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        code = EXIT_RUNTIME;
+    } else {
+        code = run(o, &t, all, n);
+    }
+    trace_fini(&t);
+    free(all);
+    return code;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    static struct options o; /* large, and only one */
+    struct config_names names;
+    struct state_file saved;
+    struct err err;
     int code = parse_options(argc, argv, &o);
 
     if (code != EXIT_OK) {
         return code == -1 ? EXIT_OK : code;
     }
-    all = xcalloc(o.arrivals_n + o.seed_n, sizeof(*all));
-    trace_init(&t);
-    if (read_input(&o, &t, all, &n, &err) != 0) {
-        fprintf(stderr, "fgpu sim: %s\n", err.msg);
-        code = EXIT_RUNTIME;
-    } else {
-        code = run(&o, &t, all, n);
+    if (o.state == NULL) {
+        return replay_all(&o, NULL);
     }
-    trace_fini(&t);
-    free(all);
+    cmd_config_names(&names);
+    if (state_file_read(o.state, &names, &saved, &err) != 0) {
+        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        return EXIT_RUNTIME;
+    }
+    code = replay_all(&o, &saved);
+    state_file_fini(&saved);
     return code;
 }

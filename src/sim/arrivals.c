@@ -158,11 +158,11 @@ static int64_t total_milli(const struct trace *t, const uint32_t *pods, size_t n
 static size_t tune(const struct trace *t, const uint32_t *sorted, uint32_t *pods, struct rng *rng)
 {
     int64_t target = t->capacity_milli * ARRIVALS_TARGET_PCT / 100,
-            total = total_milli(t, pods, t->pod_n);
-    bool too_few = total <= target && total > 0;
+            total = t->placed_milli + total_milli(t, pods, t->pod_n);
+    bool too_few = total <= target && total > t->placed_milli;
     size_t n = t->pod_n;
 
-    while (total > target) {
+    while (total > target && n > 0) {
         size_t i = (size_t)rng_below(rng, n);
 
         total -= t->pods[pods[i]].gpu_milli;
@@ -203,6 +203,12 @@ int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct e
         ranks[i] = (uint32_t)i;
     }
     shuffle(ranks, t->node_n, &rng);
+    if (n == 0) {
+        free(pods);
+        return err_set(reterr, ERR_INVALID,
+                       "more than %d %% of the GPUs are taken already, so nobody arrives",
+                       ARRIVALS_TARGET_PCT);
+    }
     kept = arena_alloc(&t->arena, n * sizeof(*kept));
     if (kept != NULL) {
         memcpy(kept, pods, n * sizeof(*kept));

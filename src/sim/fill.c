@@ -51,6 +51,7 @@ static void refuse(struct fill *f, const struct trace_pod *p)
 static void conclude(struct fill *f)
 {
     struct replay_result *r = f->result;
+    int64_t asked = f->arrived_milli - f->job->trace->placed_milli;
 
     for (int i = 0; i <= REPLAY_PCT_MAX; i++) {
         r->curve[i] = f->curve_n[i] > 0 ? f->curve_sum[i] / f->curve_n[i] : REPLAY_NEVER;
@@ -58,13 +59,16 @@ static void conclude(struct fill *f)
     r->a100 = r->curve[100];
     r->a130 = r->curve[130];
     r->allocation_pct = percent(f->placed_milli, f->job->trace->capacity_milli);
-    r->refused_pct = f->arrived_milli > 0 ? percent(f->refused_milli, f->arrived_milli) : 0;
+    r->refused_pct = asked > 0 ? percent(f->refused_milli, asked) : 0;
 }
 
 void replay_fill(const struct replay_job *job, struct replay_result *ret)
 {
     const struct arrivals *a = job->arrivals;
-    struct fill f = {.job = job, .result = ret};
+    struct fill f = {.job = job,
+                     .result = ret,
+                     .arrived_milli = job->trace->placed_milli,
+                     .placed_milli = job->trace->placed_milli};
     struct testbed *b = testbed_new(job->trace, a->node_rank, job->strategy, job->mix);
     int64_t began_ns;
 

@@ -145,6 +145,7 @@ void replay_steady(const struct replay_job *job, struct replay_result *ret)
     struct steady s = {
         .job = job,
         .result = ret,
+        .placed_milli = job->trace->placed_milli,
         .rate = arrivals_in_a_life(job),
         .testbed = testbed_new(job->trace, job->arrivals->node_rank, job->strategy, job->mix)};
     int64_t began_ns = replay_cpu_ns();

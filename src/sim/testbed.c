@@ -90,6 +90,18 @@ static void give_mix(struct testbed *b)
     outlook_give_mix(b->outlook, b->given);
 }
 
+/* Who read the file has built it once already. */
+static struct ledger *saved_ledger(const struct state_file *f)
+{
+    struct ledger *l;
+    struct err err;
+
+    if (state_file_ledger(f, &l, &err) != 0) {
+        BUG(err.msg);
+    }
+    return l;
+}
+
 struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
                             const struct strategy *s, enum testbed_mix mix)
 {
@@ -100,17 +112,17 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
 
     b->trace = t;
     b->strategy = s;
-    b->ledger = ledger_new(&limits);
+    b->ledger = t->state != NULL ? saved_ledger(t->state) : ledger_new(&limits);
     b->scores = score_cache_new();
     arena_init(&b->arena, DECISION_BYTES_MAX);
     b->at = xcalloc(t->node_n, sizeof(*b->at));
     b->node_names = xcalloc(t->node_n, sizeof(*b->node_names));
     b->asked = xcalloc(t->node_n, sizeof(*b->asked));
     b->results = xcalloc(t->node_n, sizeof(*b->results));
-    for (size_t i = 0; i < t->node_n; i++) {
+    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
         b->at[node_rank[i]] = (uint32_t)i;
     }
-    for (uint32_t rank = 0; rank < t->node_n; rank++) {
+    for (uint32_t rank = 0; rank < t->node_n && t->state == NULL; rank++) {
         describe(b, rank);
     }
     b->outlook = outlook_new();
@@ -139,6 +151,12 @@ void testbed_free(struct testbed *b)
 
 /* ---- decisions ---- */
 
+/* Nothing is known of a dimension with capacity 0. */
+static bool has(int32_t cap, int32_t free, int32_t wanted)
+{
+    return cap == 0 || wanted <= free;
+}
+
 /* What kube-scheduler's own filters leave: nodes with enough cores and memory. */
 static size_t nodes_with_room(struct testbed *b, const struct ledger_view *v)
 {
@@ -149,7 +167,8 @@ static size_t nodes_with_room(struct testbed *b, const struct ledger_view *v)
         const struct host_state *h = &v->nodes[i].host;
 
         b->asked[n] = v->names[i];
-        n += wanted->cpu_milli <= h->cpu_free_milli && wanted->mem_mib <= h->mem_free_mib;
+        n += v->names[i].n > 0 && has(h->cpu_cap_milli, h->cpu_free_milli, wanted->cpu_milli) &&
+             has(h->mem_cap_mib, h->mem_free_mib, wanted->mem_mib);
     }
     return n;
 }
@@ -214,8 +233,8 @@ static void end(struct testbed *b, struct str uid)
 }
 
 /* As bind does it, and the watch after it. */
-static void bind(struct testbed *b, struct str uid, const struct demand *d, struct str node,
-                 const struct placement *at)
+static void bind_pod(struct testbed *b, struct str uid, const struct demand *d, struct str node,
+                     const struct placement *at)
 {
     struct ledger_op op = {.kind = LEDGER_RESERVE};
     struct assignment as;
@@ -247,7 +266,7 @@ bool testbed_arrive(struct testbed *b, uint32_t id, uint32_t row)
     if (demand_is_empty(d)) {
         observe(b, uid, d, node, NULL);
     } else {
-        bind(b, uid, d, node, &at);
+        bind_pod(b, uid, d, node, &at);
     }
     return true;
 }
