@@ -29,6 +29,9 @@ struct testbed {
     struct score_cache *scores;
     struct outlook *outlook;
     struct mix *given;  /* NULL: learned */
+    /* Nodes without GPUs: their versions do not follow what GPU-less pods take there (decision
+     * 0015), so what was remembered for such pods may be wrong. */
+    bool has_plain_nodes;
     struct arena arena; /* one decision */
     uint32_t
         *at; /* [rank]: node of the trace; nodes stand in the ledger in the order of their ranks */
@@ -125,6 +128,10 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
     for (uint32_t rank = 0; rank < t->node_n && t->state == NULL; rank++) {
         describe(b, rank);
     }
+    b->has_plain_nodes = t->state != NULL;
+    for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
+        b->has_plain_nodes = b->has_plain_nodes || t->nodes[i].gpu_n == 0;
+    }
     b->outlook = outlook_new();
     if (mix == TESTBED_MIX_GIVEN) {
         give_mix(b);
@@ -196,7 +203,9 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     }
     n = nodes_with_room(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
-    q.known = score_cache_find(b->scores, d, &params, v.node_n);
+    if (!b->has_plain_nodes || !demand_is_empty(d)) {
+        q.known = score_cache_find(b->scores, d, &params, v.node_n);
+    }
     n = pack_some(&v, &q, b->asked, n, b->results);
     if (b->strategy->normalise != NULL) {
         b->strategy->normalise(b->results, n);
