@@ -22,7 +22,7 @@ struct mirror {
     uint32_t node_n;
     struct node_state *nodes; /* first_device: into `devices` */
     struct str *names;        /* empty: the place is free */
-    bool *open;               /* described, and not cordoned */
+    bool *open;               /* described, neither cordoned nor closed */
     struct device_state *devices;
     uint32_t node_cap, device_cap;
     uint32_t node_want, device_want; /* after a `false` of mirror_follow() */
@@ -34,6 +34,10 @@ void mirror_fini(struct mirror *m);
 /* Brings it up to date. False: there is no room; mirror_grow() first, which needs nobody's lock. */
 WARN_UNUSED bool mirror_follow(struct mirror *m, const struct ledger *l);
 void mirror_grow(struct mirror *m);
+
+/* Thinks the pod away, until the next mirror_follow(): its node gets the numbers it would have without it, and no
+ * version. Nothing happens when the ledger does not know it, or it holds nothing. */
+void mirror_without(struct mirror *m, const struct ledger *l, struct str uid);
 
 static inline const struct device_state *mirror_devices(const struct mirror *m, uint32_t node)
 {

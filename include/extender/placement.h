@@ -18,6 +18,7 @@ struct placement_context {
     struct store *store;
     const struct policy *policy;
     struct pack_plans plans;
+    struct pack_params candidate; /* on trial (extender/shadow.h); strategies NULL: none */
 };
 
 /* Strategies by the names in the policy. ERR_INVALID names the unknown one. */

@@ -134,6 +134,13 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct outlook;
 void store_mirror(struct store *s, struct mirror *m);
+/* The same with the pod thought away, and what else a trial (core/trial.h) needs of the ledger. */
+struct store_trial {
+    const uint8_t *allowed_models; /* in `a` */
+    bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
+};
+WARN_UNUSED int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
+                            struct store_trial *ret, struct err *reterr);
 void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy);
 
 /* ledger_room_generation(). */

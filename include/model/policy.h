@@ -110,6 +110,8 @@ struct device_override {
 #define DEVICES_AS_ELSEWHERE (-1)
 #define DEVICE_OVERRIDES_MAX 1000
 
+#define POLICY_NO_CANDIDATE "none"
+
 struct policy {
     /* vocabulary of the native dialect */
     const struct compute_resource *compute_resources;
@@ -145,6 +147,8 @@ struct policy {
     struct str device_strategy;
     const struct packing_rule *rules; /* the first that fits holds: core/plan.h */
     size_t rule_n;
+    struct str candidate_node_strategy; /* on trial (extender/shadow.h); POLICY_NO_CANDIDATE: as the one above */
+    struct str candidate_device_strategy;
     int32_t candidates; /* nodes in a filter reply; 0 = all */
     int32_t hold_ms;    /* life of an advisory hold; 0 = none */
 };

@@ -41,6 +41,8 @@ enum fgpu_metric {
     FGPU_LARGEST_FREE_MEMORY_BYTES,
     FGPU_MOST_EMPTY_GPUS,
     FGPU_MORE_FIT,             /* size */
+    FGPU_CANDIDATE_DECISIONS,  /* result: same other_gpus other_node not_compared */
+    FGPU_CANDIDATE_FRAGMENTATION_MILLI,
     FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
     FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "extender/binder.h"
 #include "extender/rulebook.h"
+#include "extender/shadow.h"
 #include "extender/waker.h"
 #include "httpd/server.h"
 
@@ -29,6 +30,7 @@ struct verbs {
     struct rulebook *book;
     struct binder *binder;
     struct waker *waker; /* NULL: nobody is woken */
+    struct shadow *shadow; /* NULL: nothing is ever on trial */
     const struct clock *clock;
     const struct log *log;
     /* May be NULL. Called on the thread that answers. */

@@ -32,6 +32,7 @@ struct service {
     struct config_slot *slot;
     struct rulebook *book;
     struct vacancy *vacancy;
+    struct shadow *shadow;
     struct changeover *changeover;
     struct timekeeper *timekeeper;
     struct pool_commands *pool_commands;
@@ -160,6 +161,7 @@ static void set_up_routes(struct service *s)
         .book = s->book,
         .binder = s->binder,
         .waker = s->waker,
+        .shadow = s->shadow,
         .clock = s->options.clock,
         .log = s->options.log,
         .observe = telemetry_verb,
@@ -173,6 +175,7 @@ static void set_up_routes(struct service *s)
         .clock = s->options.clock,
         .binder = s->binder,
         .vacancy = s->vacancy,
+        .shadow = s->shadow,
         .audit = s->audit,
         .pool_commands = s->pool_commands,
         .cursors = cursors,
@@ -321,6 +324,12 @@ static int start_rules(struct service *s, struct err *reterr)
     const struct rules *rules;
     int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
 
+    if (r == 0) {
+        r = shadow_new(s->store, &s->shadow, reterr);
+        if (r != 0) {
+            rules_put(rules);
+        }
+    }
     if (r == 0) {
         s->book = rulebook_new(rules);
         s->vacancy = vacancy_new(s->store, s->book, s->options.clock);
@@ -576,6 +585,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     serving_fini(&s->serving);
     kube_client_free(s->client);
     changeover_free(s->changeover);
+    shadow_free(s->shadow);
     vacancy_free(s->vacancy);
     rulebook_free(s->book);
     config_slot_free(s->slot);

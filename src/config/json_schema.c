@@ -60,10 +60,13 @@ static void write_words(struct json_writer *w, const char *const *words)
     json_write_array_end(w);
 }
 
-static void write_strategies(const struct generator *g)
+static void write_strategies(const struct generator *g, const struct schema_field *f)
 {
     json_write_key(g->w, "enum");
     json_write_array_begin(g->w);
+    if (f != NULL && f->words != NULL) {
+        json_write_cstr(g->w, f->words[0]);
+    }
     for (size_t i = 0; i < g->names->strategy_n; i++) {
         json_write_str(g->w, g->names->strategies[i]);
     }
@@ -125,7 +128,7 @@ static void write_criteria(const struct generator *g)
     json_write_key(w, "anyOf");
     json_write_array_begin(w);
     json_write_object_begin(w);
-    write_strategies(g);
+    write_strategies(g, NULL);
     json_write_object_end(w);
     json_write_object_begin(w);
     json_write_kv_cstr(w, "type", "array");
@@ -134,7 +137,7 @@ static void write_criteria(const struct generator *g)
     json_write_kv_bool(w, "uniqueItems", true);
     json_write_key(w, "items");
     json_write_object_begin(w);
-    write_strategies(g);
+    write_strategies(g, NULL);
     json_write_object_end(w);
     json_write_object_end(w);
     json_write_object_begin(w);
@@ -143,7 +146,7 @@ static void write_criteria(const struct generator *g)
     json_write_kv_i64(w, "maxProperties", CRITERIA_MAX);
     json_write_key(w, "propertyNames");
     json_write_object_begin(w);
-    write_strategies(g);
+    write_strategies(g, NULL);
     json_write_object_end(w);
     json_write_key(w, "additionalProperties");
     json_write_object_begin(w);
@@ -227,7 +230,7 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
         write_words(g->w, f->words);
         return;
     case SCHEMA_STRATEGY:
-        write_strategies(g);
+        write_strategies(g, f);
         return;
     case SCHEMA_CRITERIA:
         write_criteria(g);

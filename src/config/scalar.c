@@ -100,7 +100,9 @@ bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n)
 static void decode_strategy(struct decode *c, const struct schema_field *f,
                             const struct yaml_doc_node *n, void *base)
 {
-    if (strategy_name_check(c, n)) {
+    bool is_word = f->words != NULL && str_eq_cstr(n->text, f->words[0]);
+
+    if (is_word || strategy_name_check(c, n)) {
         store_str(c, f->offset, n->text, base);
     }
 }
@@ -331,7 +333,7 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         strbuf_add_cstr(out, "NAMESPACE/NAME or empty");
         return;
     case SCHEMA_STRATEGY:
-        strbuf_add_cstr(out, "a strategy");
+        strbuf_add_cstr(out, f->words != NULL ? "a strategy or none" : "a strategy");
         return;
     case SCHEMA_CRITERIA:
         strbuf_add_cstr(out, "a strategy, [a, b], or {a: WEIGHT, b: WEIGHT}");

@@ -198,6 +198,14 @@ static const struct schema_field rule_item = {.type = SCHEMA_SECTION,
                                               ROWS(rule_rows),
                                               .item_absent = &rule_absent,
                                               .check = schema_check_rule};
+static const char *const no_candidate_words[] = {POLICY_NO_CANDIDATE, NULL};
+
+static const struct schema_field candidate_rows[] = {
+    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.candidate_node_strategy), .words = no_candidate_words, NOW,
+        HELP("preference among nodes on trial, none for that in use")),
+    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.candidate_device_strategy), .words = no_candidate_words, NOW,
+        HELP("preference among the GPUs of a node on trial, none for that in use")),
+};
 
 static const struct schema_field packing_rows[] = {
     KEY("nodeStrategy", SCHEMA_CRITERIA, AT(policy.node_strategy),
@@ -213,6 +221,7 @@ static const struct schema_field packing_rows[] = {
         NOW, HELP("nodes in a filter reply, 0 for all")),
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
         NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
+    SECTION("candidate", candidate_rows),
 };
 
 static const struct schema_field tenant_rows[] = {

@@ -48,7 +48,7 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
         const struct node_state *row = &l->rows[i];
 
         m->names[i] = l->names[i];
-        m->open[i] = l->nodes[i].described && l->nodes[i].schedulable;
+        m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed;
         /* Versions are never given twice, so an equal one stands for equal numbers at an equal
          * place; free places have none. */
         if (row->version == m->nodes[i].version && row->version != 0) {
@@ -64,4 +64,30 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
     m->names_version = l->names_version;
     m->generation = l->generation;
     return true;
+}
+
+static bool is_pod(const struct pod_entry *p, const void *ctx)
+{
+    const struct str *uid = ctx;
+
+    return str_eq(p->uid, *uid);
+}
+
+void mirror_without(struct mirror *m, const struct ledger *l, struct str uid)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+    uint32_t node = pod == LEDGER_NONE ? LEDGER_NONE : l->pods[pod].node;
+    struct device_state states[DEVICES_PER_NODE_MAX];
+    struct node_state row;
+
+    if (node == LEDGER_NONE) {
+        return;
+    }
+    ledger_without(l, node, is_pod, &uid, &row, states);
+    row.first_device = m->nodes[node].first_device;
+    row.version = 0;
+    m->nodes[node] = row;
+    if (row.device_n > 0) {
+        memcpy(m->devices + row.first_device, states, row.device_n * sizeof(*states));
+    }
 }

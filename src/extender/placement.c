@@ -4,12 +4,39 @@
 #include "base/hashmap.h"
 #include "core/dialect.h"
 
+static bool is_candidate(struct str name)
+{
+    return name.n > 0 && !str_eq_cstr(name, POLICY_NO_CANDIDATE);
+}
+
+/* One of the two is enough; the other is then that in use, rules aside. */
+static int candidate_init(struct placement_context *c, struct err *reterr)
+{
+    struct str node = c->policy->candidate_node_strategy, device = c->policy->candidate_device_strategy;
+
+    c->candidate = (struct pack_params){.node_strategy = NULL};
+    if (!is_candidate(node) && !is_candidate(device)) {
+        return 0;
+    }
+    c->candidate.node_strategy = is_candidate(node) ? strategy_find(node) : c->plans.rest.params.node_strategy;
+    c->candidate.device_strategy = is_candidate(device) ? strategy_find(device) : c->plans.rest.params.device_strategy;
+    if (c->candidate.node_strategy == NULL || c->candidate.device_strategy == NULL) {
+        struct str wrong = c->candidate.node_strategy == NULL ? node : device;
+
+        return err_set(reterr, ERR_INVALID, "unknown candidate strategy \"%.*s\"", STR_ARG(wrong));
+    }
+    return 0;
+}
+
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
                            struct err *reterr)
 {
+    int r;
+
     c->store = store;
     c->policy = policy;
-    return pack_plans_init(&c->plans, policy, reterr);
+    r = pack_plans_init(&c->plans, policy, reterr);
+    return r != 0 ? r : candidate_init(c, reterr);
 }
 
 static int too_large(struct err *reterr)

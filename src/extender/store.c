@@ -334,6 +334,31 @@ void store_mirror(struct store *s, struct mirror *m)
     } while (!done);
 }
 
+int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
+                struct store_trial *ret, struct err *reterr)
+{
+    struct ledger_view v;
+    bool done;
+    int r = 0;
+
+    do {
+        store_lock(s);
+        done = mirror_follow(m, s->ledger);
+        if (done) {
+            mirror_without(m, s->ledger, pod->uid);
+            r = ledger_view(s->ledger, a, pod, &v, reterr);
+        }
+        store_unlock(s);
+        if (!done) {
+            mirror_grow(m);
+        }
+    } while (!done);
+    if (r == 0) {
+        *ret = (struct store_trial){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0};
+    }
+    return r;
+}
+
 void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy)
 {
     bool done;

@@ -25,6 +25,8 @@ static const struct policy defaults = {
     .overcommit_mem_milli = 1000,
     .node_strategy = {"tight-fit", 9},
     .device_strategy = {"tight-fit", 9},
+    .candidate_node_strategy = {POLICY_NO_CANDIDATE, 4},
+    .candidate_device_strategy = {POLICY_NO_CANDIDATE, 4},
     .candidates = 100,
     .hold_ms = 3000,
 };

@@ -132,6 +132,16 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_more_fit",
          .help = "How many more pods of one size would fit, each size by itself: named sizes and whole GPUs.",
          .type = METRIC_GAUGE, .labels = {{"size", NULL}}, .series_max = 64},
+    [FGPU_CANDIDATE_DECISIONS] =
+        {.name = "fgpu_candidate_decisions",
+         .help = "Decisions since either pair of strategies changed, by what those on trial would have chosen.",
+         .type = METRIC_GAUGE,
+         .labels = {{"result", CLOSED("same", "other_gpus", "other_node", "not_compared")}}},
+    [FGPU_CANDIDATE_FRAGMENTATION_MILLI] =
+        {.name = "fgpu_candidate_fragmentation_milli",
+         .help = "Sum over the decisions compared: fragmented compute after the choice of the strategies on trial less "
+                 "that after the real one, in thousandths of a GPU. Negative: they fragment less.",
+         .type = METRIC_GAUGE},
     [FGPU_TENANT_MILLI] =
         {.name = "fgpu_tenant_milli",
          .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without a limit of its own "

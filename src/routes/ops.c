@@ -134,6 +134,19 @@ void ops_collect_tenants(void *ops, struct metrics *m)
     arena_fini(&a);
 }
 
+static void collect_candidate(struct shadow *s, struct metrics *m)
+{
+    struct shadow_report r;
+
+    shadow_read(s, &r);
+    metric_set(METRIC(m, FGPU_CANDIDATE_DECISIONS, "same"),
+               (int64_t)(r.compared_n - r.other_node_n - r.other_device_n));
+    metric_set(METRIC(m, FGPU_CANDIDATE_DECISIONS, "other_gpus"), (int64_t)r.other_device_n);
+    metric_set(METRIC(m, FGPU_CANDIDATE_DECISIONS, "other_node"), (int64_t)r.other_node_n);
+    metric_set(METRIC(m, FGPU_CANDIDATE_DECISIONS, "not_compared"), (int64_t)(r.decision_n - r.compared_n));
+    metric_set(METRIC(m, FGPU_CANDIDATE_FRAGMENTATION_MILLI), r.frag_umilli / 1000);
+}
+
 void ops_collect_vacancy(void *ops, struct metrics *m)
 {
     struct ops *o = ops;
@@ -141,6 +154,9 @@ void ops_collect_vacancy(void *ops, struct metrics *m)
 
     for (size_t i = 0; i < r->size_n; i++) { /* a size may be gone from the configuration */
         metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), 0);
+    }
+    if (o->state.shadow != NULL) {
+        collect_candidate(o->state.shadow, m);
     }
     vacancy_read(o->state.vacancy, r);
     metric_set(METRIC(m, FGPU_FRAGMENTATION_RATIO), vacancy_permille(r));

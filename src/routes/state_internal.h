@@ -80,6 +80,8 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
 /* "fragmentation" of the summary (state_vacancy.c); nothing for NULL. */
 void state_write_vacancy(struct json_writer *w, struct vacancy *v);
+/* "candidate" of the summary (state_vacancy.c); nothing while there is none. */
+void state_write_candidate(struct json_writer *w, struct shadow *s);
 
 /* namespace, pod, uid; state, since, decision, dialect */
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);

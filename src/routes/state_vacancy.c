@@ -1,4 +1,5 @@
-/* Fragmentation and what still fits, in the summary of /state. */
+/* What the summary of /state says beyond sums: fragmentation, what still fits, the strategies on
+ * trial. */
 #include "routes/state_internal.h"
 
 static void write_more(struct json_writer *w, const struct vacancy_report *r)
@@ -49,5 +50,51 @@ void state_write_vacancy(struct json_writer *w, struct vacancy *v)
     json_write_kv_i64(w, "gpus", r.empty_gpu_n);
     json_write_object_end(w);
     write_more(w, &r);
+    json_write_object_end(w);
+}
+
+static void write_strategies(struct json_writer *w, const char *key, const struct strategy *node,
+                             const struct strategy *device)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "nodeStrategy", node->name);
+    json_write_kv_cstr(w, "deviceStrategy", device->name);
+    json_write_object_end(w);
+}
+
+/* Half up; the mean of a sum in thousandths. */
+static int64_t mean_milli(const struct shadow_report *r)
+{
+    int64_t n = (int64_t)r->compared_n * 1000;
+    int64_t sum = 2 * r->frag_umilli + n;
+
+    return n == 0 ? 0 : sum / (2 * n) - (sum < 0 && sum % (2 * n) != 0);
+}
+
+void state_write_candidate(struct json_writer *w, struct shadow *s)
+{
+    struct shadow_report r;
+
+    if (s == NULL) {
+        return;
+    }
+    shadow_read(s, &r);
+    if (!r.on) {
+        return;
+    }
+    json_write_key(w, "candidate");
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "nodeStrategy", r.candidate_node->name);
+    json_write_kv_cstr(w, "deviceStrategy", r.candidate_device->name);
+    write_strategies(w, "against", r.node, r.device);
+    json_write_kv_i64(w, "decisions", (int64_t)r.decision_n);
+    json_write_kv_i64(w, "compared", (int64_t)r.compared_n);
+    json_write_kv_bool(w, "sampled", r.compared_n < r.decision_n);
+    json_write_kv_i64(w, "otherNode", (int64_t)r.other_node_n);
+    json_write_kv_i64(w, "otherGpus", (int64_t)r.other_device_n);
+    json_write_kv_i64(w, "fragmentationMilli",
+                      (r.frag_umilli + (r.frag_umilli < 0 ? -500 : 500)) / 1000);
+    json_write_kv_i64(w, "meanFragmentationMilli", mean_milli(&r));
     json_write_object_end(w);
 }

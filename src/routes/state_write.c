@@ -228,6 +228,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     write_time_windows(w, d);
     write_pool_commands(w, d);
     state_write_vacancy(w, d->context->vacancy);
+    state_write_candidate(w, d->context->shadow);
     json_write_object_end(w);
 }
 

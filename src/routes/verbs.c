@@ -79,30 +79,43 @@ static void observe_verdicts(const struct verbs *v, const struct filter_result *
     }
 }
 
+/* The answer is written; nothing that happens here can change it. */
+static void offer_to_shadow(const struct verbs *v, const struct rules *rules, struct arena *a,
+                            const struct extender_args *args, const struct filter_result *result)
+{
+    if (v->shadow != NULL && result->outcome == FILTER_SOME_FIT) {
+        shadow_offer(v->shadow, &rules->placement, a, &args->pod, args->names, args->name_n);
+    }
+}
+
 static int answer_filter(const struct verbs *v, struct httpd_request *req, struct httpd_response *resp,
                          struct err *reterr)
 {
     struct extender_args args;
     struct filter_result result;
     struct arena *a = httpd_request_arena(req);
+    const struct rules *rules;
     int r = check_body(req, reterr);
 
     if (r == 0) {
         r = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
-    if (r == 0) {
-        const struct rules *rules = rulebook_take(v->book);
-
-        r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
-        rules_put(rules); /* the result refers to the request alone */
+    if (r != 0) {
+        return r;
     }
+    rules = rulebook_take(v->book);
+    r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
+    if (r == 0) {
+        wire_write_filter(&resp->body, &args, &result);
+        offer_to_shadow(v, rules, a, &args, &result);
+    }
+    rules_put(rules);
     if (r != 0) {
         return r;
     }
     if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
         waker_refused(v->waker, result.generation);
     }
-    wire_write_filter(&resp->body, &args, &result);
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
         return err_set(reterr, ERR_LIMIT, "the answer is too large; use nodeCacheCapable: true");

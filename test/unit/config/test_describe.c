@@ -45,7 +45,7 @@ static void describe__defaults__exact(void **state)
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
         "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"rules\":[],\"candidates\":"
         "100,"
-        "\"hold\":\"3s\"},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
+        "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","
         "\"opsAuthorization\":\"remote\","
         "\"healthAddress\":\"127.0.0.1:9441\",\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","

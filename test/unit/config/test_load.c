@@ -479,7 +479,7 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
         "    candidates: 5\n"
         "    ^\n"
         "f.yaml:8:3: unknown key 'colour' in packing; known here: nodeStrategy, deviceStrategy, rules, "
-        "candidates, hold\n"
+        "candidates, hold, candidate\n"
         "    colour: red\n"
         "    ^\n"
         "f.yaml:9:10: anchors are not accepted; remove the '&log'\n"

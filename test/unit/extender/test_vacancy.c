@@ -29,7 +29,8 @@ static void apply(struct ledger_op op)
 static void node(const char *name, int gpu_n, bool schedulable)
 {
     struct device devices[8];
-    struct inventory inv = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
+    struct inventory inv = {
+        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
 
     for (int i = 0; i < gpu_n; i++) {
         devices[i] = (struct device){

@@ -1,0 +1,54 @@
+/* extender/shadow.h - strategies on trial: what they would have made of the decisions that were
+ * really made.
+ *
+ * Reports, and influences nothing: an answer of filter is computed and written before the decision
+ * is offered here, and nothing here writes to the ledger, to holds, or to what the store remembers.
+ *
+ * A thread of its own compares one decision at a time on a mirror of the ledger (core/trial.h), the
+ * pod thought away if it has been bound meanwhile: both sides, the strategies in use and the
+ * candidate, on the same numbers. While it is busy, further decisions are counted and left out, so
+ * under load the comparison is a sample; it rests four times as long as it works, which bounds it
+ * to a fifth of a core. Left out, too, is what the mirror cannot judge: pods whose place depends on
+ * other pods' labels, on single GPUs, or on nominations; and pods that go by a rule (packing.rules)
+ * or by several criteria.
+ *
+ * Counting begins anew when either pair of strategies changes.
+ */
+#ifndef EXTENDER_SHADOW_H
+#define EXTENDER_SHADOW_H
+
+#include "extender/placement.h"
+#include "model/pod.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct shadow;
+
+WARN_UNUSED int shadow_new(struct store *store, struct shadow **ret, struct err *reterr);
+/* Ends the thread. NULL is fine. */
+void shadow_free(struct shadow *s);
+
+/* A decision that was made: the pod fits somewhere among `names`. From any thread; copies what it
+ * needs, or counts and returns. Without a candidate in the policy it does nothing. */
+void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
+                  const struct pod *pod, const struct str *names, size_t name_n);
+
+struct shadow_report {
+    bool on; /* false: no decision was offered under a candidate yet; all else is 0 */
+    const struct strategy *node, *device; /* in use */
+    const struct strategy *candidate_node, *candidate_device;
+    uint64_t decision_n; /* that found a place */
+    uint64_t compared_n; /* of these */
+    uint64_t other_node_n;
+    uint64_t other_device_n; /* on the same node */
+    /* Sum over the compared: F of the cluster after the candidate's choice less that after the real
+     * one. Negative: the candidate fragments less. In thousandths of a milli. */
+    int64_t frag_umilli;
+};
+void shadow_read(struct shadow *s, struct shadow_report *ret);
+
+/* Waits until no decision is being compared: for tests. */
+void shadow_drain(struct shadow *s);
+
+#endif

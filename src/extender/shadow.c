@@ -1,0 +1,369 @@
+#include "extender/shadow.h"
+
+#include "base/bug.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/hashmap.h"
+#include "core/dialect.h"
+#include "core/outlook.h"
+#include "core/plan.h"
+#include "core/trial.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ARENA_BYTES_MAX ((size_t)64 << 20)
+#define REST 4 /* times as long as work */
+
+/* A decision on its way to the thread. Everything is the job's own. */
+struct job {
+    struct pack_params live, candidate;
+    struct demand *demand;
+    char *text;
+    struct str uid;
+    int32_t priority;
+    struct str *names;
+    size_t name_n;
+};
+
+struct shadow {
+    struct store *store;
+    pthread_t thread;
+    pthread_mutex_t lock; /* job, flags, report */
+    pthread_cond_t changed;
+    struct job *job; /* waiting; NULL: none */
+    bool busy, stopping;
+    struct shadow_report report;
+    /* the thread's own */
+    struct mirror mirror;
+    struct outlook *outlook;
+    struct hashmap index; /* of names in the mirror */
+    uint64_t index_version;
+    bool index_made;
+};
+
+static void lock(struct shadow *s)
+{
+    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+}
+
+static void unlock(struct shadow *s)
+{
+    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+}
+
+static void job_free(struct job *j)
+{
+    if (j != NULL) {
+        free(j->demand);
+        free(j->text);
+        free(j->names);
+        free(j);
+    }
+}
+
+/* ---- offers ---- */
+
+static bool same_strategies(const struct shadow_report *r, const struct placement_context *c)
+{
+    return r->on && r->node == c->plans.rest.params.node_strategy && r->device == c->plans.rest.params.device_strategy &&
+           r->candidate_node == c->candidate.node_strategy &&
+           r->candidate_device == c->candidate.device_strategy;
+}
+
+/* Counts it; true when it may be compared, and then nobody else's may before this one. */
+static bool take_turn(struct shadow *s, const struct placement_context *c)
+{
+    bool mine;
+
+    lock(s);
+    if (!same_strategies(&s->report, c)) {
+        s->report = (struct shadow_report){.on = true,
+                                           .node = c->plans.rest.params.node_strategy,
+                                           .device = c->plans.rest.params.device_strategy,
+                                           .candidate_node = c->candidate.node_strategy,
+                                           .candidate_device = c->candidate.device_strategy};
+    }
+    s->report.decision_n++;
+    mine = !s->busy && !s->stopping;
+    s->busy = s->busy || mine;
+    unlock(s);
+    return mine;
+}
+
+static struct job *job_new(const struct placement_context *c, const struct demand *d,
+                           const struct pod *pod, const struct str *names, size_t name_n)
+{
+    struct job *j = xcalloc(1, sizeof(*j));
+    size_t bytes = pod->uid.n;
+    char *at;
+
+    for (size_t i = 0; i < name_n; i++) {
+        bytes += names[i].n;
+    }
+    *j = (struct job){.live = c->plans.rest.params,
+                      .candidate = c->candidate,
+                      .demand = demand_copy(d),
+                      .priority = pod->priority,
+                      .name_n = name_n};
+    at = j->text = xmalloc(bytes + 1);
+    j->names = xcalloc(name_n + 1, sizeof(*j->names));
+    for (size_t i = 0; i <= name_n; i++) {
+        const struct str from = i < name_n ? names[i] : pod->uid;
+        struct str *to = i < name_n ? &j->names[i] : &j->uid;
+
+        *to = (struct str){at, from.n};
+        if (from.n > 0) {
+            memcpy(at, from.p, from.n);
+        }
+        at += from.n;
+    }
+    return j;
+}
+
+/* Is the pod judged by the strategies that the candidate would replace, and by one criterion? */
+static bool goes_by_rest(const struct placement_context *c, struct arena *a, const struct pod *pod)
+{
+    struct agenda agenda;
+    const uint64_t *labels;
+    size_t label_n;
+
+    if (!dialect_label_hashes(pod, a, &labels, &label_n)) {
+        return false;
+    }
+    agenda_make(&agenda, &c->plans, pod->namespace_, labels, label_n);
+    return agenda_is_plain(&agenda) && agenda.steps[0].plan == &c->plans.rest;
+}
+
+void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
+                  const struct pod *pod, const struct str *names, size_t name_n)
+{
+    struct demand d;
+    struct job *j = NULL;
+
+    if (c->candidate.node_strategy == NULL || !take_turn(s, c)) {
+        return;
+    }
+    if (dialect_demand(c->policy, pod, a, &d) && d.defect == DEMAND_OK && !demand_is_empty(&d) &&
+        goes_by_rest(c, a, pod)) {
+        j = job_new(c, &d, pod, names, name_n);
+    }
+    lock(s);
+    s->job = j;
+    s->busy = j != NULL;
+    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+    unlock(s);
+}
+
+/* ---- comparing ---- */
+
+static const struct hash_key index_key = {
+    0x66677075, 0x736861646f77}; /* names are the API server's, not a stranger's */
+
+static bool is_name(const void *owner, uint32_t value, const void *key)
+{
+    const struct mirror *m = owner;
+    const struct str *name = key;
+
+    return str_eq(m->names[value], *name);
+}
+
+static void follow_names(struct shadow *s)
+{
+    const struct mirror *m = &s->mirror;
+
+    if (s->index_made && s->index_version == m->names_version) {
+        return;
+    }
+    hashmap_fini(&s->index);
+    hashmap_init(&s->index);
+    for (uint32_t i = 0; i < m->node_n; i++) {
+        if (m->names[i].n > 0) {
+            hashmap_insert(&s->index, hash_str(index_key, m->names[i]), i);
+        }
+    }
+    s->index_version = m->names_version;
+    s->index_made = true;
+}
+
+/* The places of the names; what the ledger does not know is left out. */
+static size_t find_nodes(const struct shadow *s, const struct job *j, uint32_t *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->name_n; i++) {
+        uint32_t node = hashmap_find(&s->index, hash_str(index_key, j->names[i]), is_name,
+                                     &s->mirror, &j->names[i]);
+
+        if (node != HASHMAP_NONE) {
+            ret[n++] = node;
+        }
+    }
+    return n;
+}
+
+static void look_ahead(struct shadow *s, struct pack_params *p)
+{
+    p->outlook = s->outlook;
+    store_outlook(s->store, s->outlook, p->node_strategy);
+    store_outlook(s->store, s->outlook, p->device_strategy);
+}
+
+static bool compare(struct shadow *s, struct job *j, struct arena *a, struct trial_difference *ret)
+{
+    const struct view_pod pod = {.uid = j->uid, .priority = j->priority, .demand = j->demand};
+    struct trial t = {.mirror = &s->mirror, .demand = j->demand};
+    struct store_trial from;
+    struct trial_choice live, candidate;
+    uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
+
+    if (nodes == NULL || store_trial(s->store, a, &pod, &s->mirror, &from, NULL) != 0 ||
+        !from.plain) {
+        return false;
+    }
+    follow_names(s);
+    look_ahead(s, &j->live);
+    look_ahead(s, &j->candidate);
+    store_outlook(s->store, s->outlook, strategy_find(STR("fgd"))); /* the typical pods, for F */
+    t.allowed_models = from.allowed_models;
+    t.nodes = nodes;
+    t.node_n = find_nodes(s, j, nodes);
+    live = trial_choose(&t, &j->live);
+    candidate = trial_choose(&t, &j->candidate);
+    if (!live.fits || !candidate.fits) {
+        return false; /* the place is gone by now */
+    }
+    *ret = trial_compare(&t, s->outlook, &live, &candidate);
+    return true;
+}
+
+/* ---- the thread ---- */
+
+static void count(struct shadow *s, const struct job *j, const struct trial_difference *d)
+{
+    const struct shadow_report *r = &s->report;
+
+    if (r->node != j->live.node_strategy || r->device != j->live.device_strategy ||
+        r->candidate_node != j->candidate.node_strategy ||
+        r->candidate_device != j->candidate.device_strategy) {
+        return; /* counting has begun anew meanwhile */
+    }
+    s->report.compared_n++;
+    s->report.other_node_n += d->node;
+    s->report.other_device_n += d->devices;
+    s->report.frag_umilli += (int64_t)floor(d->frag_milli * 1000 + 0.5);
+}
+
+static void rest(struct shadow *s, int64_t worked_ns)
+{
+    int64_t until_ns = clock_mono_ns(clock_system()) + worked_ns * REST;
+    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+
+    while (!s->stopping && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT) {
+    }
+}
+
+static void work(struct shadow *s, struct arena *a)
+{
+    struct job *j = s->job;
+    struct trial_difference d;
+    int64_t start_ns = clock_mono_ns(clock_system());
+    bool done;
+
+    s->job = NULL;
+    unlock(s);
+    done = compare(s, j, a, &d);
+    arena_reset(a);
+    lock(s);
+    if (done) {
+        count(s, j, &d);
+    }
+    job_free(j);
+    rest(s, clock_mono_ns(clock_system()) - start_ns);
+    s->busy = false;
+    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+}
+
+static void *run(void *ctx)
+{
+    struct shadow *s = ctx;
+    struct arena a;
+
+    arena_init(&a, ARENA_BYTES_MAX);
+    lock(s);
+    while (!s->stopping) {
+        if (s->job != NULL) {
+            work(s, &a);
+        } else {
+            BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+        }
+    }
+    unlock(s);
+    arena_fini(&a);
+    return NULL;
+}
+
+int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
+{
+    struct shadow *s = xcalloc(1, sizeof(*s));
+    pthread_condattr_t attr;
+    int r;
+
+    s->store = store;
+    mirror_init(&s->mirror);
+    hashmap_init(&s->index);
+    s->outlook = outlook_new();
+    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0);
+    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0 ||
+           pthread_cond_init(&s->changed, &attr) != 0);
+    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    r = pthread_create(&s->thread, NULL, run, s);
+    if (r != 0) {
+        s->stopping = true; /* there is nobody to end */
+        s->thread = 0;
+        shadow_free(s);
+        return err_set(reterr, ERR_INTERNAL, "cannot start a thread: error %d", r);
+    }
+    *ret = s;
+    return 0;
+}
+
+void shadow_free(struct shadow *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->thread != 0) {
+        lock(s);
+        s->stopping = true;
+        BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+        unlock(s);
+        BUG_ON(pthread_join(s->thread, NULL) != 0);
+    }
+    job_free(s->job);
+    mirror_fini(&s->mirror);
+    hashmap_fini(&s->index);
+    outlook_free(s->outlook);
+    BUG_ON(pthread_cond_destroy(&s->changed) != 0 || pthread_mutex_destroy(&s->lock) != 0);
+    free(s);
+}
+
+void shadow_read(struct shadow *s, struct shadow_report *ret)
+{
+    lock(s);
+    *ret = s->report;
+    unlock(s);
+}
+
+void shadow_drain(struct shadow *s)
+{
+    lock(s);
+    while (s->busy) {
+        BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+    }
+    unlock(s);
+}

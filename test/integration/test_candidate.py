@@ -1,0 +1,65 @@
+"""Strategies on trial: reported, and of no influence on any answer."""
+import signal
+
+import pytest
+
+from objects import mem, milli, pod_object, whole
+from processes import Cluster, eventually, request
+
+HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
+BASE = "packing: {nodeStrategy: binpack, deviceStrategy: binpack, hold: 0s, candidates: 3%s}\n"
+TRIAL = ", candidate: {nodeStrategy: spread, deviceStrategy: spread}"
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    c = Cluster(tmp_path_factory.mktemp("candidate"), BASE % "")
+    c.ready()
+    yield c
+    c.stop()
+
+
+def reconfigure(cluster, body):
+    before = cluster.fgpu.metrics()["fgpu_config_generation"]
+    (cluster.directory / "fgpu.yaml").write_text(HEAD + body)
+    cluster.fgpu.process.send_signal(signal.SIGHUP)
+    eventually(lambda: cluster.fgpu.metrics()["fgpu_config_generation"] > before, "the new configuration")
+
+
+def answers(cluster, pods, names):
+    """The bytes of every answer."""
+    def body(verb, pod):
+        args = {"Pod": pod, "Nodes": None, "NodeNames": names}
+        return request(cluster.fgpu.verbs, "POST", f"/v1/{verb}", args).body
+    return [(verb, body(verb, pod)) for pod in pods for verb in ("filter", "prioritize")]
+
+
+def test_candidate__answers__bit_identical_with_and_without(tried):
+    fgpu, api = tried.fgpu, tried.api
+    names = [tried.node(gpus=g) for g in (1, 2, 4, 4, 8)]
+    for n in (100, 600, 300, 1000, 450):
+        assert fgpu.schedule(api.pod(milli(n)), names)
+    pods = [pod_object(f"p{i}", limits=limits) for i, limits in enumerate(
+        [milli(n) for n in (1, 50, 333, 500, 700, 1000, 2000, 1500)] + [mem(n) for n in (1, 4096, 70000)] + [whole(1)])]
+    without = answers(tried, pods, names)
+    assert "candidate" not in fgpu.state("?fields=summary")["summary"]
+    reconfigure(tried, BASE % TRIAL)
+    assert answers(tried, pods, names) == without
+    report = eventually(lambda: (lambda s: s.get("candidate") if s.get("candidate", {}).get("compared") else None)(
+        fgpu.state("?fields=summary")["summary"]), "a comparison")
+    assert (report["nodeStrategy"], report["deviceStrategy"]) == ("spread", "spread")
+    assert report["against"] == {"nodeStrategy": "binpack", "deviceStrategy": "binpack"}
+    assert report["decisions"] == sum(b'"NodeNames":["' in a for verb, a in without if verb == "filter")
+    assert report["otherNode"] > 0 and report["otherNode"] + report["otherGpus"] <= report["compared"]
+    assert report["sampled"] == (report["compared"] < report["decisions"])
+    m = fgpu.metrics()
+    assert m['fgpu_candidate_decisions{result="other_node"}'] >= report["otherNode"]
+    assert sum(m[f'fgpu_candidate_decisions{{result="{r}"}}']
+               for r in ("same", "other_gpus", "other_node", "not_compared")) == report["decisions"]
+
+
+def test_candidate__unknown_strategy__refused(tried):
+    (tried.directory / "fgpu.yaml").write_text(HEAD + "packing: {candidate: {nodeStrategy: best}}\n")
+    before = tried.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}']
+    tried.fgpu.process.send_signal(signal.SIGHUP)
+    eventually(lambda: tried.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}'] > before, "a refusal")

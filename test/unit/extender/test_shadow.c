@@ -1,0 +1,286 @@
+/* Strategies on trial: what is counted, and that equal strategies never differ. */
+#include "extender/shadow.h"
+
+#include "base/rng.h"
+#include "core/dialect.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define NODES 12
+#define PODS 150
+
+static struct store *store;
+static struct shadow *shadow;
+static struct arena arena;
+static struct policy policy;
+static struct placement_context context;
+static struct str names[NODES];
+static char texts[NODES][8];
+
+static void apply(struct ledger_op op)
+{
+    assert_int_equal(store_apply(store, &op, NULL), 0);
+}
+
+static void node(const char *name, int gpu_n)
+{
+    struct device devices[4];
+    struct inventory inv = {
+        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
+
+    for (int i = 0; i < gpu_n; i++) {
+        devices[i] = (struct device){
+            .index = i, .model = STR("A100"), .mem_mib = 40000, .slot_n = 16, .healthy = true};
+    }
+    apply(
+        (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                           .node = {.name = str_of(name), .schedulable = true, .inventory = &inv}});
+}
+
+/* In use on both levels, and on trial on both. */
+static void strategies_are(const char *live, const char *candidate)
+{
+    policy = *policy_defaults();
+    policy.node_strategy = policy.device_strategy = str_of(live);
+    policy.candidate_node_strategy = policy.candidate_device_strategy = str_of(candidate);
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    arena_init(&arena, 16 << 20);
+    store = store_new(&limits, clock_system());
+    for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
+        apply((struct ledger_op){.kind = (enum ledger_op_kind)kind});
+    }
+    for (int i = 0; i < NODES; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "n%d", i);
+        names[i] = str_of(texts[i]);
+        node(texts[i], 1 + i % 4);
+    }
+    assert_int_equal(shadow_new(store, &shadow, NULL), 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    shadow_free(shadow);
+    store_free(store);
+    arena_fini(&arena);
+    return 0;
+}
+
+struct request {
+    char uid[16], milli[8];
+    struct kv limit;
+    struct container container;
+    struct pod pod;
+};
+
+static void request(struct request *r, unsigned number, unsigned milli)
+{
+    snprintf(r->uid, sizeof(r->uid), "u%u", number);
+    snprintf(r->milli, sizeof(r->milli), "%u", milli);
+    r->limit = (struct kv){STR("fgpu.io/gpu-milli"), str_of(r->milli)};
+    r->container = (struct container){.name = STR("main"), .limits = {&r->limit, 1}};
+    r->pod = (struct pod){.namespace_ = STR("ns"),
+                          .name = str_of(r->uid),
+                          .uid = str_of(r->uid),
+                          .containers = &r->container,
+                          .container_n = 1};
+}
+
+static void observe(const struct request *r)
+{
+    struct demand d;
+
+    assert_true(dialect_demand(&policy, &r->pod, &arena, &d));
+    apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+                             .pod = {.uid = r->pod.uid,
+                                     .namespace_ = r->pod.namespace_,
+                                     .name = r->pod.name,
+                                     .demand = &d}});
+}
+
+/* As the verb does; returns where it goes. */
+static struct str decide(const struct request *r)
+{
+    struct filter_result f;
+
+    assert_int_equal(placement_filter(&context, &arena, &r->pod, names, NODES, &f, NULL), 0);
+    if (f.outcome != FILTER_SOME_FIT) {
+        return STR_NULL;
+    }
+    shadow_offer(shadow, &context, &arena, &r->pod, names, NODES);
+    return f.results[0].name;
+}
+
+static void bind(const struct request *r, struct str where)
+{
+    struct store_reservation out = {0};
+
+    assert_int_equal(store_reserve(store, &arena, r->pod.uid, r->pod.namespace_, r->pod.name, where,
+                                   STR("d"), &context.plans, &out, NULL),
+                     STORE_RESERVED);
+}
+
+static struct shadow_report play(uint64_t seed)
+{
+    struct shadow_report report;
+    struct rng rng;
+
+    rng_init(&rng, seed);
+    for (unsigned i = 0; i < PODS; i++) {
+        struct request r;
+        struct str where;
+
+        arena_reset(&arena);
+        request(&r, i,
+                rng_below(&rng, 4) == 0 ? 1000 * (1 + (unsigned)rng_below(&rng, 2))
+                                        : 1 + (unsigned)rng_below(&rng, 700));
+        observe(&r);
+        where = decide(&r);
+        if (where.n > 0) {
+            bind(&r, where); /* perhaps before it is compared: then it is thought away */
+        }
+        shadow_drain(shadow);
+    }
+    shadow_read(shadow, &report);
+    return report;
+}
+
+static void offer__no_candidate__nothing_happens(void **state)
+{
+    struct shadow_report report;
+
+    (void)state;
+    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    report = play(1);
+    assert_false(report.on);
+    assert_int_equal(report.decision_n, 0);
+}
+
+static void offer__the_same_strategies__never_differ(void **state)
+{
+    struct shadow_report report;
+
+    (void)state;
+    strategies_are("binpack", "binpack");
+    report = play(2);
+    assert_true(report.on && report.decision_n > 20);
+    assert_int_equal(report.compared_n, report.decision_n);
+    assert_int_equal(report.other_node_n, 0);
+    assert_int_equal(report.other_device_n, 0);
+    assert_int_equal(report.frag_umilli, 0);
+}
+
+static void offer__the_opposite__differs_and_fragments_more(void **state)
+{
+    struct shadow_report report;
+
+    (void)state;
+    strategies_are("binpack", "spread");
+    report = play(2);
+    assert_int_equal(report.compared_n, report.decision_n);
+    assert_true(report.other_node_n > report.compared_n / 4);
+    assert_true(report.other_node_n + report.other_device_n <= report.compared_n);
+    assert_true(report.frag_umilli > 0);
+}
+
+/* GPU 0 of n3 has 400 free, its three others 1000. */
+static void offer__same_node__other_gpus(void **state)
+{
+    struct shadow_report report;
+    struct request first, second;
+
+    (void)state;
+    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    for (int i = 0; i < NODES; i++) {
+        if (i != 3) {
+            apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = names[i]});
+        }
+    }
+    request(&first, 1, 600);
+    observe(&first);
+    bind(&first, names[3]);
+    policy.candidate_device_strategy = STR("spread");
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    assert_ptr_equal(context.candidate.node_strategy, context.plans.rest.params.node_strategy);
+    request(&second, 2, 300);
+    observe(&second);
+    assert_true(str_eq(decide(&second), names[3]));
+    shadow_drain(shadow);
+    shadow_read(shadow, &report);
+    assert_int_equal(report.compared_n, 1);
+    assert_int_equal(report.other_node_n, 0);
+    assert_int_equal(report.other_device_n, 1);
+}
+
+static void offer__strategies_change__counts_anew(void **state)
+{
+    struct shadow_report report;
+    struct request r;
+
+    (void)state;
+    strategies_are("binpack", "spread");
+    (void)play(3);
+    for (unsigned i = 0; i < PODS; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "u%u", i);
+        apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = str_of(uid)});
+    }
+    strategies_are("spread", "binpack");
+    request(&r, 1000, 100);
+    observe(&r);
+    (void)decide(&r);
+    shadow_drain(shadow);
+    shadow_read(shadow, &report);
+    assert_int_equal(report.decision_n, 1);
+    assert_string_equal(report.candidate_node->name, "binpack");
+}
+
+static void offer__other_pods_labels_decide__not_compared(void **state)
+{
+    struct shadow_report report;
+    struct request r;
+    struct kv isolate = {STR("fgpu.io/isolate-from"), STR("app=x")};
+
+    (void)state;
+    strategies_are("binpack", "spread");
+    request(&r, 1, 100);
+    r.pod.annotations = (struct kv_list){&isolate, 1};
+    observe(&r);
+    assert_true(decide(&r).n > 0);
+    shadow_drain(shadow);
+    shadow_read(shadow, &report);
+    assert_int_equal(report.decision_n, 1);
+    assert_int_equal(report.compared_n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(offer__no_candidate__nothing_happens, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__the_same_strategies__never_differ, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__the_opposite__differs_and_fragments_more, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(offer__same_node__other_gpus, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__strategies_change__counts_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__other_pods_labels_decide__not_compared, setup,
+                                        teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
