@@ -1,11 +1,9 @@
 #include "extender/vacancy.h"
 
 #include "base/bug.h"
-#include "core/dialect.h"
-#include "core/fragmentation.h"
-#include "core/headroom.h"
 #include "core/mirror.h"
 #include "core/outlook.h"
+#include "core/survey.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -49,82 +47,13 @@ void vacancy_free(struct vacancy *v)
 
 /* ---- the numbers ---- */
 
-static void look_for_holes(const struct mirror *m, struct vacancy_report *ret)
-{
-    struct str best = STR_NULL;
-
-    for (uint32_t i = 0; i < m->node_n; i++) {
-        struct headroom_hole h;
-
-        if (!m->open[i]) {
-            continue;
-        }
-        h = headroom_hole(&m->nodes[i], mirror_devices(m, i));
-        ret->node_n++;
-        if (h.milli > ret->largest_milli ||
-            (h.milli == ret->largest_milli && h.mem_mib > ret->largest_mem_mib)) {
-            ret->largest_milli = h.milli;
-            ret->largest_mem_mib = h.mem_mib;
-        }
-        if (h.empty_n > ret->empty_gpu_n ||
-            (h.empty_n > 0 && h.empty_n == ret->empty_gpu_n && str_cmp(m->names[i], best) < 0)) {
-            ret->empty_gpu_n = h.empty_n;
-            best = m->names[i];
-        }
-    }
-    snprintf(ret->empty_node, sizeof(ret->empty_node), "%.*s", STR_ARG(best));
-}
-
-static void measure_fragmentation(const struct mirror *m, const struct outlook *o,
-                                  struct vacancy_report *ret)
-{
-    double sum = 0;
-
-    ret->typical_n = outlook_typical_n(o);
-    for (uint32_t i = 0; i < m->node_n; i++) {
-        const struct fragmentation_node n = {.devices = mirror_devices(m, i),
-                                             .device_n = m->nodes[i].device_n,
-                                             .unsteered_cap = m->nodes[i].unsteered_cap,
-                                             .unsteered_free = m->nodes[i].unsteered_cap -
-                                                               m->nodes[i].unsteered_used,
-                                             .host = m->nodes[i].host};
-
-        if (m->open[i]) {
-            ret->idle_milli += fragmentation_idle_milli(&n);
-            sum += fragmentation_milli(&n, outlook_typical(o), ret->typical_n);
-        }
-    }
-    ret->fragmented_milli = (int64_t)(sum + 0.5);
-}
-
-/* The same request that a pod would write, so it means what it means there. */
-static uint64_t count_more(const struct mirror *m, const struct policy *p, const char *key,
-                           struct str value)
-{
-    const struct kv annotation = {str_of(key), value};
-    const struct container container = {.name = STR("main")};
-    const struct pod pod = {
-        .annotations = {&annotation, 1}, .containers = &container, .container_n = 1};
-    struct arena a;
-    struct demand d;
-    uint64_t n = 0;
-
-    arena_init(&a, 64 << 10);
-    BUG_ON(!dialect_demand(p, &pod, &a, &d));
-    for (uint32_t i = 0; d.defect == DEMAND_OK && i < m->node_n; i++) {
-        n += m->open[i] ? headroom_node(&m->nodes[i], mirror_devices(m, i), &d) : 0;
-    }
-    arena_fini(&a);
-    return n;
-}
-
 static void count_sizes(const struct mirror *m, const struct policy *p, struct vacancy_report *ret)
 {
     for (size_t i = 0; i < p->size_n && i < VACANCY_SIZES_MAX; i++) {
         struct vacancy_size *s = &ret->sizes[ret->size_n++];
 
         snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(p->sizes[i].name));
-        s->more_n = count_more(m, p, "fgpu.io/size", p->sizes[i].name);
+        s->more_n = survey_count(m, p, "fgpu.io/size", p->sizes[i].name);
     }
     for (int i = 0; i < VACANCY_WHOLE_N; i++) {
         struct vacancy_size *s = &ret->sizes[ret->size_n++];
@@ -133,7 +62,7 @@ static void count_sizes(const struct mirror *m, const struct policy *p, struct v
         s->whole_gpu_n = 1 << i;
         snprintf(count, sizeof(count), "%d", (int)s->whole_gpu_n);
         snprintf(s->name, sizeof(s->name), "%s GPU%s", count, i == 0 ? "" : "s");
-        s->more_n = count_more(m, p, "fgpu.io/gpu-count", str_of(count));
+        s->more_n = survey_count(m, p, "fgpu.io/gpu-count", str_of(count));
     }
 }
 
@@ -151,12 +80,20 @@ static bool is_fresh(const struct vacancy *v, const struct rules *rules)
 static void make(struct vacancy *v, const struct rules *rules)
 {
     struct vacancy_report report = {.known = true, .at_ms = clock_wall_ms(v->clock)};
+    struct survey found;
 
     store_mirror(v->store, &v->mirror);
     store_outlook(v->store, v->outlook, strategy_find(STR("fgd"))); /* its typical pods */
+    survey_take(&v->mirror, v->outlook, &found);
     report.generation = v->mirror.generation;
-    look_for_holes(&v->mirror, &report);
-    measure_fragmentation(&v->mirror, v->outlook, &report);
+    report.node_n = found.node_n;
+    report.idle_milli = found.idle_milli;
+    report.fragmented_milli = found.fragmented_milli;
+    report.typical_n = found.typical_n;
+    report.largest_milli = found.largest_milli;
+    report.largest_mem_mib = found.largest_mem_mib;
+    report.empty_gpu_n = found.empty_gpu_n;
+    snprintf(report.empty_node, sizeof(report.empty_node), "%.*s", STR_ARG(found.empty_node));
     count_sizes(&v->mirror, rules->placement.policy, &report);
     v->report = report;
     v->rules_generation = rules->generation;
