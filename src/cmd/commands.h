@@ -18,6 +18,7 @@ int cmd_demo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_apiserver(int argc, char **argv);
 int cmd_check_config(int argc, char **argv);
+int cmd_whatif(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

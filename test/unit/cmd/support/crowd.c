@@ -231,6 +231,11 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans 
 
 void crowd_fill(struct crowd *c)
 {
+    crowd_fill_with(c, CROWD_PODS);
+}
+
+void crowd_fill_with(struct crowd *c, unsigned pod_n)
+{
     static const char *const preset[] = {"n1", "n5", "n6", "unseen"};
     const struct pack_params params = {.node_strategy = strategy_find(STR("binpack")),
                                        .device_strategy = strategy_find(STR("binpack"))};
@@ -240,7 +245,7 @@ void crowd_fill(struct crowd *c)
     for (unsigned i = 0; i < NODES; i++) {
         describe(c, i, 0, 0);
     }
-    for (unsigned i = 0; i < CROWD_PODS; i++) {
+    for (unsigned i = 0; i < pod_n; i++) {
         struct crowd_pod p = {0};
 
         snprintf(p.uid, sizeof(p.uid), "u%c-%u", 'a' + (char)below(c, 26), i);

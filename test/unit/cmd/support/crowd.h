@@ -22,8 +22,10 @@ struct crowd {
 
 /* `yaml`: keys of the configuration behind apiVersion and kind; "" for the defaults. */
 void crowd_init(struct crowd *c, uint64_t seed, const char *yaml);
-/* Nodes, pods, and accidents. */
+/* Nodes, CROWD_PODS pods (more than fit), and accidents. */
 void crowd_fill(struct crowd *c);
+/* The same with so many pods. */
+void crowd_fill_with(struct crowd *c, unsigned pod_n);
 void crowd_fini(struct crowd *c); /* checks the ledger's invariants */
 
 /* One op, which must not fail. */
