@@ -150,18 +150,20 @@ void replay_steady(const struct replay_job *job, struct replay_result *ret)
         .testbed = testbed_new(job->trace, job->arrivals->node_rank, job->strategy, job->mix)};
     int64_t began_ns = replay_cpu_ns();
     uint32_t n = 0;
+    double next;
 
     *ret = (struct replay_result){.a100 = REPLAY_NEVER,
                                   .a130 = REPLAY_NEVER,
                                   .first_refusal_pct = REPLAY_NEVER,
                                   .refused_1pp_pct = REPLAY_NEVER};
     rng_init(&s.rng, job->arrivals->seed);
-    for (double next = exponential(&s.rng) / s.rate; next < END;
-         next += exponential(&s.rng) / s.rate) {
+    next = exponential(&s.rng) / s.rate;
+    while (next < END) {
         depart_until(&s, next);
         pass_time(&s, next);
         arrive(&s, n++);
         replay_progress(job, n, (size_t)(END * s.rate) + 1);
+        next += exponential(&s.rng) / s.rate;
     }
     depart_until(&s, END);
     pass_time(&s, END);

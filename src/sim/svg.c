@@ -72,23 +72,36 @@ static void number(struct strbuf *out, double x, double y, const char *class, do
     strbuf_addf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">%.6g</text>\n", x, y, class, v);
 }
 
+/* How many multiples of `step` there are from *ret_first on. */
+static int steps_of(const struct svg_axis *a, double step, double *ret_first)
+{
+    *ret_first = ceil(a->from / step) * step;
+    return (int)floor((a->to - *ret_first) / step + 0.001) + 1;
+}
+
 static void grid(struct svg *s)
 {
-    double step = step_of(&s->y);
+    double step = step_of(&s->y), first;
+    int n = steps_of(&s->y, step, &first);
 
-    for (double v = ceil(s->y.from / step) * step; v <= s->y.to + step / 1000; v += step) {
+    for (int i = 0; i < n; i++) {
+        double v = first + i * step, y = at_y(s, v);
+
         strbuf_addf(s->out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-                    LEFT, RIGHT, at_y(s, v), at_y(s, v));
-        number(s->out, LEFT - 6, at_y(s, v) + 4, "end", v);
+                    LEFT, RIGHT, y, y);
+        number(s->out, LEFT - 6, y + 4, "end", v);
     }
     if (s->x.label == NULL) {
         return;
     }
     step = step_of(&s->x);
-    for (double v = ceil(s->x.from / step) * step; v <= s->x.to + step / 1000; v += step) {
+    n = steps_of(&s->x, step, &first);
+    for (int i = 0; i < n; i++) {
+        double v = first + i * step, x = at_x(s, v);
+
         strbuf_addf(s->out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n",
-                    at_x(s, v), at_x(s, v), TOP, BOTTOM);
-        number(s->out, at_x(s, v), BOTTOM + 18, "mid", v);
+                    x, x, TOP, BOTTOM);
+        number(s->out, x, BOTTOM + 18, "mid", v);
     }
 }
 
