@@ -15,6 +15,9 @@
  * numbers them inside the container, by their place in the list; a device without a memory amount
  * has no limit.
  *
+ * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
+ * alone, and MPS inside of it is not ours: percentage 100, no memory limit.
+ *
  * Reading back what was written gives the same record (property test). The record only says *which*
  * devices; how much is charged comes from the request (design.md 3.1, rule 1). An index that the
  * node does not have is a number like any other here: whoever knows the node decides.
@@ -51,6 +54,7 @@ struct assigned_device {
     int32_t index;
     int32_t milli;
     int64_t mem_mib;
+    uint16_t profile; /* of a MIG instance (core/mig.h); 0: a GPU */
 };
 
 struct assigned_container {

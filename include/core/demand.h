@@ -43,6 +43,7 @@ enum demand_defect {
     DEMAND_UNKNOWN_CONTAINER, /* fgpu.io/container names no app container of the pod */
     DEMAND_MIXED_KINDS,       /* whole GPUs of a plugin beside shares of fgpu in one pod */
     DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */
+    DEMAND_MIG,               /* a MIG profile that is none, or several in one container */
     DEMAND_TOO_MANY,          /* more containers than DEMAND_WISHES_MAX use GPUs */
     DEMAND_DEFECT__MAX
 };
@@ -70,6 +71,7 @@ struct wish {
     int32_t milli;   /* per device, 0..1000 */
     int64_t mem_mib; /* per device */
     uint64_t phases;
+    uint16_t profile; /* WISH_WHOLE: instances of this MIG profile (core/mig.h); 0: GPUs */
 };
 
 /* What is taken of one device. Sums of charges are charges; free capacity is signed and may be
@@ -79,6 +81,7 @@ struct charge {
     int32_t slots;
     int64_t mem_mib;
     bool exclusive;
+    uint16_t profile; /* of the devices that it is meant for; 0: whole GPUs */
 };
 
 /* Where the amounts come from. Constraints (gpu-model, gpu-uuid, isolate-from, qos) are always
@@ -134,7 +137,25 @@ static inline bool demand_is_empty(const struct demand *d)
     return d->defect == DEMAND_OK && d->wish_n == 0 && d->unsteered_n == 0;
 }
 
-/* What `w` takes of a device with these capacities (after reserve and over-commit factors;
+/* Does it want MIG instances by profile? Then all its wishes do. */
+static inline bool demand_wants_instances(const struct demand *d)
+{
+    return d->wish_n > 0 && d->wishes[0].profile != 0;
+}
+
+/* ... and as resources, so that kubelet picks them where a device plugin offers them. */
+static inline bool demand_may_be_counted(const struct demand *d)
+{
+    return demand_wants_instances(d) && d->source == DEMAND_FROM_RESOURCES;
+}
+
+/* Parts of GPUs, or whole ones from fgpu: these and whole GPUs of a plugin exclude each other on a node. */
+static inline bool demand_takes_shares(const struct demand *d)
+{
+    return d->unsteered_n == 0 && !demand_wants_instances(d);
+}
+
+/* What `w` takes of a whole GPU with these capacities (after reserve and over-commit factors;
  * mem_base_mib is the memory before the factor, which shares are taken of). Design.md section 5,
  * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory wish
  * then takes all compute of one device, because nobody can say which part of the device it is. */
@@ -146,6 +167,8 @@ struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_m
  * unknown (empty) one meets no inclusion. */
 bool demand_allows_model(const struct demand *d, struct str model);
 bool demand_allows_uuid(const struct demand *d, struct str uuid);
+/* The same for a MIG instance, which its GPU's UUID means, too. */
+bool demand_allows_instance(const struct demand *d, struct str uuid, struct str gpu_uuid);
 
 /* Two halves of label matching for isolation: the pair "key=value" as one number (64-bit FNV-1a
  * over both with a separator; a collision can only keep two pods apart that might have shared). */

@@ -19,6 +19,8 @@ enum device_flag {
     DEVICE_DENIED = 1 << 3,    /* fgpu.io/gpu-uuid of the demand this view was made for excludes it */
     DEVICE_LOST = 1 << 4,      /* gone from the inventory, kept because a pod still holds it */
     DEVICE_ISOLATED = 1 << 5,  /* holds a pod that must not share with the demand of this view */
+    DEVICE_COUNTED = 1 << 6,   /* a MIG instance of which kubelet picks one: they are counted, not steered */
+    DEVICE_BLOCKED = 1 << 7,   /* the same GPU is held in its other form, whole or as an instance */
 };
 
 struct device_state {
@@ -30,6 +32,7 @@ struct device_state {
     int16_t slot_free;
     int16_t slot_cap;
     uint16_t model_id;    /* index into the view's table of models */
+    uint16_t profile;     /* of struct device; takes only charges of the same */
     uint8_t flags;        /* enum device_flag */
 };
 
@@ -39,12 +42,15 @@ static inline bool device_equal(const struct device_state *a, const struct devic
     return a->mem_free_mib == b->mem_free_mib && a->milli_free == b->milli_free &&
            a->slot_free == b->slot_free && a->flags == b->flags && a->model_id == b->model_id &&
            a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
-           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap;
+           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap && a->profile == b->profile;
 }
 
 enum node_flag {
-    NODE_DESCRIBED = 1 << 0, /* we have seen its Node object */
-    NODE_CLOSED = 1 << 1,    /* takes no new pods; those on it stay */
+    NODE_DESCRIBED = 1 << 0,    /* we have seen its Node object */
+    NODE_CLOSED = 1 << 1,       /* takes no new pods; those on it stay */
+    NODE_MIG_CHANGING = 1 << 2, /* takes no new pods until its MIG layout is done */
+    NODE_MIG_COUNTED = 1 << 3,  /* a plugin publishes its MIG instances by profile: kubelet picks */
+    NODE_MIG_SINGLE = 1 << 4,   /* ... as its whole GPUs */
 };
 
 /* Cores and memory of a machine that pods can have; 0: not known. */
@@ -102,14 +108,26 @@ static inline bool device_is_overcommitted(const struct device_state *d)
     return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
 }
 
-/* True when the device takes `c` more: healthy, not denied, not held alone, room in every dimension, and
- * nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes nothing. */
+/* What `w` takes of this device: wish_charge(), and what MIG adds. An instance is always taken whole, by wishes for
+ * its profile and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all,
+ * the charge is of another profile, so that the device does not take it. */
+struct charge device_charge(const struct device_state *d, const struct wish *w);
+
+/* Is it one instance of a GPU in MIG mode? */
+static inline bool device_is_instance(const struct device_state *d)
+{
+    return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
+}
+
+/* True when the device takes `c` more: of the kind that `c` is meant for, healthy, not denied, not held alone, room in
+ * every dimension, and nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes
+ * nothing. */
 static inline bool device_takes(const struct device_state *d, const struct charge *c)
 {
     const unsigned asked =
-        DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST;
+        DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST | DEVICE_BLOCKED;
 
-    return (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
+    return c->profile == d->profile && (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
            c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free &&
            !(c->exclusive && (d->flags & DEVICE_IN_USE) != 0);
 }

@@ -19,6 +19,9 @@
 
 #define FEASIBILITY_STEPS_MAX 20000
 
+/* What speaks against the node as a whole, whatever its devices; VERDICT_FITS when nothing does. */
+enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d);
+
 /* `allowed_models`: bit per model_id of the devices, or NULL when the demand has no model constraint; see
  * core/view.h. `ret` is written only on VERDICT_FITS; on another verdict it says which need is unmet. */
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,

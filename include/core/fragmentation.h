@@ -26,12 +26,12 @@ struct fragmentation_node {
     struct host_state host;
 };
 
-/* Compute that a pod could still be given; nothing on a device that is closed. */
+/* Compute that a share could still be given; nothing on a device that is closed, or is a MIG instance. */
 static inline int64_t device_idle_milli(const struct device_state *d)
 {
     const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST;
 
-    return (d->flags & (DEVICE_HEALTHY | closed)) == DEVICE_HEALTHY && d->milli_free > 0
+    return (d->flags & (DEVICE_HEALTHY | closed)) == DEVICE_HEALTHY && d->profile == 0 && d->milli_free > 0
                ? d->milli_free
                : 0;
 }

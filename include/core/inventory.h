@@ -4,9 +4,15 @@
  * (nvidia.com/gpu.count, .memory, .product); extended resources in allocatable (fgpu.io/gpu-milli
  * and the other configured names); node templates of the configuration. A source that is present
  * and malformed is not skipped in favour of the next: the node gets no devices and a note, because
- * guessing capacity over-commits. A node whose GPUs are time-sliced, shared through MPS or
- * partitioned (MIG) by NVIDIA's plugin says numbers that mean something else, so it has no devices
- * either, unless the annotation describes them.
+ * guessing capacity over-commits. A node whose GPUs are time-sliced or shared through MPS by NVIDIA's
+ * plugin says numbers that mean something else, so it has no devices either, unless the annotation
+ * describes them.
+ *
+ * MIG. The annotation lists the instances of a GPU: "mig":[{"uuid":"MIG-a","profile":"1g.10gb","start":0}], "memMib" and
+ * "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit the model's table
+ * (core/mig.h) and become devices behind the GPUs; the memory reserve is not taken off them, because they are not shared.
+ * What a device plugin offers as nvidia.com/mig-<profile> or, with the strategy "single", as its whole GPUs, is
+ * counted: kubelet picks. A node whose label nvidia.com/mig.config.state is there and not "success" is closed.
  *
  * A label vgpu.type or virtual.gpu.type (K8vGPUSharing) names the profile of virtual GPUs
  * (core/vgpu_profile.h): each GPU then has the profile's memory, or less where the source says so, and takes one
@@ -29,6 +35,7 @@
 
 #define INVENTORY_KEY "fgpu.io/gpus"
 #define INVENTORY_INDEX_MAX 1023 /* of index, minor and numa */
+#define INVENTORY_DEVICE_INDEX_MAX DEVICE_ANONYMOUS_INDEX(DEVICES_PER_NODE_MAX - 1) /* of MIG instances */
 #define INVENTORY_SLOTS_MAX 32767
 #define INVENTORY_TEXT_BYTES_MAX 128 /* of a UUID and a model */
 

@@ -209,6 +209,8 @@ struct ledger_tenant {
 };
 /* Up to `max` of them; returns how many. */
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max);
+/* Does the pod hold devices that were chosen for it, or has kubelet the choice? */
+bool ledger_chose_devices(const struct ledger *l, struct str uid);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

@@ -20,6 +20,7 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
+    int64_t asked_mem_mib; /* of a wish for memory alone that has a MIG instance; 0: mem_mib says it */
     enum wish_kind kind; /* which of the amounts were asked for; WISH_KIND__MAX: of a foreign pod */
     uint64_t phases;     /* of the wish (core/demand.h) */
 };
@@ -30,10 +31,17 @@ struct snapshot_raised {
     struct charge charge;
 };
 
+/* A GPU in MIG mode has no amounts of its own: they are those of its instances, which are devices behind it. */
 struct snapshot_device {
     struct str uuid;
     int32_t index;
     struct str model;
+    uint16_t profile; /* as in struct device, with the next three */
+    int8_t start;
+    bool counted;
+    int32_t gpu_index;
+    uint16_t mig_occupied; /* in MIG mode: slots that instances take (core/mig.h) */
+    const struct mig_family *mig_family; /* in MIG mode; NULL: of a model without a table */
     bool healthy;
     bool lost;
     bool exclusive;
@@ -58,6 +66,7 @@ struct snapshot_node {
     const char *note;
     int32_t unsteered_cap, unsteered_used;
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
+    bool mig_changing, mig_counted, mig_single; /* enum node_flag */
     struct host_state host;
     const struct snapshot_device *devices;
     size_t device_n;

@@ -21,6 +21,12 @@ enum verdict {
     VERDICT_MEMORY_UNKNOWN, /* asks for memory; the node does not say how much it has */
     VERDICT_NOT_ALLOWED,    /* gpu-model or gpu-uuid leaves too few devices */
     VERDICT_UNHEALTHY,      /* too few healthy devices */
+    VERDICT_MIG_CHANGING,   /* the MIG layout of the node is being changed */
+    VERDICT_MIG_PLUGIN,     /* a device plugin hands out the instances, and the pod does not ask for its resource */
+    VERDICT_MIG_IMPOSSIBLE, /* more instances of a profile than its GPUs can be cut into */
+    VERDICT_MIG_TOO_FEW,    /* asks for more instances of a profile than the node has */
+    VERDICT_MIG_EMPTY,      /* GPUs in MIG mode, and no instance has been made */
+    VERDICT_MIG_ONLY,       /* wants GPUs; all are cut into instances */
     /* facts that pods leaving may change */
     VERDICT_OVERCOMMITTED,   /* too few devices that are not charged beyond their capacity */
     VERDICT_NO_COMPUTE,      /* too few devices with enough free milli */
@@ -37,6 +43,7 @@ enum verdict {
     VERDICT_SHARES_HERE,     /* wants whole GPUs of a plugin; shares are handed out here */
     VERDICT_PLUGIN_FULL,     /* the plugin's GPUs are taken */
     VERDICT_TENANT_LIMIT,    /* the tenant of its namespace would hold more than it may (core/tenancy.h) */
+    VERDICT_MIG_TAKEN,       /* too few free instances of the profile */
     VERDICT__MAX
 };
 

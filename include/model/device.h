@@ -1,5 +1,8 @@
 /* model/device.h - one physical GPU and the inventory of one node.
  *
+ * An instance of a GPU in MIG mode is a device of its own beside its GPU, which is then not handed out itself. Profiles
+ * are numbers of core/mig.h.
+ *
  * Units: milli = thousandths of the compute of one GPU (0..1000), mem_mib = MiB of device memory.
  */
 #ifndef MODEL_DEVICE_H
@@ -12,7 +15,13 @@
 #include <stdint.h>
 
 #define DEVICE_MILLI 1000
-#define DEVICES_PER_NODE_MAX 64 /* the largest machine sold has 16; a bit mask must hold them all */
+/* The largest machine sold has 16, and 8 GPUs with 7 MIG instances each are 64; a bit mask must hold them all. */
+#define DEVICES_PER_NODE_MAX 64
+
+#define DEVICE_IN_MIG_MODE 0xffff /* as profile: a GPU that is cut into instances, be it none */
+/* Indexes of instances stand above those of GPUs, so that all indexes of a node are unique. */
+#define DEVICE_INSTANCE_INDEX(gpu_index, start) (1024 + 8 * (gpu_index) + (start))
+#define DEVICE_ANONYMOUS_INDEX(i) (16384 + (i)) /* of instances that are only counted */
 
 /* Where an inventory came from, in the order in which sources are asked (design: first that matches). */
 enum inventory_source {
@@ -33,6 +42,10 @@ struct device {
     int32_t slot_n;    /* containers that may use it at once */
     int32_t numa;      /* -1 unknown */
     bool healthy;
+    uint16_t profile;  /* 0: a whole GPU; DEVICE_IN_MIG_MODE; else an instance of this profile */
+    int32_t gpu_index; /* of an instance: index of its GPU, -1 unknown */
+    int8_t start;      /* of an instance: its first memory slice, -1 unknown */
+    bool counted;      /* of an instance: a device plugin has it, kubelet picks */
 };
 
 struct inventory {
@@ -44,6 +57,8 @@ struct inventory {
     int32_t unsteered_n;
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
+    bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
+    bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/json_write.h"
 #include "base/strbuf.h"
+#include "core/mig.h"
 
 static void write_device(struct json_writer *w, const struct assigned_device *dev)
 {
@@ -11,6 +12,11 @@ static void write_device(struct json_writer *w, const struct assigned_device *de
     json_write_kv_i64(w, "index", dev->index);
     json_write_kv_i64(w, "milli", dev->milli);
     json_write_kv_i64(w, "memMib", dev->mem_mib);
+    if (dev->profile != 0) {
+        char text[MIG_PROFILE_BYTES_MAX];
+
+        json_write_kv_cstr(w, "mig", mig_profile_text(dev->profile, text));
+    }
     json_write_object_end(w);
 }
 
@@ -69,7 +75,7 @@ static int32_t active_thread_percentage(const struct assigned_container *c, enum
     int32_t milli = DEVICE_MILLI;
 
     for (size_t i = 0; qos == QOS_FIXED_SHARE && i < c->device_n; i++) {
-        if (c->devices[i].milli > 0 && c->devices[i].milli < milli) {
+        if (c->devices[i].profile == 0 && c->devices[i].milli > 0 && c->devices[i].milli < milli) {
             milli = c->devices[i].milli;
         }
     }
@@ -79,7 +85,7 @@ static int32_t active_thread_percentage(const struct assigned_container *c, enum
 static void write_mem_limit(const struct assigned_container *c, struct strbuf *out)
 {
     for (size_t i = 0; i < c->device_n; i++) {
-        if (c->devices[i].mem_mib > 0) {
+        if (c->devices[i].mem_mib > 0 && c->devices[i].profile == 0) {
             if (out->n > 0) {
                 strbuf_add_char(out, ',');
             }

@@ -1,6 +1,7 @@
 /* Reading an assignment back, from an annotation that anybody may have written. */
 #include "base/json_read.h"
 #include "core/assignment.h"
+#include "core/mig.h"
 
 #include <string.h>
 
@@ -50,6 +51,18 @@ static bool read_range(struct json_reader *r, int64_t max, int64_t *ret, const c
     return true;
 }
 
+static void read_profile(struct json_reader *r, uint16_t *ret)
+{
+    struct str text;
+
+    if (json_string(r, &text)) {
+        *ret = mig_profile_parse(text);
+        if (*ret == MIG_NO_PROFILE) {
+            json_fail(r, ERR_INVALID, "mig is no profile like 1g.5gb");
+        }
+    }
+}
+
 static void read_device(struct json_reader *r, struct assigned_device *dev)
 {
     struct str key;
@@ -70,6 +83,8 @@ static void read_device(struct json_reader *r, struct assigned_device *dev)
             seen |= read_range(r, ASSIGNMENT_MEM_MIB_MAX, &dev->mem_mib, "memMib is out of range")
                         ? 8
                         : 0;
+        } else if (str_eq(key, STR("mig"))) {
+            read_profile(r, &dev->profile);
         } else {
             json_skip(r);
         }

@@ -71,7 +71,7 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
     memcpy(after, devices, n->device_n * sizeof(after[0]));
     for (unsigned i = 0; i < n->device_n; i++) {
         const struct device_state *v = &devices[i];
-        struct charge c = wish_charge(w, v->milli_cap, v->mem_cap_mib, v->mem_base_mib);
+        struct charge c = device_charge(v, w);
         bool seen =
             !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
         int64_t s;
@@ -106,7 +106,8 @@ enum verdict choice_make_terms(const struct pack_params *p, const struct node_st
     if (v != VERDICT_FITS) {
         return v;
     }
-    if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1) {
+    if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1 &&
+        !device_is_instance(&devices[__builtin_ctzll(ret->wish_devices[0])])) {
         try_devices(p, n, devices, allowed_models, d, ret, &known, terms);
         if (p->node_strategy == p->device_strategy) {
             if (ret_score != NULL) {

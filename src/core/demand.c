@@ -33,11 +33,14 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
                                   "annotation fgpu.io/container names no container "
                                   "in spec.containers"},
     [DEMAND_MIXED_KINDS] = {"mixed_kinds",
-                            "whole GPUs of a device plugin and shares of fgpu in one pod: "
+                            "whole GPUs of a device plugin or MIG instances beside shares of "
+                            "fgpu in one pod: "
                             "use one kind"},
     [DEMAND_CONSTRAINT] = {"constraint",
                            "annotation fgpu.io/gpu-model or gpu-uuid or isolate-from or qos "
                            "is malformed"},
+    [DEMAND_MIG] = {"mig", "MIG request is not possible: ask for one profile like 1g.5gb per container "
+                           "and for nothing else"},
     [DEMAND_TOO_MANY] = {"too_many", "more than 64 containers of the pod use GPUs"},
 };
 
@@ -92,7 +95,7 @@ static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
 struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
                           int64_t mem_base_mib)
 {
-    struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .exclusive = false};
+    struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .profile = w->profile};
 
     switch (w->kind) {
     case WISH_BOTH:
@@ -158,6 +161,23 @@ bool demand_allows_model(const struct demand *d, struct str model)
 bool demand_allows_uuid(const struct demand *d, struct str uuid)
 {
     return patterns_allow(d->uuids, d->uuid_n, uuid, pattern_matches_uuid);
+}
+
+bool demand_allows_instance(const struct demand *d, struct str uuid, struct str gpu_uuid)
+{
+    bool has_inclusion = false, included = false;
+
+    for (size_t i = 0; i < d->uuid_n; i++) {
+        bool hit = pattern_matches_uuid(d->uuids[i].text, uuid) ||
+                   pattern_matches_uuid(d->uuids[i].text, gpu_uuid);
+
+        if (d->uuids[i].exclude && hit) {
+            return false;
+        }
+        has_inclusion = has_inclusion || !d->uuids[i].exclude;
+        included = included || (hit && !d->uuids[i].exclude);
+    }
+    return included || !has_inclusion;
 }
 
 static uint64_t fnv1a(uint64_t h, struct str s)
@@ -297,7 +317,7 @@ static bool wish_equal(const struct wish *a, const struct wish *b)
 {
     return str_eq(a->container, b->container) && a->init == b->init && a->position == b->position &&
            a->count == b->count && a->kind == b->kind && a->milli == b->milli &&
-           a->mem_mib == b->mem_mib && a->phases == b->phases;
+           a->mem_mib == b->mem_mib && a->phases == b->phases && a->profile == b->profile;
 }
 
 static bool patterns_equal(const struct device_pattern *a, const struct device_pattern *b, size_t n)

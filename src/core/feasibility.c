@@ -23,6 +23,7 @@ static void charge_add(struct charge *sum, const struct charge *c)
         sum->mem_mib = INT64_MAX;
     }
     sum->exclusive = sum->exclusive || c->exclusive;
+    sum->profile = c->profile; /* those on one device agree where any of them is an answer */
 }
 
 static void charge_max(struct charge *peak, const struct charge *c)
@@ -31,6 +32,7 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->slots = c->slots > peak->slots ? c->slots : peak->slots;
     peak->mem_mib = c->mem_mib > peak->mem_mib ? c->mem_mib : peak->mem_mib;
     peak->exclusive = peak->exclusive || c->exclusive;
+    peak->profile = c->profile;
 }
 
 /* The peak over the phases of the wishes in `wishes` (a bit each), all on the device `d`. */
@@ -44,7 +46,7 @@ static struct charge peak_charge(const struct demand *d, uint64_t wishes,
     for (uint64_t left = wishes; left != 0; left &= left - 1) {
         unsigned w = (unsigned)__builtin_ctzll(left);
 
-        each[w] = feasibility_wish_charge(&d->wishes[w], device);
+        each[w] = device_charge(device, &d->wishes[w]);
         phases |= d->wishes[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
@@ -72,7 +74,7 @@ struct charge placement_charge(const struct demand *d, const struct placement *p
         wishes |= ((p->wish_devices[w] >> ordinal) & 1) << w;
     }
     if (wishes != 0 && (wishes & (wishes - 1)) == 0) { /* nearly always one */
-        return feasibility_wish_charge(&d->wishes[__builtin_ctzll(wishes)], &devices[ordinal]);
+        return device_charge(&devices[ordinal], &d->wishes[__builtin_ctzll(wishes)]);
     }
     return peak_charge(d, wishes, &devices[ordinal]);
 }
@@ -85,9 +87,11 @@ struct charge demand_pessimistic_charge(const struct demand *d, const struct dev
     if (d->defect == DEMAND_OK) {
         c = peak_charge(d, all, device);
     }
+    if (device_is_instance(device)) { /* nobody can have a part of one */
+        return (struct charge){device->milli_cap, 1, device->mem_cap_mib, true, device->profile};
+    }
     if (d->defect != DEMAND_OK || c.exclusive) {
-        c = (struct charge){device->milli_cap, c.slots > 1 ? c.slots : 1, device->mem_cap_mib,
-                            true};
+        c = (struct charge){device->milli_cap, c.slots > 1 ? c.slots : 1, device->mem_cap_mib, true, 0};
     }
     return c;
 }
@@ -104,8 +108,6 @@ struct pick {
 static __attribute__((noinline)) const struct device_state *pick_device(const struct feasibility *f,
                                                                         const struct wish *w)
 {
-    int64_t (*const device_cost)(const struct device_state *d, const struct charge *c) =
-        f->strategy->device_cost;
     const uint8_t *allowed = f->allowed_models;
     const struct device_state *best = NULL, *before = NULL, *d;
     int64_t best_cost = INT64_MAX;
@@ -116,14 +118,14 @@ static __attribute__((noinline)) const struct device_state *pick_device(const st
 
         d = &f->devices[i];
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = feasibility_wish_charge(w, d);
+            c = device_charge(d, w);
         } else if (device_equal(d, before)) {
             continue; /* no better than its neighbour, and behind it */
         }
         if (!device_takes(d, &c) || (allowed != NULL && allowed[d->model_id] == 0)) {
             continue;
         }
-        cost = device_cost(d, &c);
+        cost = feasibility_cost(f, d, &c);
         if (best == NULL || cost < best_cost) {
             best = d;
             best_cost = cost;
@@ -147,13 +149,13 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
         size_t at;
 
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = feasibility_wish_charge(w, d);
+            c = device_charge(d, w);
             before = d;
         }
         if (!device_takes(d, &c) || !feasibility_allows(f, d)) {
             continue;
         }
-        p.cost = f->strategy->device_cost(d, &c);
+        p.cost = feasibility_cost(f, d, &c);
         if (best_n == w->count && p.cost >= best[best_n - 1].cost) {
             continue;
         }
@@ -202,8 +204,9 @@ static bool allows_every_device(const struct feasibility *f)
 
     for (size_t i = 0; i < f->node->device_n; i++) {
         const struct device_state *d = &f->devices[i];
+        bool single = (f->node->flags & NODE_MIG_SINGLE) != 0;
 
-        if ((d->flags & DEVICE_LOST) != 0) {
+        if ((d->flags & DEVICE_LOST) != 0 || (single ? !device_is_instance(d) : d->profile != 0)) {
             continue;
         }
         if (!feasibility_allows(f, d) || (d->flags & DEVICE_DENIED) != 0) {
@@ -235,17 +238,33 @@ static enum verdict place_unsteered(const struct feasibility *f)
     return wanted > n->unsteered_cap - n->unsteered_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
 }
 
+enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d)
+{
+    if ((n->flags & NODE_DESCRIBED) == 0) {
+        return VERDICT_NODE_UNKNOWN;
+    }
+    if ((n->flags & NODE_MIG_CHANGING) != 0) {
+        return VERDICT_MIG_CHANGING;
+    }
+    if (demand_wants_instances(d) &&
+        ((n->flags & NODE_MIG_SINGLE) != 0 ||
+         ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
+        return VERDICT_MIG_PLUGIN;
+    }
+    return VERDICT_FITS;
+}
+
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
                                const uint8_t *allowed_models, const struct demand *d,
                                const struct strategy *device_strategy, struct placement *ret)
 {
     const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
-    enum verdict v = VERDICT_NO_COMBINATION;
+    enum verdict v = feasibility_of_node(n, d);
 
     BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX ||
            n->device_n > DEVICES_PER_NODE_MAX);
-    if ((n->flags & NODE_DESCRIBED) == 0) {
-        return VERDICT_NODE_UNKNOWN;
+    if (v != VERDICT_FITS) {
+        return v;
     }
     if ((n->flags & NODE_CLOSED) != 0) {
         return VERDICT_CLOSED;
@@ -256,7 +275,8 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     if (d->wish_n == 0) {
         return VERDICT_FITS; /* wants no GPU: it is asked about only where machines are simulated */
     }
-    if (n->unsteered_used == 0) {
+    v = VERDICT_NO_COMBINATION;
+    if (n->unsteered_used == 0 || !demand_takes_shares(d)) {
         v = d->wish_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
     }
     return v == VERDICT_NO_COMBINATION ? feasibility_reason(&f) : v;

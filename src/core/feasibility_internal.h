@@ -14,10 +14,15 @@ struct feasibility {
     const struct strategy *strategy;
 };
 
-static inline struct charge feasibility_wish_charge(const struct wish *w,
-                                                    const struct device_state *d)
+/* The strategy's order; instances of MIG come before GPUs that could be shared, the smallest first. Those of one profile
+ * are equal, and the first of them is taken: so the instances of one GPU are used up before those of the next. */
+static inline int64_t feasibility_cost(const struct feasibility *f, const struct device_state *d,
+                                       const struct charge *c)
 {
-    return wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    if (device_is_instance(d)) {
+        return INT64_MIN + ((int64_t)d->mem_cap_mib << 16) + d->profile;
+    }
+    return f->strategy->device_cost(d, c);
 }
 
 static inline bool feasibility_allows(const struct feasibility *f, const struct device_state *d)
@@ -31,7 +36,8 @@ static inline bool feasibility_same_capacity(const struct device_state *a,
                                              const struct device_state *b)
 {
     return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
-           a->mem_base_mib == b->mem_base_mib;
+           a->mem_base_mib == b->mem_base_mib && a->profile == b->profile &&
+           ((a->flags ^ b->flags) & DEVICE_COUNTED) == 0;
 }
 
 /* Several wishes: backtracking. FITS, SEARCH_LIMIT, or NO_COMBINATION when there is no placement,

@@ -6,6 +6,7 @@
  * Where several wishes fail alone, the earliest need speaks: what no eviction changes comes first.
  */
 #include "core/feasibility_internal.h"
+#include "core/mig.h"
 
 enum need {
     NEED_DEVICE,
@@ -38,7 +39,7 @@ static void count_devices(struct tally *t, const struct feasibility *f,
     bool compute = c->milli <= d->milli_free;
     bool memory = c->mem_mib <= d->mem_free_mib;
 
-    if ((d->flags & DEVICE_LOST) != 0) {
+    if ((d->flags & DEVICE_LOST) != 0 || d->profile != c->profile) {
         return;
     }
     t->met[NEED_DEVICE] += n;
@@ -62,7 +63,7 @@ static void count_devices(struct tally *t, const struct feasibility *f,
         return;
     }
     t->met[NEED_SOUND] += n;
-    if ((d->flags & DEVICE_EXCLUSIVE) != 0) {
+    if ((d->flags & (DEVICE_EXCLUSIVE | DEVICE_BLOCKED)) != 0) {
         return;
     }
     t->met[NEED_SHARED] += n;
@@ -119,6 +120,40 @@ static enum verdict verdict_of(enum need need, unsigned left)
     return VERDICT_NO_COMBINATION;
 }
 
+static unsigned count_of_profile(const struct feasibility *f, bool instances)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+
+        if ((d->flags & DEVICE_LOST) == 0) {
+            n += instances ? device_is_instance(d) : d->profile == DEVICE_IN_MIG_MODE;
+        }
+    }
+    return n;
+}
+
+/* In the words of MIG, where it is the cause. */
+static enum verdict verdict_of_mig(const struct feasibility *f, const struct wish *w, enum need need,
+                                   unsigned left)
+{
+    unsigned gpu_n = count_of_profile(f, false), instance_n = count_of_profile(f, true);
+    unsigned max = mig_profile_max(w->profile) * gpu_n;
+
+    if (need == NEED_DEVICE && gpu_n > 0 && instance_n == 0 && left == 0) {
+        return VERDICT_MIG_EMPTY;
+    }
+    if (w->profile == 0) {
+        return need == NEED_DEVICE && left == 0 && gpu_n + instance_n > 0 ? VERDICT_MIG_ONLY
+                                                                          : verdict_of(need, left);
+    }
+    if (need == NEED_DEVICE) {
+        return gpu_n > 0 && max > 0 && w->count > max ? VERDICT_MIG_IMPOSSIBLE : VERDICT_MIG_TOO_FEW;
+    }
+    return need >= NEED_SHARED && need <= NEED_SLOT ? VERDICT_MIG_TAKEN : verdict_of(need, left);
+}
+
 /* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits
  * alone. */
 static enum need unmet_need(const struct feasibility *f, const struct wish *w, unsigned *ret_left)
@@ -137,7 +172,7 @@ static enum need unmet_need(const struct feasibility *f, const struct wish *w, u
             n++;
         }
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = feasibility_wish_charge(w, d);
+            c = device_charge(d, w);
             before = d;
         }
         count_devices(&t, f, d, &c, n);
@@ -179,6 +214,7 @@ enum verdict feasibility_reason(const struct feasibility *f)
 {
     enum need worst = NEED__MAX;
     unsigned left = 0, device_n = 0;
+    const struct wish *unmet = NULL;
 
     for (size_t w = 0; w < f->demand->wish_n; w++) {
         unsigned left_of_this;
@@ -187,18 +223,21 @@ enum verdict feasibility_reason(const struct feasibility *f)
         if (need < worst) {
             worst = need;
             left = left_of_this;
+            unmet = &f->demand->wishes[w];
         }
     }
     if (worst > NEED_ALLOWED && f->demand->wish_n > 1) {
         for (size_t i = 0; i < f->node->device_n; i++) {
-            device_n += (f->devices[i].flags & DEVICE_LOST) == 0;
+            device_n += (f->devices[i].flags & DEVICE_LOST) == 0 &&
+                        (demand_wants_instances(f->demand) ? device_is_instance(&f->devices[i])
+                                                           : f->devices[i].profile != DEVICE_IN_MIG_MODE);
         }
         if (wants_more_devices_than(f->demand, device_n)) {
-            return VERDICT_TOO_FEW_GPUS;
+            return demand_wants_instances(f->demand) ? VERDICT_MIG_TOO_FEW : VERDICT_TOO_FEW_GPUS;
         }
     }
-    if (worst > NEED_HEALTHY && f->node->unsteered_used > 0) {
+    if (worst > NEED_HEALTHY && f->node->unsteered_used > 0 && demand_takes_shares(f->demand)) {
         return VERDICT_WHOLE_PODS_HERE;
     }
-    return verdict_of(worst, left);
+    return unmet == NULL ? verdict_of(worst, left) : verdict_of_mig(f, unmet, worst, left);
 }

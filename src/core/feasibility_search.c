@@ -27,6 +27,7 @@
 struct amount {
     int32_t milli;
     uint32_t mem_mib;
+    uint16_t profile;
 };
 
 struct search {
@@ -77,7 +78,8 @@ static uint64_t bit(unsigned i)
 static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, struct charge *ret)
 {
     const struct amount *amounts = s->amounts[s->capacity_of[device]];
-    struct charge peak = {.exclusive = (wishes & s->exclusive) != 0};
+    uint16_t profile = s->f->devices[device].profile;
+    struct charge peak = {.exclusive = (wishes & s->exclusive) != 0 || profile != 0, .profile = profile};
 
     for (unsigned p = 0; p < s->phase_n; p++) {
         uint64_t here = wishes & s->phases[p];
@@ -91,7 +93,7 @@ static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, str
             mem_mib += a->mem_mib;
             slots++;
         }
-        if ((here & s->exclusive) != 0 && slots > 1) {
+        if (((here & s->exclusive) != 0 || profile != 0) && slots > 1) {
             return false;
         }
         milli = milli > INT32_MAX ? INT32_MAX : milli;
@@ -119,7 +121,7 @@ static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *
         c.mem_mib -= before.mem_mib;
         c.slots -= before.slots;
     }
-    *ret_cost = s->f->strategy->device_cost(&d, &c);
+    *ret_cost = feasibility_cost(s->f, &d, &c);
     return true;
 }
 
@@ -316,16 +318,18 @@ static bool resolve(struct search *s)
             struct amount *a = &s->amounts[like][w];
 
             if (like == i) {
-                struct charge c = feasibility_wish_charge(&f->demand->wishes[w], d);
+                struct charge c = device_charge(d, &f->demand->wishes[w]);
 
                 BUG_ON(c.milli < 0 || c.mem_mib < 0 || c.slots != 1);
                 a->milli = c.milli;
                 a->mem_mib = c.mem_mib > UINT32_MAX ? UINT32_MAX : (uint32_t)c.mem_mib;
+                a->profile = c.profile;
             }
             if (device_takes(d, &(struct charge){.milli = a->milli,
                                                  .slots = 1,
                                                  .mem_mib = a->mem_mib,
-                                                 .exclusive = (s->exclusive & bit(w)) != 0}) &&
+                                                 .exclusive = (s->exclusive & bit(w)) != 0 || d->profile != 0,
+                                                 .profile = a->profile}) &&
                 feasibility_allows(f, d)) {
                 s->alone[w] |= bit(i);
             }
@@ -405,6 +409,7 @@ static int compare(const struct search *s, unsigned v, unsigned w)
         {b->mem_mib, a->mem_mib},
         {b->milli, a->milli},
         {a->kind, b->kind},
+        {a->profile, b->profile},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

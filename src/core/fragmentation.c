@@ -60,6 +60,9 @@ static struct offer offer_of_devices(const struct fragmentation_node *n,
         const struct device_state *d = &n->devices[i];
         int64_t idle = device_idle_milli(d);
 
+        if (d->profile != 0) {
+            continue; /* MIG is another kind of GPU, which nobody here asks for */
+        }
         used = used || (d->flags & DEVICE_IN_USE) != 0;
         if (t->allowed_models != NULL && t->allowed_models[d->model_id] == 0) {
             continue;

@@ -16,8 +16,8 @@
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
 static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole number";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
-static const char NOTE_SHARED[] = "the device plugin shares these GPUs itself (time-slicing, MPS "
-                                  "or MIG): fgpu does not share them again";
+static const char NOTE_SHARED[] = "the device plugin shares these GPUs itself (time-slicing or "
+                                  "MPS): fgpu does not share them again";
 
 const char *inventory_source_name(enum inventory_source s)
 {
@@ -33,8 +33,7 @@ const char *inventory_source_name(enum inventory_source s)
     return names[s];
 }
 
-/* A quantity that is a whole number of 0..max. */
-static bool read_amount(struct str text, int64_t max, int64_t *ret)
+bool inventory_read_amount(struct str text, int64_t max, int64_t *ret)
 {
     struct quantity q;
 
@@ -56,7 +55,7 @@ static bool sum_allocatable(const struct node *node, const struct str *names, si
         const struct str *text = kv_find(node->allocatable, names[i]);
         int64_t amount;
         if (text != NULL) {
-            if (!read_amount(*text, max, &amount) || amount > max - sum) {
+            if (!inventory_read_amount(*text, max, &amount) || amount > max - sum) {
                 return false;
             }
             sum += amount;
@@ -147,20 +146,8 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
     return SOURCE_READ;
 }
 
-static bool has_mig_resources(const struct node *node)
-{
-    for (size_t i = 0; i < node->labels.n; i++) {
-        struct kv label = node->labels.items[i];
-        if (str_starts(label.key, STR("nvidia.com/mig-")) && str_ends(label.key, STR(".count")) &&
-            !str_eq(label.value, STR("0"))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* NVIDIA's plugin hands out something else than whole GPUs here, as far as its labels tell.
- * Replicas are 0 for the parent of MIG instances. Source: GFD internal/lm, resource labels. */
+/* NVIDIA's plugin hands out replicas here, as far as its labels tell; MIG has been asked about before. Source: GFD
+ * internal/lm, resource labels. */
 static bool is_shared_by_plugin(const struct node *node)
 {
     const struct str *replicas = kv_find(node->labels, STR(GFD_REPLICAS));
@@ -169,9 +156,7 @@ static bool is_shared_by_plugin(const struct node *node)
 
     return (replicas != NULL && !str_eq(*replicas, STR("1"))) ||
            (strategy != NULL && !str_eq(*strategy, STR("none"))) ||
-           (product != NULL &&
-            (str_ends(*product, STR("-SHARED")) || str_match_glob(STR("*-MIG-*"), *product))) ||
-           has_mig_resources(node);
+           (product != NULL && str_ends(*product, STR("-SHARED")));
 }
 
 static enum source_result from_gfd(struct inventory_draft *d)
@@ -273,6 +258,7 @@ static enum inventory_source read_sources(struct inventory_draft *d)
         enum source_result (*read)(struct inventory_draft *d);
     } sources[] = {
         {INVENTORY_ANNOTATION, inventory_from_annotation},
+        {INVENTORY_GFD, inventory_from_mig_plugin},
         {INVENTORY_GFD, from_gfd},
         {INVENTORY_RESOURCES, from_resources},
         {INVENTORY_TEMPLATE, from_template},
@@ -300,17 +286,23 @@ static void note_disagreement(struct inventory_draft *d)
     if (d->unsteered_bad) {
         inventory_add_note(d, NOTE_RESOURCE);
     }
-    size_t healthy_n = 0;
+    size_t gpu_n = 0, healthy_n = 0, whole_n = 0; /* a GPU in MIG mode is none of the plugin's */
     for (size_t i = 0; i < d->device_n; i++) {
-        healthy_n += d->devices[i].healthy;
+        bool whole = d->devices[i].profile == 0;
+        gpu_n += whole || d->devices[i].profile == DEVICE_IN_MIG_MODE;
+        whole_n += whole;
+        healthy_n += whole && d->devices[i].healthy;
     }
     /* A plugin takes unhealthy devices off its number, so both numbers agree with ours. */
-    if (d->unsteered_n > 0 && d->unsteered_n != (int64_t)d->device_n &&
+    if (d->mig_counted) {
+        return; /* these numbers mean something else, and have been compared */
+    }
+    if (d->unsteered_n > 0 && d->unsteered_n != (int64_t)whole_n &&
         d->unsteered_n != (int64_t)healthy_n) {
         inventory_add_note(
             d, "allocatable has another number of whole GPUs than the inventory of the node");
     }
-    if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != d->device_n) {
+    if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
         inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
     }
 }
@@ -319,7 +311,8 @@ static void apply_reserve(struct inventory_draft *d)
 {
     for (size_t i = 0; i < d->device_n; i++) {
         int64_t *mem_mib = &d->devices[i].mem_mib;
-        if (*mem_mib > 0) {
+        bool instance = d->devices[i].profile != 0 && d->devices[i].profile != DEVICE_IN_MIG_MODE;
+        if (*mem_mib > 0 && !instance) { /* nobody shares an instance */
             *mem_mib =
                 *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
@@ -342,6 +335,8 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     d.note = NULL;
     d.device_n = 0;
     d.unsteered_n = 0;
+    d.mig_changing = inventory_mig_is_changing(node);
+    d.mig_single = d.mig_counted = false;
     d.unsteered_bad = !sum_allocatable(node, p->whole_resources, p->whole_resource_n,
                                        DEMAND_UNSTEERED_MAX, &d.unsteered_n);
     found.source = read_sources(&d);
@@ -352,6 +347,14 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     if (a->overflowed) {
         return false;
     }
+    if (found.source == INVENTORY_ANNOTATION) {
+        inventory_compare_mig_plugin(&d);
+    }
+    if (found.source == INVENTORY_GFD && kv_find(node->labels, STR(GFD_COUNT)) == NULL) {
+        found.source = INVENTORY_RESOURCES; /* MIG in allocatable alone */
+    }
+    found.mig_changing = d.mig_changing;
+    found.mig_single = d.mig_single;
     note_disagreement(&d);
     apply_reserve(&d);
     if (d.device_n > 0) {

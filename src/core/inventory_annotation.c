@@ -3,14 +3,25 @@
 #include "base/json_read.h"
 #include "core/demand.h"
 #include "core/inventory_internal.h"
+#include "core/mig.h"
 
 #define HERE "annotation fgpu.io/gpus: "
+
+/* What one entry of "mig" has shown so far. */
+struct instance_entry {
+    struct str uuid;
+    uint16_t profile; /* MIG_NO_PROFILE: none yet */
+    int32_t start;    /* -1: none yet */
+    int64_t mem_mib;  /* 0: not given */
+    bool healthy;
+};
 
 /* What one entry of "gpus" has shown so far. */
 struct entry {
     struct device device;
     bool has_uuid, has_index, has_memory;
-    bool is_partitioned;
+    size_t instance_n;
+    struct instance_entry instances[MIG_SLOTS_MAX];
 };
 
 struct parsing {
@@ -70,13 +81,136 @@ static bool read_i32(struct parsing *ps, int32_t min, int32_t max, int32_t *ret,
     return true;
 }
 
-/* Partitions are not handed out yet, so only whether there are any matters. */
+static void read_instance(struct parsing *ps, struct instance_entry *e)
+{
+    struct str key, text;
+
+    json_object_begin(&ps->r);
+    while (json_object_next(&ps->r, &key)) {
+        if (str_eq(key, STR("uuid"))) {
+            if (json_string(&ps->r, &e->uuid) && !is_identifier(e->uuid)) {
+                complain(ps, HERE "uuid must be 1 to 128 of A-Z a-z 0-9 - _ . : /");
+            }
+        } else if (str_eq(key, STR("profile"))) {
+            if (json_string(&ps->r, &text)) {
+                e->profile = mig_profile_parse(text);
+            }
+            if (e->profile == MIG_NO_PROFILE) {
+                complain(ps, HERE "profile must be like 1g.5gb or 1g.5gb+me");
+            }
+        } else if (str_eq(key, STR("start"))) {
+            read_i32(ps, 0, MIG_SLOTS_MAX - 1, &e->start, HERE "start must be 0 to 7");
+        } else if (str_eq(key, STR("memMib"))) {
+            if (!json_accept_null(&ps->r)) {
+                read_range(ps, 1, DEMAND_MEM_MIB_MAX, &e->mem_mib, HERE "memMib must be 1 to 16777216");
+            }
+        } else if (str_eq(key, STR("healthy"))) {
+            if (!json_accept_null(&ps->r)) {
+                json_bool(&ps->r, &e->healthy);
+            }
+        } else {
+            json_skip(&ps->r);
+        }
+    }
+    if (e->uuid.n == 0 || e->profile == MIG_NO_PROFILE || e->start < 0) {
+        complain(ps, HERE "a MIG instance lacks uuid or profile or start");
+    }
+}
+
+/* The list alone says that the GPU is in MIG mode: then it cannot be used as a whole, be there instances or not. */
 static void read_mig(struct parsing *ps, struct entry *e)
 {
+    e->device.profile = DEVICE_IN_MIG_MODE;
+    e->instance_n = 0;
     json_array_begin(&ps->r);
     while (json_array_next(&ps->r)) {
-        e->is_partitioned = true;
-        json_skip(&ps->r);
+        struct instance_entry in = {.start = -1, .healthy = true};
+
+        if (e->instance_n == MIG_SLOTS_MAX) {
+            complain(ps, HERE "more MIG instances than a GPU can have");
+            return;
+        }
+        read_instance(ps, &in);
+        e->instances[e->instance_n++] = in;
+    }
+}
+
+/* Against the tables, or, for a GPU that is not in them, as far as can be told without. */
+static void check_layout(struct parsing *ps, const struct entry *e, const struct mig_family *family)
+{
+    uint16_t occupied = 0;
+    int64_t sum_mib = 0;
+
+    for (size_t i = 0; i < e->instance_n; i++) {
+        const struct instance_entry *in = &e->instances[i];
+        const struct mig_shape slot = {.profile = in->profile, .size = 1, .starts = 0xff};
+        const struct mig_shape *s = family == NULL ? &slot : mig_shape_find(family, in->profile);
+
+        if (s == NULL) {
+            complain(ps, HERE "MIG profile that this model of GPU does not have");
+            return;
+        }
+        if (!mig_occupy(s, (unsigned)in->start, &occupied)) {
+            complain(ps, HERE "MIG instances overlap or are more than the GPU can have (at most seven 1g or "
+                              "three 2g or two 3g or one 4g)");
+            return;
+        }
+        sum_mib += in->mem_mib;
+    }
+    if (sum_mib > e->device.mem_mib) {
+        complain(ps, HERE "MIG instances have more memory than their GPU");
+    }
+}
+
+/* In order of their indexes; the annotation may list them in any. */
+static void insert_device(struct parsing *ps, const struct device *dev)
+{
+    struct inventory_draft *d = ps->draft;
+    size_t at = d->device_n;
+
+    for (size_t i = 0; i < d->device_n; i++) {
+        if (d->devices[i].index == dev->index || str_eq(d->devices[i].uuid, dev->uuid)) {
+            complain(ps, dev->profile == 0 || dev->profile == DEVICE_IN_MIG_MODE
+                             ? HERE "two GPUs have the same uuid or index"
+                             : HERE "two MIG instances have the same uuid or start");
+            return;
+        }
+    }
+    if (d->device_n == DEVICES_PER_NODE_MAX) {
+        complain(ps, HERE "more than 64 GPUs and MIG instances");
+        return;
+    }
+    d->device_n++;
+    while (at > 0 && d->devices[at - 1].index > dev->index) {
+        d->devices[at] = d->devices[at - 1];
+        at--;
+    }
+    d->devices[at] = *dev;
+}
+
+static void add_instances(struct parsing *ps, const struct entry *e)
+{
+    const struct device *gpu = &e->device;
+    const struct mig_family *family = mig_family_of(gpu->model, gpu->mem_mib);
+
+    check_layout(ps, e, family);
+    if (family == NULL && e->instance_n > 0) {
+        inventory_add_note(ps->draft, HERE "MIG on a model of GPU that fgpu has no table of: places are not checked");
+    }
+    for (size_t i = 0; i < e->instance_n && !json_failed(&ps->r); i++) {
+        const struct instance_entry *in = &e->instances[i];
+        const struct mig_shape *s = family == NULL ? NULL : mig_shape_find(family, in->profile);
+        struct device dev = *gpu;
+
+        dev.uuid = in->uuid;
+        dev.index = DEVICE_INSTANCE_INDEX(gpu->index, in->start);
+        dev.mem_mib = in->mem_mib > 0 || s == NULL ? in->mem_mib : s->mem_mib;
+        dev.slot_n = 1;
+        dev.healthy = gpu->healthy && in->healthy;
+        dev.profile = in->profile;
+        dev.gpu_index = gpu->index;
+        dev.start = (int8_t)in->start;
+        insert_device(ps, &dev);
     }
 }
 
@@ -130,8 +264,6 @@ static void read_optional(struct parsing *ps, struct str key, struct entry *e)
 
 static void add_device(struct parsing *ps, struct entry *e)
 {
-    struct inventory_draft *d = ps->draft;
-
     if (json_failed(&ps->r)) {
         return;
     }
@@ -139,27 +271,10 @@ static void add_device(struct parsing *ps, struct entry *e)
         complain(ps, HERE "a GPU lacks uuid or index or memMib");
         return;
     }
-    for (size_t i = 0; i < d->device_n; i++) {
-        if (d->devices[i].index == e->device.index || str_eq(d->devices[i].uuid, e->device.uuid)) {
-            complain(ps, HERE "two GPUs have the same uuid or index");
-            return;
-        }
+    insert_device(ps, &e->device);
+    if (e->device.profile == DEVICE_IN_MIG_MODE) {
+        add_instances(ps, e);
     }
-    if (d->device_n == DEVICES_PER_NODE_MAX) {
-        complain(ps, HERE "more than 64 GPUs");
-        return;
-    }
-    if (e->is_partitioned) {
-        e->device.healthy = false;
-        inventory_add_note(d, HERE "GPUs with MIG instances are not handed out yet");
-    }
-    /* Kept in order of index; the annotation may list them in any. */
-    size_t at = d->device_n++;
-    while (at > 0 && d->devices[at - 1].index > e->device.index) {
-        d->devices[at] = d->devices[at - 1];
-        at--;
-    }
-    d->devices[at] = e->device;
 }
 
 static void read_gpus(struct parsing *ps)

@@ -19,6 +19,9 @@ struct inventory_draft {
     int64_t unsteered_n; /* whole GPUs in allocatable */
     bool unsteered_bad;  /* they are no number */
     const char *note;    /* the first one stays */
+    bool mig_changing;   /* as in struct inventory */
+    bool mig_single;
+    bool mig_counted;    /* a plugin has the node's instances */
     size_t device_n;
     struct device devices[DEVICES_PER_NODE_MAX]; /* memory as on the card */
 };
@@ -36,8 +39,17 @@ static inline enum source_result inventory_malformed(struct inventory_draft *d, 
     return SOURCE_MALFORMED;
 }
 
+/* A quantity that is a whole number of 0..max. */
+bool inventory_read_amount(struct str text, int64_t max, int64_t *ret);
+
 enum source_result inventory_from_annotation(struct inventory_draft *d);
 /* Where a label names the profile of virtual GPUs, it holds for every device found. */
 void inventory_apply_profile(struct inventory_draft *d);
+/* MIG instances of which only their numbers are known: what NVIDIA's plugin publishes, single or mixed. */
+enum source_result inventory_from_mig_plugin(struct inventory_draft *d);
+/* Instances that the annotation lists and a plugin hands out are counted; where their numbers differ, the smaller. */
+void inventory_compare_mig_plugin(struct inventory_draft *d);
+/* Is the MIG layout of the node as the MIG manager wants it? */
+bool inventory_mig_is_changing(const struct node *node);
 
 #endif

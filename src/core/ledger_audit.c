@@ -197,7 +197,9 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a,
     return str_eq(a->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, a->uuid_id),
                   b->uuid) &&
            a->ref.index == b->index && str_eq(intern_text(l->models, a->model_id), b->model) &&
-           a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy;
+           a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy &&
+           a->profile == b->profile && a->start == b->start && a->counted == b->counted &&
+           a->gpu_index == b->gpu_index;
 }
 
 /* Lost devices stand behind those of the inventory, and are nobody's fact. */
@@ -217,7 +219,8 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     while (listed < n->device_n && !n->devices[listed].lost) {
         listed++;
     }
-    if (listed != inv->device_n || l->rows[node].unsteered_cap != inv->unsteered_n || !same_factors(l, n, inv)) {
+    if (listed != inv->device_n || l->rows[node].unsteered_cap != inv->unsteered_n || !same_factors(l, n, inv) ||
+        (l->rows[node].flags & NODE_MIG_FLAGS) != ledger_mig_flags(inv)) {
         return false;
     }
     for (uint32_t i = 0; i < listed; i++) {

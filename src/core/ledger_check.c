@@ -24,7 +24,7 @@ static const char *check_pod(const struct ledger *l, uint32_t i)
         return "a pending pod holds devices";
     }
     if ((p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) && p->ref_n == 0 &&
-        p->demand->unsteered_n == 0) {
+        p->demand->unsteered_n == 0 && !demand_may_be_counted(p->demand)) {
         return "a reservation names no devices";
     }
     return NULL;
@@ -56,7 +56,8 @@ static bool state_equal(const struct device_state *a, const struct device_state 
 {
     return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib &&
            a->milli_free == b->milli_free && a->milli_cap == b->milli_cap &&
-           a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags;
+           a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags &&
+           a->profile == b->profile;
 }
 
 /* Where only one side knows the UUID, the recorded index decides, and after a renumbering another device may
@@ -85,13 +86,10 @@ static bool pod_is_excused(const struct node_entry *n, const struct pod_entry *p
 static const char *check_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal,
                                 const struct device_state *s)
 {
-    struct device_state again = *s;
+    struct device_state again = ledger_empty_state(n, &n->devices[ordinal]);
     bool excused = n->shrunk || n->devices[ordinal].lost || !n->described;
 
-    again.mem_free_mib = s->mem_cap_mib;
-    again.milli_free = s->milli_cap;
-    again.slot_free = s->slot_cap;
-    again.flags &= (uint8_t) ~(DEVICE_IN_USE | DEVICE_EXCLUSIVE);
+    again.flags |= s->flags & DEVICE_BLOCKED;
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
@@ -135,7 +133,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
             return "a node lists a pod that is elsewhere";
         }
         unsteered += p->demand->unsteered_n;
-        shares += p->demand->unsteered_n == 0;
+        shares += demand_takes_shares(p->demand);
     }
     if (unsteered != row->unsteered_used || shares != row->share_pod_n) {
         return "a node's sums over its pods are wrong";

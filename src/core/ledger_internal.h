@@ -30,6 +30,10 @@ struct ledger_device {
     struct device_ref ref;
     uint32_t uuid_id; /* text in ledger.uuids; INTERN_NONE: unknown */
     uint16_t model_id;
+    uint16_t profile;  /* as in struct device, with the next three */
+    int8_t start;
+    bool counted;
+    int32_t gpu_index;
     int32_t slot_n;
     int64_t mem_mib;
     bool healthy;
@@ -203,6 +207,8 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
 /* Drops devices that left the inventory once no pod holds them any more. */
 void ledger_node_forget_lost(struct ledger *l, uint32_t node);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
+#define NODE_MIG_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE)
+uint8_t ledger_mig_flags(const struct inventory *inv); /* those of them that hold */
 void ledger_node_gone(struct ledger *l, uint32_t node);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
@@ -214,6 +220,7 @@ struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int
 uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NONE */
 int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
                         struct err *reterr);
+extern const char ledger_conflict_no_record[]; /* of a pod that was bound past us */
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
 /* The same, because the pod has ended: a departure, if it held something. */
 void ledger_pod_end(struct ledger *l, uint32_t pod);
@@ -305,6 +312,15 @@ void ledger_recompute(struct ledger *l, uint32_t node);
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
 /* Its bit of node_state.pod_classes, from its charges; 0: it holds nothing here. */
 uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p);
+/* Does kubelet pick the devices of this demand on this node? They are counted by profile, whatever a record says. */
+static inline bool ledger_is_counted(const struct node_state *row, const struct demand *d)
+{
+    return (row->flags & NODE_MIG_COUNTED) != 0 && demand_may_be_counted(d);
+}
+/* Charges what kubelet picked: devices that are not in `taken` (bits) (ledger_counted.c). */
+void ledger_charge_counted(struct ledger *l, uint32_t node, uint64_t taken);
+/* Flags GPUs and instances that are held in their other form. */
+void ledger_block_other_form(const struct node_entry *n, struct device_state *states);
 /* Raises each dimension of `c` to that of `floor`. */
 void ledger_charge_max(struct charge *c, const struct charge *floor);
 /* A pod that is thought away. */

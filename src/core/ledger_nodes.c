@@ -180,6 +180,10 @@ static int device_from_fact(struct ledger *l, const struct device *d, struct led
         .ref = ledger_device_ref(l, d->uuid, d->index),
         .uuid_id = uuid,
         .model_id = (uint16_t)model,
+        .profile = d->profile,
+        .start = d->start,
+        .counted = d->counted,
+        .gpu_index = d->gpu_index,
         .slot_n = d->slot_n,
         .mem_mib = d->mem_mib,
         .healthy = d->healthy,
@@ -294,6 +298,18 @@ static void node_set_factors(const struct ledger *l, struct node_entry *n, const
     n->overcommit_mem_milli = mem_milli;
 }
 
+uint8_t ledger_mig_flags(const struct inventory *inv)
+{
+    unsigned flags = 0;
+
+    flags |= inv->mig_changing ? NODE_MIG_CHANGING : 0;
+    flags |= inv->mig_single ? NODE_MIG_SINGLE : 0;
+    for (size_t i = 0; i < inv->device_n; i++) {
+        flags |= inv->devices[i].counted && !inv->mig_single ? NODE_MIG_COUNTED : 0;
+    }
+    return (uint8_t)flags;
+}
+
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
 {
     struct ledger_device fresh[DEVICES_PER_NODE_MAX];
@@ -323,7 +339,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     }
     room = !n->described || (f->schedulable && !n->schedulable) ||
            (!f->closed && n->closed) ||
-           f->inventory->unsteered_n > l->rows[node].unsteered_cap;
+           f->inventory->unsteered_n > l->rows[node].unsteered_cap ||
+           (l->rows[node].flags & NODE_MIG_FLAGS & ~ledger_mig_flags(f->inventory)) != 0;
     node_set_uid(n, f->uid);
     n->described = true;
     n->schedulable = f->schedulable;
@@ -334,7 +351,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->host = f->host;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
-    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0));
+    l->rows[node].flags =
+        (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_mig_flags(f->inventory));
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
     node_set_factors(l, n, f->inventory);

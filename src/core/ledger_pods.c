@@ -11,7 +11,7 @@ static const char CONFLICT_REQUEST[] =
     "the request annotations were changed after binding; the larger charge stays";
 static const char CONFLICT_READING[] =
     "the configuration reads its request differently since it was bound; the larger charge stays";
-static const char CONFLICT_NO_RECORD[] =
+const char ledger_conflict_no_record[] =
     "bound without an assignment by fgpu; counted on every device of its node";
 static const char CONFLICT_DEFECT[] =
     "bound although its request is malformed; counted as whole devices";
@@ -279,7 +279,8 @@ static bool is_read_differently(const struct pod_entry *p, const struct demand *
     for (size_t w = 0; same && w < d->wish_n; w++) {
         same = p->demand->wishes[w].kind == d->wishes[w].kind &&
                p->demand->wishes[w].milli == d->wishes[w].milli &&
-               p->demand->wishes[w].mem_mib == d->wishes[w].mem_mib;
+               p->demand->wishes[w].mem_mib == d->wishes[w].mem_mib &&
+               p->demand->wishes[w].profile == d->wishes[w].profile;
     }
     return !same;
 }
@@ -338,8 +339,8 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     }
     ledger_pod_set_demand(l, p, d);
     pod_keep_decision(p, f->assignment == NULL ? STR_NULL : f->assignment->id);
-    if (p->refs == NULL && d->unsteered_n == 0) {
-        p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : CONFLICT_NO_RECORD;
+    if (p->refs == NULL && d->unsteered_n == 0 && !demand_may_be_counted(d)) {
+        p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : ledger_conflict_no_record;
         ledger_pod_set_state(l, p, LEDGER_FOREIGN, at_ms);
     } else {
         ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);

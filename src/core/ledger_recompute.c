@@ -2,6 +2,7 @@
 #include "base/bug.h"
 #include "core/feasibility.h"
 #include "core/ledger_internal.h"
+#include "core/mig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,20 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         .milli_cap = times_factor(DEVICE_MILLI, n->overcommit_milli, INT32_MAX),
         .slot_cap = (int16_t)times_factor(d->slot_n, 1000, INT16_MAX),
         .model_id = d->model_id,
-        .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0)),
+        .profile = d->profile,
+        .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0) |
+                           (d->counted ? DEVICE_COUNTED : 0)),
     };
 
+    if (d->profile == DEVICE_IN_MIG_MODE) { /* what there is of it are its instances */
+        s.flags |= DEVICE_IN_USE | DEVICE_EXCLUSIVE;
+        return s;
+    }
+    if (d->profile != 0) { /* cut by the hardware: no factor makes it larger */
+        s.mem_cap_mib = s.mem_base_mib;
+        s.milli_cap = mig_profile_milli(d->profile);
+        s.slot_cap = 1;
+    }
     s.mem_free_mib = s.mem_cap_mib;
     s.milli_free = s.milli_cap;
     s.slot_free = s.slot_cap;
@@ -84,6 +96,9 @@ static void charges_pessimistic(const struct node_entry *n, const struct device_
     struct charge c = {0};
 
     for (uint32_t i = 0; i < n->device_n; i++) {
+        if (n->devices[i].profile == DEVICE_IN_MIG_MODE) {
+            continue; /* only through its instances */
+        }
         if (i == 0 || !device_equal(&states[i], &states[i - 1])) { /* mostly all are the same */
             c = demand_pessimistic_charge(p->demand, &states[i]);
         }
@@ -170,7 +185,9 @@ uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
         return pod_class_of(p->demand->unsteered_n, true);
     }
     for (size_t i = 0; i < p->charge_n; i++) {
-        whole = whole && (p->charges[i].charge.exclusive || p->charges[i].charge.milli >= DEVICE_MILLI);
+        const struct charge *c = &p->charges[i].charge;
+
+        whole = whole && c->profile == 0 && (c->exclusive || c->milli >= DEVICE_MILLI);
     }
     /* Charged on every device, it holds no more than it asked for; what a malformed pod asked for nobody knows. */
     if (p->demand->defect == DEMAND_OK && !ledger_pod_placement(n, p, &at)) {
@@ -184,6 +201,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     struct node_entry *n = &l->nodes[node];
     struct node_state *row = &l->rows[node];
     struct device_state *states = &l->states[row->first_device];
+    uint64_t taken = 0;
     int64_t unsteered = 0;
 
     BUG_ON(n->extent_n != n->device_n);
@@ -198,11 +216,20 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         struct pod_entry *p = &l->pods[n->pods[i]];
 
         unsteered += p->demand->unsteered_n;
-        row->share_pod_n += p->demand->unsteered_n == 0;
+        row->share_pod_n += demand_takes_shares(p->demand);
         host_sum_add(&n->host_asked, p->demand->host);
+        if (ledger_is_counted(row, p->demand)) {
+            continue;
+        }
         pod_charges(n, states, p);
         row->pod_classes |= ledger_pod_class(n, p);
         ledger_count_pod(l, p);
+        for (size_t j = 0; j < p->charge_n; j++) {
+            taken |= UINT64_C(1) << p->charges[j].ordinal;
+        }
+    }
+    if ((row->flags & NODE_MIG_COUNTED) != 0) {
+        ledger_charge_counted(l, node, taken);
     }
     /* Charges are computed from capacities alone, so taking them afterwards makes the order of pods not
      * matter. */
@@ -213,6 +240,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
             device_take(&states[p->charges[j].ordinal], &p->charges[j].charge);
         }
     }
+    ledger_block_other_form(n, states);
     row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
     row->host = ledger_host_left(n, &n->host_asked);
     row->version = ++l->version;
@@ -228,6 +256,21 @@ static void mark_pod(const struct pod_entry *q, struct device_state *states)
     }
 }
 
+static struct str uuid_of(const struct ledger *l, const struct ledger_device *d)
+{
+    return d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id);
+}
+
+static struct str uuid_of_gpu(const struct ledger *l, const struct node_entry *n, int32_t index)
+{
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if (n->devices[i].profile == DEVICE_IN_MIG_MODE && n->devices[i].ref.index == index) {
+            return uuid_of(l, &n->devices[i]);
+        }
+    }
+    return STR_NULL;
+}
+
 void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_state *states,
                         struct str namespace_, struct str uid, const struct demand *d,
                         const uint64_t *label_hashes, size_t label_n, ledger_leaves_fn *leaves,
@@ -236,10 +279,10 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
     const struct node_entry *n = &l->nodes[node];
 
     for (uint32_t i = 0; d->uuid_n > 0 && i < n->device_n; i++) {
-        uint32_t id = n->devices[i].uuid_id;
+        struct str gpu = device_is_instance(&states[i]) ? uuid_of_gpu(l, n, n->devices[i].gpu_index) : STR_NULL;
 
-        if (!demand_allows_uuid(d, id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, id))) {
-            states[i].flags |= DEVICE_DENIED;
+        if (n->devices[i].counted || !demand_allows_instance(d, uuid_of(l, &n->devices[i]), gpu)) {
+            states[i].flags |= DEVICE_DENIED; /* nobody knows which one kubelet would pick */
         }
     }
     if (d->isolate_n == 0 && l->isolating_n == 0) {

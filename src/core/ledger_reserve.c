@@ -77,10 +77,13 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     if (p->demand->defect != DEMAND_OK) {
         return err_set(reterr, ERR_INVALID, "%s", demand_defect_text(p->demand->defect));
     }
-    if (p->demand->unsteered_n > 0) {
+    if (feasibility_of_node(&l->rows[node], p->demand) != VERDICT_FITS) {
+        fits = false;
+    } else if (p->demand->unsteered_n > 0) {
         fits = unsteered_fits(&l->rows[node], p->demand);
     } else {
-        fits = l->rows[node].unsteered_used == 0 && placement_fits(l, node, p->demand, r->placement);
+        fits = (l->rows[node].unsteered_used == 0 || !demand_takes_shares(p->demand)) &&
+               placement_fits(l, node, p->demand, r->placement);
     }
     if (!fits) {
         return err_set(reterr, ERR_CONFLICT, "the devices are no longer free");
@@ -90,7 +93,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
                       ledger_tenant_room(l, p->namespace_))) {
         return err_set(reterr, ERR_CONFLICT, "%s", verdict_text(VERDICT_TENANT_LIMIT));
     }
-    if (p->demand->unsteered_n == 0) {
+    if (p->demand->unsteered_n == 0 && !ledger_is_counted(&l->rows[node], p->demand)) {
         keep_refs(l, p, node, r->placement);
     }
     free(p->decision_id);
@@ -158,6 +161,13 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     return 0;
 }
 
+bool ledger_chose_devices(const struct ledger *l, struct str uid)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+
+    return pod != LEDGER_NONE && l->pods[pod].ref_n > 0;
+}
+
 int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, struct assignment *ret,
                       struct err *reterr)
 {
@@ -195,7 +205,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                 if ((at.wish_devices[w] & (UINT64_C(1) << i)) == 0) {
                     continue;
                 }
-                c = wish_charge(wish, states[i].milli_cap, states[i].mem_cap_mib, states[i].mem_base_mib);
+                c = device_charge(&states[i], wish);
                 devices[device_n++] = (struct assigned_device){
                     .uuid = n->devices[i].uuid_id == INTERN_NONE
                                 ? STR_NULL
@@ -203,6 +213,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                     .index = n->devices[i].ref.index,
                     .milli = c.milli,
                     .mem_mib = c.mem_mib,
+                    .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
                 };
             }
             containers[n_out++] = (struct assigned_container){

@@ -23,13 +23,14 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
             continue;
         }
         unsteered += p->demand->unsteered_n;
-        ret_row->share_pod_n += p->demand->unsteered_n == 0;
+        ret_row->share_pod_n += demand_takes_shares(p->demand);
         ret_row->pod_classes |= ledger_pod_class(n, p);
         host_sum_add(&asked, p->demand->host);
         for (size_t j = 0; j < p->charge_n; j++) {
             device_take(&ret_states[p->charges[j].ordinal], &p->charges[j].charge);
         }
     }
+    ledger_block_other_form(n, ret_states);
     ret_row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
     ret_row->host = ledger_host_left(n, &asked);
 }

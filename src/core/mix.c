@@ -104,14 +104,14 @@ static void shape_of(const struct demand *d, struct mix_shape *s)
         s->kind = WISH_WHOLE;
         s->milli = DEVICE_MILLI;
         s->count = (uint16_t)cut(d->unsteered_n, UINT16_MAX);
-    } else if (d->wish_n == 1) {
+    } else if (d->wish_n == 1 && !demand_wants_instances(d)) {
         s->kind = d->wishes[0].kind;
         s->count = d->wishes[0].count;
         s->milli = s->kind == WISH_WHOLE ? DEVICE_MILLI : d->wishes[0].milli;
         s->mem_mib = d->wishes[0].mem_mib;
-    } else if (d->wish_n > 1) {
+    } else if (!demand_wants_instances(d) && d->wish_n > 1) {
         sum_wishes(d, s);
-    }
+    } /* MIG instances leave the GPUs to others: such a pod takes of the machine alone */
     if (s->count == 0) {
         s->model_n = 0;
     }

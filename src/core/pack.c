@@ -59,7 +59,7 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
             continue;
         }
         node.unsteered_used += held->unsteered_n;
-        node.share_pod_n += held->unsteered_n == 0;
+        node.share_pod_n += demand_takes_shares(held);
         choice_take(&node, devices, held, &at, next);
         memcpy(devices, next, node.device_n * sizeof(devices[0]));
     }
@@ -109,7 +109,7 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
             memcpy(without, q->devices, n->device_n * sizeof(without[0]));
             choice_take(n, without, d, at, with);
             row_with.unsteered_used += d->unsteered_n;
-            row_with.share_pod_n += d->unsteered_n == 0;
+            row_with.share_pod_n += demand_takes_shares(d);
         }
         if (!place_other(&row_without, without, q->demand, p, &there)) {
             continue;
@@ -122,9 +122,9 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
         choice_take(n, with, q->demand, &there, next);
         memcpy(with, next, n->device_n * sizeof(next[0]));
         row_with.unsteered_used += q->demand->unsteered_n;
-        row_with.share_pod_n += q->demand->unsteered_n == 0;
+        row_with.share_pod_n += demand_takes_shares(q->demand);
         row_without.unsteered_used += q->demand->unsteered_n;
-        row_without.share_pod_n += q->demand->unsteered_n == 0;
+        row_without.share_pod_n += demand_takes_shares(q->demand);
     }
     return true;
 }

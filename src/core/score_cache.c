@@ -81,11 +81,11 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
     }
     key_add_number(k, (uint64_t)d->unsteered_n);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
-    key_add_number(k, d->wish_n);
+    key_add_number(k, (uint64_t)d->wish_n << 1 | demand_may_be_counted(d));
     for (size_t i = 0; i < d->wish_n; i++) {
         const struct wish *w = &d->wishes[i];
 
-        key_add_number(k, (uint64_t)w->kind << 32 | w->count);
+        key_add_number(k, (uint64_t)w->kind << 32 | (uint64_t)w->profile << 16 | w->count);
         key_add_number(k, (uint64_t)w->milli);
         key_add_number(k, (uint64_t)w->mem_mib);
         key_add_number(k, w->phases);

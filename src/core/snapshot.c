@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "core/feasibility.h"
+#include "core/mig.h"
 #include "core/snapshot_internal.h"
 
 #include <stdlib.h>
@@ -9,8 +10,11 @@
 
 static void add_device_totals(const struct device_state *s, struct snapshot *ret)
 {
-    ret->device_n++;
+    ret->device_n += !device_is_instance(s); /* physical ones, as far as they are known */
     ret->overcommitted_n += device_is_overcommitted(s);
+    if (s->profile == DEVICE_IN_MIG_MODE) {
+        return; /* counted by its instances */
+    }
     ret->milli_cap += s->milli_cap;
     ret->milli_charged += (int64_t)s->milli_cap - s->milli_free;
     ret->mem_cap_mib += s->mem_cap_mib;
@@ -58,6 +62,7 @@ static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
     struct placement at;
 
     return p->node != LEDGER_NONE &&
+           !ledger_is_counted(&l->rows[p->node], p->demand) &&
            (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
 }
 
@@ -87,6 +92,14 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
         .since_ms = p->since_ms,
     };
+    if (p->node != LEDGER_NONE && p->ref_n == 0 && demand_may_be_counted(p->demand) &&
+        !ledger_is_counted(&t->l->rows[p->node], p->demand) && t->l->nodes[p->node].described) {
+        struct snapshot_pod *taken = &t->pods[t->pod_n - 1];
+
+        taken->state = LEDGER_FOREIGN; /* no plugin of this node picked its instance */
+        taken->conflict = true;
+        taken->conflict_text = ledger_conflict_no_record;
+    }
 }
 
 /* What the pods of one node hold, in their order, and how much of it is on which device. */
@@ -143,7 +156,7 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
 {
     struct placement at;
     struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
-    bool known = ledger_pod_placement(n, p, &at);
+    bool known = !ledger_is_counted(&t->l->rows[p->node], p->demand) && ledger_pod_placement(n, p, &at);
 
     put_raised(t, p, known ? &at : NULL, states, to);
     if (!known) {
@@ -163,23 +176,49 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
         a.phases = wish->phases;
         for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctzll(left);
-            struct charge c = wish_charge(wish, states[i].milli_cap, states[i].mem_cap_mib,
-                                          states[i].mem_base_mib);
+            struct charge c = device_charge(&states[i], wish);
 
             a.milli = c.milli;
             a.mem_mib = c.mem_mib;
+            a.asked_mem_mib = device_is_instance(&states[i]) && wish->profile == 0 ? wish->mem_mib : 0;
             put(to, i, &a);
         }
     }
 }
 
-static void take_device(const struct ledger *l, const struct ledger_device *d,
+/* What is left of a GPU in MIG mode is nothing, and so is what there is of it: only what somebody holds of the whole is
+ * to be seen. The map of its slots is drawn from its instances, those that are gone left out. */
+static void take_mig(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d,
+                     struct snapshot_device *ret)
+{
+    ret->milli_charged -= ret->milli_cap;
+    ret->mem_charged_mib -= ret->mem_cap_mib;
+    ret->slot_charged -= ret->slot_cap;
+    ret->milli_cap = ret->slot_cap = 0;
+    ret->mem_cap_mib = 0;
+    ret->exclusive = false;
+    ret->mig_family = mig_family_of(intern_text(l->models, d->model_id), d->mem_mib);
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        const struct ledger_device *in = &n->devices[i];
+        const struct mig_shape *s = ret->mig_family == NULL ? NULL : mig_shape_find(ret->mig_family, in->profile);
+
+        if (s != NULL && !in->lost && in->gpu_index == d->ref.index && in->start >= 0) {
+            ret->mig_occupied |= mig_extent(s, (unsigned)in->start);
+        }
+    }
+}
+
+static void take_device(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d,
                         const struct device_state *s, struct snapshot_device *ret)
 {
     *ret = (struct snapshot_device){
         .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
         .index = d->ref.index,
         .model = intern_text(l->models, d->model_id),
+        .profile = d->profile,
+        .start = d->start,
+        .counted = d->counted,
+        .gpu_index = d->gpu_index,
         .healthy = d->healthy,
         .lost = d->lost,
         .exclusive = (s->flags & DEVICE_EXCLUSIVE) != 0,
@@ -192,6 +231,9 @@ static void take_device(const struct ledger *l, const struct ledger_device *d,
         .slot_cap = s->slot_cap,
         .slot_charged = s->slot_cap - s->slot_free,
     };
+    if (d->profile == DEVICE_IN_MIG_MODE) {
+        take_mig(l, n, d, ret);
+    }
 }
 
 /* Sorts what was placed by device, each keeping the order of the pods. */
@@ -210,7 +252,7 @@ static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint
         return NULL;
     }
     for (uint32_t i = 0; i < n->device_n; i++) {
-        take_device(l, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
+        take_device(l, n, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
         devices[i].allocations = to[i] = all;
         devices[i].allocation_n = placed->per_device[i];
         all += placed->per_device[i];
@@ -284,6 +326,9 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .closed = n->closed,
         .source = n->source,
         .note = n->note,
+        .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
+        .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
+        .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,
         .unsteered_cap = l->rows[node].unsteered_cap,
         .unsteered_used = l->rows[node].unsteered_used,
         .overcommit_milli = n->overcommit_milli,

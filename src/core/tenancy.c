@@ -282,7 +282,7 @@ void tenancy_set(struct tenancy *t, const struct tenant *tenants, size_t n)
 
 struct holding tenancy_unit(const struct device_state *devices, uint32_t device_n)
 {
-    struct holding unit = {device_n > 0 ? 0 : DEVICE_MILLI, 0};
+    struct holding unit = {DEVICE_MILLI, 0}; /* also where MIG instances are all that is known */
 
     for (uint32_t i = 0; i < device_n; i++) {
         unit.milli = unit.milli > devices[i].milli_cap ? unit.milli : devices[i].milli_cap;
@@ -303,7 +303,9 @@ struct holding tenancy_node_total(const struct device_state *devices, uint32_t d
     struct holding all = {0};
 
     for (uint32_t i = 0; i < device_n; i++) {
-        all = sum(all, (struct holding){devices[i].milli_cap, devices[i].mem_cap_mib});
+        if (devices[i].profile != DEVICE_IN_MIG_MODE) { /* that is offered by its instances */
+            all = sum(all, (struct holding){devices[i].milli_cap, devices[i].mem_cap_mib});
+        }
     }
     /* The same GPUs, seen twice. */
     all.milli = all.milli > plugin.milli ? all.milli : plugin.milli;
@@ -341,8 +343,8 @@ struct holding tenancy_wanted_at_most(const struct demand *d, struct holding lar
 
         if (w->kind == WISH_WHOLE) {
             one = largest;
-        } else if (w->kind == WISH_MEMORY) {
-            one.milli = DEVICE_MILLI; /* on a device small enough for it */
+        } else if (w->kind == WISH_MEMORY || (w->kind == WISH_BOTH && w->milli == 0)) {
+            one = largest; /* on a device small enough for it, or on a MIG instance, which it takes whole */
         } else if (w->kind == WISH_MILLI) {
             one.mem_mib = largest.mem_mib;
         }

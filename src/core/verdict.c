@@ -18,6 +18,12 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_MEMORY_UNKNOWN] = {"memory_unknown", "GPU memory of the node is not known"},
     [VERDICT_NOT_ALLOWED] = {"not_allowed", "too few GPUs of the model or UUID the pod asks for"},
     [VERDICT_UNHEALTHY] = {"unhealthy", "too few healthy GPUs"},
+    [VERDICT_MIG_CHANGING] = {"mig_changing", "MIG layout of the node is being changed"},
+    [VERDICT_MIG_PLUGIN] = {"mig_plugin", "MIG instances are handed out by a plugin: ask for its resource"},
+    [VERDICT_MIG_IMPOSSIBLE] = {"mig_impossible", "GPUs cannot be cut into so many instances of the MIG profile"},
+    [VERDICT_MIG_TOO_FEW] = {"mig_too_few", "too few MIG instances of the profile the pod asks for"},
+    [VERDICT_MIG_EMPTY] = {"mig_empty", "GPUs are in MIG mode and nobody has made instances"},
+    [VERDICT_MIG_ONLY] = {"mig_only", "GPUs are cut into MIG instances"},
     [VERDICT_OVERCOMMITTED] = {"overcommitted",
                                "GPUs are over-committed and take no new pods until that is over"},
     [VERDICT_NO_COMPUTE] = {"no_compute", "too few GPUs with enough free compute"},
@@ -36,6 +42,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_SHARES_HERE] = {"shares_here", "pods with shares of GPUs run here"},
     [VERDICT_PLUGIN_FULL] = {"plugin_full", "whole GPUs of the device plugin are taken"},
     [VERDICT_TENANT_LIMIT] = {"tenant_limit", "the tenant of the namespace would pass its GPU limit"},
+    [VERDICT_MIG_TAKEN] = {"mig_taken", "MIG instances of the profile are taken"},
 };
 
 static const struct verdict_words *verdict_words_of(enum verdict v)
@@ -66,6 +73,12 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_MEMORY_UNKNOWN:
     case VERDICT_NOT_ALLOWED:
     case VERDICT_UNHEALTHY:
+    case VERDICT_MIG_CHANGING:
+    case VERDICT_MIG_PLUGIN:
+    case VERDICT_MIG_IMPOSSIBLE:
+    case VERDICT_MIG_TOO_FEW:
+    case VERDICT_MIG_EMPTY:
+    case VERDICT_MIG_ONLY:
         return true;
     case VERDICT_FITS:
     case VERDICT_OVERCOMMITTED:
@@ -83,6 +96,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_SHARES_HERE:
     case VERDICT_PLUGIN_FULL:
     case VERDICT_TENANT_LIMIT:
+    case VERDICT_MIG_TAKEN:
     case VERDICT__MAX:
         return false;
     }

@@ -254,7 +254,7 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
     if (ledger_apply(s->ledger, &op, reterr) != 0) {
         return STORE_FAILED;
     }
-    if (pod->demand->unsteered_n == 0 &&
+    if (ledger_chose_devices(s->ledger, op.reserve.uid) &&
         ledger_assignment(s->ledger, op.reserve.uid, a, &ret->assignment, reterr) != 0) {
         struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op.at_ms, .name = op.reserve.uid};
 

@@ -49,7 +49,8 @@ static void check_equal(const struct assignment *a, const struct assignment *b)
             FUZZ_SAME(x->devices[k].uuid, y->devices[k].uuid);
             FUZZ_CHECK(x->devices[k].index == y->devices[k].index &&
                        x->devices[k].milli == y->devices[k].milli &&
-                       x->devices[k].mem_mib == y->devices[k].mem_mib);
+                       x->devices[k].mem_mib == y->devices[k].mem_mib &&
+                       x->devices[k].profile == y->devices[k].profile);
         }
     }
 }

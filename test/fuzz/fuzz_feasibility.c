@@ -34,7 +34,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     input_rng_use(&in);
     rng_init(&unused, 0);
     random_case_draw(&unused, WISHES, DEVICES, &c);
-    possible = c.node.unsteered_used == 0 &&
+    random_case_cut(&unused, &c);
+    possible = (c.node.unsteered_used == 0 || !demand_takes_shares(&c.demand)) &&
                oracle_places(c.devices, c.node.device_n, c.allowed_models, &c.demand, NULL);
     for (size_t i = 0; strategies[i] != NULL; i++) {
         enum verdict v =

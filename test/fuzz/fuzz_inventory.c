@@ -6,9 +6,15 @@
 #include "base/json_write.h"
 #include "core/inventory.h"
 #include "core/ledger.h"
+#include "core/mig.h"
 #include "core/snapshot.h"
 
 #define MEMORY (2U << 20)
+
+static bool is_instance(const struct device *d)
+{
+    return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
+}
 
 static void check_inventory(const struct inventory *inv)
 {
@@ -17,7 +23,7 @@ static void check_inventory(const struct inventory *inv)
     for (size_t i = 0; i < inv->device_n; i++) {
         const struct device *d = &inv->devices[i];
 
-        FUZZ_CHECK(d->index >= 0 && d->index <= INVENTORY_INDEX_MAX);
+        FUZZ_CHECK(d->index >= 0 && d->index <= (is_instance(d) ? INVENTORY_DEVICE_INDEX_MAX : INVENTORY_INDEX_MAX));
         FUZZ_CHECK(d->minor >= -1 && d->minor <= INVENTORY_INDEX_MAX);
         FUZZ_CHECK(d->numa >= -1 && d->numa <= INVENTORY_INDEX_MAX);
         FUZZ_CHECK(d->mem_mib >= 0 && d->mem_mib <= INT32_MAX);
@@ -38,8 +44,33 @@ static void check_same(const struct inventory *a, const struct inventory *b)
         FUZZ_SAME(x->uuid, y->uuid);
         FUZZ_SAME(x->model, y->model);
         FUZZ_CHECK(x->index == y->index && x->minor == y->minor && x->mem_mib == y->mem_mib &&
-                   x->slot_n == y->slot_n && x->numa == y->numa && x->healthy == y->healthy);
+                   x->slot_n == y->slot_n && x->numa == y->numa && x->healthy == y->healthy &&
+                   x->profile == y->profile && x->gpu_index == y->gpu_index && x->start == y->start);
     }
+}
+
+static void describe_instances(const struct inventory *inv, int32_t gpu_index, struct json_writer *w)
+{
+    json_write_key(w, "mig");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < inv->device_n; i++) {
+        const struct device *d = &inv->devices[i];
+        char text[MIG_PROFILE_BYTES_MAX];
+
+        if (!is_instance(d) || d->gpu_index != gpu_index) {
+            continue;
+        }
+        json_write_object_begin(w);
+        json_write_kv_str(w, "uuid", d->uuid);
+        json_write_kv_cstr(w, "profile", mig_profile_text(d->profile, text));
+        json_write_kv_i64(w, "start", d->start);
+        if (d->mem_mib > 0) {
+            json_write_kv_i64(w, "memMib", d->mem_mib);
+        }
+        json_write_kv_bool(w, "healthy", d->healthy);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
 }
 
 static struct str describe(const struct inventory *inv, struct strbuf *out)
@@ -54,6 +85,9 @@ static struct str describe(const struct inventory *inv, struct strbuf *out)
     for (size_t i = 0; i < inv->device_n; i++) {
         const struct device *d = &inv->devices[i];
 
+        if (is_instance(d)) {
+            continue; /* stands in its GPU */
+        }
         json_write_object_begin(&w);
         json_write_kv_str(&w, "uuid", d->uuid);
         json_write_kv_i64(&w, "index", d->index);
@@ -69,6 +103,9 @@ static struct str describe(const struct inventory *inv, struct strbuf *out)
         json_write_kv_i64(&w, "memMib", d->mem_mib);
         json_write_kv_i64(&w, "slots", d->slot_n);
         json_write_kv_bool(&w, "healthy", d->healthy);
+        if (d->profile == DEVICE_IN_MIG_MODE) {
+            describe_instances(inv, d->index, &w);
+        }
         json_write_object_end(&w);
     }
     json_write_array_end(&w);

@@ -63,7 +63,7 @@ bool dialect_is_request_key(struct str key)
     static const char *const keys[] = {
         NATIVE_KEY_FRACTION, NATIVE_KEY_MEMORY,    NATIVE_KEY_COUNT,
         NATIVE_KEY_SIZE,     NATIVE_KEY_CONTAINER, NATIVE_KEY_MODEL,
-        NATIVE_KEY_UUID,     NATIVE_KEY_ISOLATE,   NATIVE_KEY_QOS,
+        NATIVE_KEY_UUID,     NATIVE_KEY_ISOLATE,   NATIVE_KEY_QOS,     NATIVE_KEY_PROFILE,
     };
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (str_eq_cstr(key, keys[i])) {

@@ -17,7 +17,8 @@ static bool has_amount_annotation(struct kv_list annotations)
     return kv_find(annotations, STR(NATIVE_KEY_FRACTION)) != NULL ||
            kv_find(annotations, STR(NATIVE_KEY_MEMORY)) != NULL ||
            kv_find(annotations, STR(NATIVE_KEY_COUNT)) != NULL ||
-           kv_find(annotations, STR(NATIVE_KEY_SIZE)) != NULL;
+           kv_find(annotations, STR(NATIVE_KEY_SIZE)) != NULL ||
+           kv_find(annotations, STR(NATIVE_KEY_PROFILE)) != NULL;
 }
 
 static bool container_uses_any(const struct container *c, const struct str *names, size_t n)
@@ -39,7 +40,7 @@ static bool container_is_claimed(const struct policy *p, const struct container 
     }
     return container_uses_any(c, p->memory_resources, p->memory_resource_n) ||
            container_uses_any(c, p->count_resources, p->count_resource_n) ||
-           container_uses_any(c, p->whole_resources, p->whole_resource_n);
+           container_uses_any(c, p->whole_resources, p->whole_resource_n) || native_asks_for_mig(c);
 }
 
 static bool native_claims_pod(const struct policy *p, const struct pod *pod)
@@ -202,6 +203,17 @@ static enum demand_defect set_phases(struct reading *r)
     return DEMAND_OK;
 }
 
+/* Instances and parts of GPUs are handed out in different ways, so a pod has one kind of them. */
+static bool mixes_mig(const struct reading *r)
+{
+    for (size_t i = 1; i < r->wish_n; i++) {
+        if ((r->wishes[i].profile != 0) != (r->wishes[0].profile != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum demand_defect read_pod(struct reading *r, bool annotated, int32_t *ret_unsteered_n)
 {
     enum demand_defect defect =
@@ -224,6 +236,9 @@ static enum demand_defect read_pod(struct reading *r, bool annotated, int32_t *r
     }
     if (by_resource && (annotated || names_container)) {
         return DEMAND_TWICE;
+    }
+    if (mixes_mig(r)) {
+        return DEMAND_MIXED_KINDS;
     }
     if (annotated) {
         defect = read_annotations(r);

@@ -2,6 +2,7 @@
  * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
 #include "base/quantity.h"
 #include "core/dialects/native_internal.h"
+#include "core/mig.h"
 
 #define NANO_PER_MILLI 1000000
 #define BYTES_PER_MIB (INT64_C(1) << 20)
@@ -114,6 +115,74 @@ static enum demand_defect read_names(const struct container *c, const struct str
     return DEMAND_OK;
 }
 
+/* ---- MIG as resources ---- */
+
+static bool is_mig(struct str resource)
+{
+    return str_starts(resource, STR(MIG_RESOURCE_PREFIX));
+}
+
+static bool has_mig(struct kv_list list)
+{
+    for (size_t i = 0; i < list.n; i++) {
+        if (is_mig(list.items[i].key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool native_asks_for_mig(const struct container *c)
+{
+    return has_mig(c->limits) || has_mig(c->requests);
+}
+
+/* One profile, of whatever number of instances: a container with two would need two devices that are not alike. */
+static enum demand_defect read_mig(struct kv_list list, struct kv_list before, struct native_ask *ask)
+{
+    for (size_t i = 0; i < list.n; i++) {
+        struct kv r = list.items[i];
+        int64_t amount = 0;
+        enum demand_defect defect;
+
+        if (!is_mig(r.key) || kv_find(before, r.key) != NULL) {
+            continue;
+        }
+        defect = native_read_integer(r.value, &amount);
+        if (defect != DEMAND_OK) {
+            return defect;
+        }
+        if (amount == 0) {
+            continue;
+        }
+        if (ask->profile != 0 || mig_profile_of_resource(r.key) == MIG_NO_PROFILE) {
+            return DEMAND_MIG;
+        }
+        ask->profile = mig_profile_of_resource(r.key);
+        ask->count = amount;
+        ask->count_given = true;
+    }
+    return DEMAND_OK;
+}
+
+static enum demand_defect add_mig(const struct container *c, struct native_ask *ask)
+{
+    struct native_ask mig = {0};
+    enum demand_defect defect = read_mig(c->limits, (struct kv_list){0}, &mig);
+
+    if (defect == DEMAND_OK) {
+        defect = read_mig(c->requests, c->limits, &mig);
+    }
+    if (defect != DEMAND_OK || mig.profile == 0) {
+        return defect;
+    }
+    if (!native_ask_is_empty(ask) || ask->count_given) {
+        return DEMAND_MIG;
+    }
+    *ask = mig;
+    return DEMAND_OK;
+}
+
 enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
                                            struct native_ask *ret)
 {
@@ -128,6 +197,9 @@ enum demand_defect native_ask_of_container(const struct policy *p, const struct 
     if (defect == DEMAND_OK) {
         defect =
             read_names(c, p->count_resources, p->count_resource_n, &ask.count, &ask.count_given);
+    }
+    if (defect == DEMAND_OK) {
+        defect = add_mig(c, &ask);
     }
     if (defect == DEMAND_OK) {
         *ret = ask;
@@ -195,9 +267,16 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_l
     const struct str *memory = kv_find(annotations, STR(NATIVE_KEY_MEMORY));
     const struct str *count = kv_find(annotations, STR(NATIVE_KEY_COUNT));
     const struct str *size = kv_find(annotations, STR(NATIVE_KEY_SIZE));
+    const struct str *profile = kv_find(annotations, STR(NATIVE_KEY_PROFILE));
     struct native_ask ask = {.count_given = count != NULL};
     enum demand_defect defect = DEMAND_OK;
 
+    if (profile != NULL) {
+        ask.profile = mig_profile_parse(str_trim(*profile));
+        if (ask.profile == MIG_NO_PROFILE || fraction != NULL || size != NULL) {
+            return DEMAND_MIG;
+        }
+    }
     if (size != NULL) {
         return fraction != NULL || memory != NULL || count != NULL ? DEMAND_TWICE
                                                                    : read_size(p, *size, ret);
@@ -234,9 +313,13 @@ enum demand_defect native_wish_of(const struct policy *p, const struct native_as
     }
 
     w->count = (uint16_t)count;
+    w->profile = ask->profile;
     w->milli = (int32_t)(several ? DEVICE_MILLI : ask->milli);
     w->mem_mib = ask->mem_mib;
-    if (ask->mem_mib > 0) {
+    if (ask->profile != 0) {
+        w->kind = WISH_WHOLE;
+        w->milli = DEVICE_MILLI;
+    } else if (ask->mem_mib > 0) {
         bool share = ask->milli == 0 && p->memory_only == MEMORY_ONLY_SHARE;
         w->kind = share ? WISH_MEMORY : WISH_BOTH;
     } else if (ask->milli == 0 || ask->milli >= DEVICE_MILLI) {

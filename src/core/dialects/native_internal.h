@@ -15,6 +15,7 @@
 #define NATIVE_KEY_MEMORY "fgpu.io/gpu-memory"
 #define NATIVE_KEY_COUNT "fgpu.io/gpu-count"
 #define NATIVE_KEY_SIZE "fgpu.io/size"
+#define NATIVE_KEY_PROFILE "fgpu.io/mig-profile"
 #define NATIVE_KEY_CONTAINER "fgpu.io/container"
 #define NATIVE_KEY_MODEL "fgpu.io/gpu-model"
 #define NATIVE_KEY_UUID "fgpu.io/gpu-uuid"
@@ -27,11 +28,12 @@ struct native_ask {
     int64_t mem_mib; /* 0: not given */
     int64_t count;
     bool count_given;
+    uint16_t profile; /* of MIG instances (core/mig.h): count of them, with at least mem_mib each; 0: not given */
 };
 
 static inline bool native_ask_is_empty(const struct native_ask *ask)
 {
-    return ask->milli == 0 && ask->mem_mib == 0 && ask->count == 0;
+    return ask->milli == 0 && ask->mem_mib == 0 && ask->count == 0 && ask->profile == 0;
 }
 
 /* The amount of `resource` in a container: its limit, or its request when it has no limit. NULL
@@ -39,13 +41,16 @@ static inline bool native_ask_is_empty(const struct native_ask *ask)
  * carry only one.) */
 const struct str *native_amount(const struct container *c, struct str resource);
 
+/* Does the container ask for nvidia.com/mig-<anything>? */
+bool native_asks_for_mig(const struct container *c);
+
 /* A whole number >= 0. */
 enum demand_defect native_read_integer(struct str text, int64_t *ret);
 
 /* From the configured resource names of one container; empty when it uses none. */
 enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
                                            struct native_ask *ret);
-/* From the annotations; at least one of fraction, memory, count and size is there. */
+/* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. */
 enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_list annotations,
                                              struct native_ask *ret);
 

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "core/assignment.h"
+#include "core/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,6 +120,20 @@ static void assignment_format__downward_keys__table(void **state)
          "2,7",
          "50",
          NULL},
+        {"an instance has no part of it to give",
+         QOS_FIXED_SHARE,
+         {{STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)}, {STR("MIG-b"), 1032, 428, 0, MIG_PROFILE(3, 20)}},
+         2,
+         "MIG-a,MIG-b",
+         "100",
+         NULL},
+        {"an instance beside a GPU",
+         QOS_FIXED_SHARE,
+         {{STR("A"), 0, 300, 4096}, {STR("MIG-a"), 1032, 142, 4864, MIG_PROFILE(1, 5)}},
+         2,
+         "A,MIG-a",
+         "30",
+         "0=4096M"},
         {"none", QOS_FIXED_SHARE, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
     };
 
@@ -181,6 +196,7 @@ static void assert_same(const struct assignment *want, const struct assignment *
             assert_int_equal(w->devices[j].index, g->devices[j].index);
             assert_int_equal(w->devices[j].milli, g->devices[j].milli);
             assert_true(w->devices[j].mem_mib == g->devices[j].mem_mib);
+            assert_int_equal(w->devices[j].profile, g->devices[j].profile);
         }
     }
 }
@@ -216,6 +232,7 @@ static void make_random(struct rng *rng, struct arena *a, struct assignment *ret
                 .index = (int32_t)j + (last ? INT32_MAX - (int32_t)device_n + 1 : 0),
                 .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
                 .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
+                .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 + rng_below(rng, MIG_GB_MAX)) : 0,
             };
         }
         containers[i] = (struct assigned_container){

@@ -49,7 +49,7 @@ static void check_against_oracle(int k, const struct random_case *c, const struc
     struct placement p = untouched;
     enum verdict v = place(c, s, &p);
     bool possible =
-        c->node.unsteered_used == 0 &&
+        (c->node.unsteered_used == 0 || !demand_takes_shares(&c->demand)) &&
         oracle_places(c->devices, c->node.device_n, c->allowed_models, &c->demand, NULL);
     const char *why;
 
@@ -78,6 +78,21 @@ static void place__random_cases__equals_oracle(void **state)
     rng_init(&r, SEED);
     for (int k = 0; k < CASES; k++) {
         random_case_draw(&r, 4, 8, &c);
+        check_against_oracle(k, &c, strategies[(size_t)k % n]);
+    }
+}
+
+static void place__gpus_cut_into_instances__equals_oracle(void **state)
+{
+    static struct random_case c;
+    struct rng r;
+    size_t n = strategy_n();
+
+    (void)state;
+    rng_init(&r, SEED + 5);
+    for (int k = 0; k < CASES / 2; k++) {
+        random_case_draw(&r, 4, 6, &c);
+        random_case_cut(&r, &c);
         check_against_oracle(k, &c, strategies[(size_t)k % n]);
     }
 }
@@ -602,6 +617,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(place__random_cases__equals_oracle),
+        cmocka_unit_test(place__gpus_cut_into_instances__equals_oracle),
         cmocka_unit_test(place__many_containers__equals_oracle),
         cmocka_unit_test(place__tight_sums__equals_oracle),
         cmocka_unit_test(charge__random_placements__equals_sums),

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "core/inventory.h"
+#include "core/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +73,16 @@ static void render(struct strbuf *b, const struct inventory *inv)
         strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor,
                     STR_ARG(d->model), (long long)d->mem_mib, d->slot_n, d->numa,
                     d->healthy ? "ok" : "ill");
+        if (d->profile == DEVICE_IN_MIG_MODE) {
+            strbuf_add_cstr(b, ":mig");
+        } else if (d->profile != 0) {
+            char text[MIG_PROFILE_BYTES_MAX];
+            strbuf_addf(b, ":%s@%d/%d%s", mig_profile_text(d->profile, text), d->gpu_index, d->start,
+                        d->counted ? "#" : "");
+        }
     }
+    strbuf_add_cstr(b, inv->mig_changing ? " changing" : "");
+    strbuf_add_cstr(b, inv->mig_single ? " single" : "");
     if (inv->unsteered_n != 0) {
         strbuf_addf(b, " +%d", inv->unsteered_n);
     }
@@ -124,7 +134,7 @@ static void inventory__annotation__as_written(void **state)
          GPUS("{\"uuid\":\"GPU-a\",\"index\":3,\"minor\":2,\"model\":\"A100\",\"memMib\":7,"
               "\"slots\":10,\"numa\":1,"
               "\"healthy\":false,\"mig\":[]}"),
-         "annotation 3:GPU-a:2:A100:7:10:1:ill", NULL},
+         "annotation 3:GPU-a:2:A100:7:10:1:ill:mig", NULL},
         {"nulls",
          GPUS("{\"uuid\":\"GPU-a\",\"index\":3,\"minor\":null,\"model\":null,\"memMib\":7,"
               "\"slots\":null,"
@@ -137,9 +147,6 @@ static void inventory__annotation__as_written(void **state)
         {"escapes", GPUS("{\"uuid\":\"GPU-\\u0061\",\"index\":0,\"memMib\":1}"),
          "annotation 0:GPU-a:-1::1:16:-1:ok", NULL},
         {"none", GPUS(""), "annotation", NULL},
-        {"partitions are not offered",
-         GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[{\"uuid\":\"MIG-a\"}]}"),
-         "annotation 0:a:-1::1:16:-1:ill", "MIG"},
         {"wins over everything else",
          GPUS(GPU_A) " label:gpu.count=1 label:gpu.memory=5 alloc:gpu-milli=1000 label:pool=gpu",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
@@ -215,7 +222,7 @@ static void inventory__malformed_annotation__no_devices_and_no_other_source(void
         {"key twice", GPUS("{\"uuid\":\"a\",\"uuid\":\"b\",\"index\":0,\"memMib\":1}"),
          "annotation", "not valid JSON"},
         {"bad one behind a partitioned one",
-         GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[1]},{\"uuid\":\"b\",\"index\":0,"
+         GPUS("{\"uuid\":\"a\",\"index\":0,\"memMib\":1,\"mig\":[]},{\"uuid\":\"b\",\"index\":0,"
               "\"memMib\":1}"),
          "annotation", "same uuid or index"},
     };
@@ -257,12 +264,128 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
          "time-slicing"},
         {"MIG single",
          "label:gpu.count=14 label:mig.strategy=single label:gpu.product=NVIDIA-A100-MIG-1g.10gb",
-         "gfd", "MIG"},
+         "gfd single", "offers none"},
         {"MIG mixed", "label:gpu.count=2 label:mig.strategy=mixed label:mig-1g.10gb.count=7", "gfd",
-         "MIG"},
+         "offers none"},
         {"MIG mixed with no instances",
          "label:gpu.count=1 label:mig.strategy=mixed label:mig-1g.10gb.count=0",
          "gfd 0::-1::0:16:-1:ok", NULL},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+#define MIG_A(list)                                                                                \
+    GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"NVIDIA-A100-SXM4-40GB\",\"memMib\":40960,\"mig\":[" list "]}")
+#define IN(uuid, profile, start) "{\"uuid\":\"" uuid "\",\"profile\":\"" profile "\",\"start\":" #start "}"
+#define A40 ":-1:NVIDIA-A100-SXM4-40GB:"
+
+static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **state)
+{
+    static const struct row rows[] = {
+        {"two of a GPU, and a whole one",
+         "note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"NVIDIA-A100-SXM4-40GB\","
+         "\"memMib\":40960,\"mig\":[" IN("MIG-b", "3g.20gb", 4) "," IN("MIG-a", "1g.5gb+me", 0) "]}," GPU_B "]}",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1:GPU-b:-1::40960:16:-1:ok 1024:MIG-a" A40
+         "4864:1:-1:ok:1g.5gb+me@0/0 1028:MIG-b" A40 "19968:1:-1:ok:3g.20gb@0/4",
+         NULL},
+        {"seven 1g.5gb",
+         MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1) "," IN("M2", "1g.5gb", 2) "," IN(
+             "M3", "1g.5gb", 3) "," IN("M4", "1g.5gb", 4) "," IN("M5", "1g.5gb", 5) "," IN("M6", "1g.5gb", 6)),
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0 1025:M1" A40
+         "4864:1:-1:ok:1g.5gb@0/1 1026:M2" A40 "4864:1:-1:ok:1g.5gb@0/2 1027:M3" A40
+         "4864:1:-1:ok:1g.5gb@0/3 1028:M4" A40 "4864:1:-1:ok:1g.5gb@0/4 1029:M5" A40
+         "4864:1:-1:ok:1g.5gb@0/5 1030:M6" A40 "4864:1:-1:ok:1g.5gb@0/6",
+         NULL},
+        {"no instance yet", MIG_A(""), "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig", NULL},
+        {"its own memory and health",
+         MIG_A("{\"uuid\":\"M\",\"profile\":\"1g.5gb\",\"start\":6,\"memMib\":4750,\"healthy\":false,\"x\":[]}"),
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1030:M" A40 "4750:1:-1:ill:1g.5gb@0/6", NULL},
+        {"being changed", MIG_A("") " label:mig.config.state=pending",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig changing", NULL},
+        {"change failed", GPUS(GPU_A) " label:mig.config.state=failed",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok changing", NULL},
+        {"change done", GPUS(GPU_A) " label:mig.config.state=success",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+        {"unknown model",
+         GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"X\",\"memMib\":99,\"mig\":[" IN("M", "1g.24gb", 7) "]}"),
+         "annotation 0:GPU-a:-1:X:99:16:-1:ok:mig 1031:M:-1:X:0:1:-1:ok:1g.24gb@0/7", "no table"},
+        {"a plugin has them",
+         MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=2",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# 1025:M1" A40
+         "4864:1:-1:ok:1g.5gb@0/1#",
+         NULL},
+        {"a plugin has fewer",
+         MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=1",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# 1025:M1" A40
+         "4864:1:-1:ill:1g.5gb@0/1#",
+         "fewer MIG instances"},
+        {"a plugin has more", MIG_A(IN("M0", "1g.5gb", 0)) " alloc:nvidia.com/mig-1g.5gb=3",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0#",
+         "more MIG instances"},
+        {"a plugin has them as whole GPUs",
+         MIG_A(IN("M0", "1g.5gb", 0)) " label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb alloc:nvidia.com/gpu=1",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# single +1", NULL},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+static void inventory__mig_that_cannot_be__no_devices_and_the_reason(void **state)
+{
+    static const struct row rows[] = {
+        {"four 2g.10gb",
+         MIG_A(IN("a", "2g.10gb", 0) "," IN("b", "2g.10gb", 2) "," IN("c", "2g.10gb", 4) "," IN("d", "2g.10gb", 6)),
+         "annotation", "three 2g"},
+        {"on top of each other", MIG_A(IN("a", "2g.10gb", 0) "," IN("b", "1g.5gb", 1)), "annotation", "overlap"},
+        {"between the starts", MIG_A(IN("a", "3g.20gb", 2)), "annotation", "overlap"},
+        {"two with media engines", MIG_A(IN("a", "1g.5gb+me", 0) "," IN("b", "1g.5gb+me", 1)), "annotation",
+         "overlap"},
+        {"profile of another model", MIG_A(IN("a", "1g.12gb", 0)), "annotation", "does not have"},
+        {"no profile at all", MIG_A(IN("a", "small", 0)), "annotation", "profile must be"},
+        {"start 8", MIG_A(IN("a", "1g.5gb", 8)), "annotation", "start must"},
+        {"without a uuid", MIG_A("{\"profile\":\"1g.5gb\",\"start\":0}"), "annotation", "lacks"},
+        {"without a start", MIG_A("{\"profile\":\"1g.5gb\",\"uuid\":\"a\"}"), "annotation", "lacks"},
+        {"without a profile", MIG_A("{\"start\":0,\"uuid\":\"a\"}"), "annotation", "lacks"},
+        {"the GPU's uuid", MIG_A(IN("GPU-a", "1g.5gb", 0)), "annotation", "same uuid"},
+        {"one uuid twice", MIG_A(IN("a", "1g.5gb", 0) "," IN("a", "1g.5gb", 1)), "annotation", "same uuid"},
+        {"uuid of spaces", MIG_A(IN("\\t", "1g.5gb", 0)), "annotation", "uuid must"},
+        {"too much memory",
+         MIG_A("{\"uuid\":\"a\",\"profile\":\"1g.5gb\",\"start\":0,\"memMib\":40961}"), "annotation",
+         "more memory than"},
+        {"no number in allocatable", MIG_A("") " alloc:nvidia.com/mig-1g.5gb=x",
+         "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig", "not a whole number"},
+    };
+    (void)state;
+    check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
+static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
+{
+    static const struct row rows[] = {
+        {"mixed",
+         "label:gpu.count=1 label:mig.strategy=mixed label:gpu.product=NVIDIA-A100-SXM4-40GB label:mig-1g.5gb.count=1 "
+         "label:mig-1g.5gb.memory=4800 alloc:nvidia.com/mig-1g.5gb=1 alloc:nvidia.com/mig-2g.10gb=1",
+         "gfd 16384:" A40 "4800:1:-1:ok:1g.5gb@-1/-1# 16385:" A40 "9830:1:-1:ok:2g.10gb@-1/-1#", NULL},
+        {"mixed, with whole GPUs that nobody can name",
+         "label:gpu.count=2 alloc:nvidia.com/mig-1g.5gb=1 alloc:nvidia.com/gpu=1",
+         "gfd 16384::-1::0:1:-1:ok:1g.5gb@-1/-1# +1", NULL},
+        {"without labels", "alloc:nvidia.com/mig-1g.5gb.me=1",
+         "resources 16384::-1::0:1:-1:ok:1g.5gb+me@-1/-1#", NULL},
+        {"of none", "label:gpu.count=1 alloc:nvidia.com/mig-1g.5gb=0", "gfd 0::-1::0:16:-1:ok", NULL},
+        {"an unknown profile", "alloc:nvidia.com/mig-1g.5gb.gfx=1", "none", "does not know"},
+        {"shared again", "label:mig-1g.5gb.replicas=4 alloc:nvidia.com/mig-1g.5gb=28", "resources", "replicas"},
+        {"not shared", "label:mig-1g.5gb.replicas=1 alloc:nvidia.com/mig-1g.5gb=1",
+         "resources 16384::-1::0:1:-1:ok:1g.5gb@-1/-1#", NULL},
+        {"65", "alloc:nvidia.com/mig-1g.5gb=65", "resources", "more than 64"},
+        {"no number", "alloc:nvidia.com/mig-1g.5gb=1500m", "resources", "whole number"},
+        {"single",
+         "label:gpu.count=1 label:mig.strategy=single label:gpu.memory=4864 "
+         "label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb alloc:nvidia.com/gpu=1",
+         "gfd 16384:" A40 "4864:1:-1:ok:1g.5gb@-1/-1# single +1", NULL},
+        {"single, shared again",
+         "label:gpu.count=1 label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED alloc:nvidia.com/gpu=4",
+         "gfd single +4", "replicas"},
     };
     (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
@@ -458,7 +581,7 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
 {
     static const char text[] =
         "{\"v\":1,\"gpus\":[" GPU_A ",{\"uuid\":\"GPU-\\u0062\",\"index\":12,\"memMib\":10,"
-        "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[{}]}]}";
+        "\"slots\":10,\"numa\":-1,\"healthy\":true,\"mig\":[" IN("MIG-1", "1g.5gb", 1) "]}]}";
     struct rng rng;
 
     (void)state;
@@ -482,9 +605,10 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
         arena_init(&a, ARENA_BYTES);
         assert_true(inventory_of_node(policy_defaults(), &node, &a, &inv, &note));
         for (size_t i = 0; i < inv.device_n; i++) {
-            assert_in_range(inv.devices[i].index, 0, INVENTORY_INDEX_MAX);
+            assert_in_range(inv.devices[i].index, 0, INVENTORY_DEVICE_INDEX_MAX);
             assert_true(i == 0 || inv.devices[i - 1].index < inv.devices[i].index);
-            assert_true(inv.devices[i].mem_mib > 0 && inv.devices[i].uuid.n > 0);
+            assert_true(inv.devices[i].uuid.n > 0);
+            assert_true(inv.devices[i].mem_mib > 0 || inv.devices[i].profile != 0);
         }
         arena_fini(&a);
         free(exact);
@@ -527,6 +651,9 @@ int main(void)
         cmocka_unit_test(inventory__annotation__as_written),
         cmocka_unit_test(inventory__malformed_annotation__no_devices_and_no_other_source),
         cmocka_unit_test(inventory__gfd_labels__devices_are_indexes),
+        cmocka_unit_test(inventory__mig_in_the_annotation__instances_beside_their_gpu),
+        cmocka_unit_test(inventory__mig_that_cannot_be__no_devices_and_the_reason),
+        cmocka_unit_test(inventory__mig_of_a_plugin__counted_by_profile),
         cmocka_unit_test(inventory__resources__totals_are_divided),
         cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),
         cmocka_unit_test(inventory__reserve_and_slots__from_the_policy),

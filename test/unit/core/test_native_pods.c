@@ -131,6 +131,40 @@ static void native__phases__sidecars_run_beside_what_starts_after_them(void **st
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
+static void native__mig__one_profile_per_container(void **state)
+{
+    static const struct demand_row rows[] = {
+        {"a resource", "c: nvidia.com/mig-1g.5gb=1", "c 1xwhole(1000,0)@1 mig 1g.5gb"},
+        {"media engines", "c: nvidia.com/mig-1g.10gb.me=1", "c 1xwhole(1000,0)@1 mig 1g.10gb+me"},
+        {"several, as a request", "c: ~nvidia.com/mig-3g.20gb=2", "c 2xwhole(1000,0)@1 mig 3g.20gb"},
+        {"limit and request", "c: nvidia.com/mig-3g.20gb=2 ~nvidia.com/mig-3g.20gb=2",
+         "c 2xwhole(1000,0)@1 mig 3g.20gb"},
+        {"two containers", "init i: nvidia.com/mig-1g.5gb=1; c: nvidia.com/mig-2g.10gb=1",
+         "i 1xwhole(1000,0)@2 mig 1g.5gb c 1xwhole(1000,0)@1 mig 2g.10gb"},
+        {"none of it", "c: nvidia.com/mig-1g.5gb=0", "none"},
+        {"none of an unknown one", "c: nvidia.com/mig-huge=0", "none"},
+        {"an annotation", "c:; @mig-profile=1g.5gb+me", "c 1xwhole(1000,0)@1 mig 1g.5gb+me annotated"},
+        {"blanks", "c:; @mig-profile= 1g.5gb", "c 1xwhole(1000,0)@1 mig 1g.5gb annotated"},
+        {"and a count", "c:; @mig-profile=1g.5gb; @gpu-count=2", "c 2xwhole(1000,0)@1 mig 1g.5gb annotated"},
+        {"and at least some memory", "c:; @mig-profile=1g.5gb; @gpu-memory=4Gi",
+         "c 1xwhole(1000,4096)@1 mig 1g.5gb annotated"},
+        {"in another container", "c:; d:; @mig-profile=1g.5gb; @container=d", "d 1xwhole(1000,0)@1 mig 1g.5gb annotated"},
+        {"unknown profile", "c: nvidia.com/mig-1g.5gb.gfx=1", "defect mig"},
+        {"no profile", "c:; @mig-profile=small", "defect mig annotated"},
+        {"compute instance that is not all of it", "c:; @mig-profile=1c.2g.10gb", "defect mig annotated"},
+        {"two profiles", "c: nvidia.com/mig-1g.5gb=1 nvidia.com/mig-2g.10gb=1", "defect mig"},
+        {"and a share", "c: nvidia.com/mig-1g.5gb=1 gpu-milli=100", "defect mig"},
+        {"and a share of another container", "c: nvidia.com/mig-1g.5gb=1; d: gpu-milli=100", "defect mixed_kinds"},
+        {"and a whole GPU of the plugin", "c: nvidia.com/mig-1g.5gb=1; d: nvidia.com/gpu=1", "defect mixed_kinds"},
+        {"and a fraction", "c:; @mig-profile=1g.5gb; @gpu-fraction=0.5", "defect mig annotated"},
+        {"resource and annotation", "c: nvidia.com/mig-1g.5gb=1; @mig-profile=1g.5gb", "defect twice annotated"},
+        {"no whole number", "c: nvidia.com/mig-1g.5gb=500m", "defect quantity"},
+        {"65", "c: nvidia.com/mig-1g.5gb=65", "defect count"},
+    };
+    (void)state;
+    check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
+}
+
 static void native__whole_gpus__effective_request(void **state)
 {
     static const struct demand_row rows[] = {
@@ -351,6 +385,7 @@ int main(void)
         cmocka_unit_test(native__isolate_from__hashes_of_the_pairs),
         cmocka_unit_test(native__long_constraint_lists__are_bounded),
         cmocka_unit_test(native__phases__sidecars_run_beside_what_starts_after_them),
+        cmocka_unit_test(native__mig__one_profile_per_container),
         cmocka_unit_test(native__whole_gpus__effective_request),
         cmocka_unit_test(native__many_containers__bounded),
         cmocka_unit_test(native__random_pods__phases_are_what_runs_together),

@@ -24,7 +24,7 @@ static void verdict_words__every_verdict__unique_plain_and_constant(void **state
         assert_null(strchr(text, ','));
         assert_null(strchr(text, '.'));
         assert_null(strpbrk(text, "0123456789%"));
-        assert_true(islower((unsigned char)text[0]) || strncmp(text, "GPU", 3) == 0);
+        assert_true(islower((unsigned char)text[0]) || strncmp(text, "GPU", 3) == 0 || strncmp(text, "MIG", 3) == 0);
         for (const char *p = name; *p != '\0'; p++) {
             assert_true(islower((unsigned char)*p) || *p == '_');
         }
@@ -42,6 +42,8 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
         VERDICT_NODE_UNKNOWN,  VERDICT_NO_GPU,         VERDICT_NO_PLUGIN,   VERDICT_TOO_FEW_GPUS,
         VERDICT_GPU_TOO_SMALL, VERDICT_MEMORY_UNKNOWN, VERDICT_NOT_ALLOWED, VERDICT_UNHEALTHY,
         VERDICT_CLOSED,
+        VERDICT_MIG_CHANGING,  VERDICT_MIG_PLUGIN,     VERDICT_MIG_IMPOSSIBLE,
+        VERDICT_MIG_TOO_FEW,   VERDICT_MIG_EMPTY,      VERDICT_MIG_ONLY,
     };
     unsigned n = 0;
 

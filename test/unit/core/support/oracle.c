@@ -2,6 +2,23 @@
 
 #include "base/bug.h"
 
+/* Is the device of the kind that the wish is about? */
+static const char *objection_of_kind(const struct device_state *s, const struct wish *w)
+{
+    bool memory_alone = w->profile == 0 && w->mem_mib > 0 && w->milli == 0;
+
+    if (s->profile == 0) {
+        return w->profile == 0 ? NULL : "a whole GPU for who wants an instance";
+    }
+    if (s->profile == DEVICE_IN_MIG_MODE) {
+        return "a GPU that is cut into instances";
+    }
+    if (w->profile != s->profile && (!memory_alone || (s->flags & DEVICE_COUNTED) != 0)) {
+        return "an instance of another profile, or for who did not ask for one";
+    }
+    return w->mem_mib > s->mem_cap_mib ? "an instance that is too small" : NULL;
+}
+
 /* What is wrong on one device in one phase? */
 static const char *objection_in_phase(const struct device_state *s, unsigned device, unsigned phase,
                                       const struct demand *d, size_t wish_n,
@@ -16,11 +33,15 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
         if ((p->wish_devices[w] >> device & 1) == 0 || (wish->phases >> phase & 1) == 0) {
             continue;
         }
-        c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+        if (s->profile != 0) { /* an instance has no parts */
+            c = (struct charge){s->milli_cap, 1, s->mem_cap_mib, true, s->profile};
+        } else {
+            c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+        }
         milli += c.milli;
         mem_mib += c.mem_mib;
         slots += 1;
-        alone += wish->kind == WISH_WHOLE;
+        alone += wish->kind == WISH_WHOLE || s->profile != 0;
     }
     if (milli > s->milli_free) {
         return "more compute than is free";
@@ -47,7 +68,10 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
         bool here = (p->wish_devices[w] >> device & 1) != 0;
 
         used = used || here;
-        alone = alone || (here && d->wishes[w].kind == WISH_WHOLE);
+        alone = alone || (here && (d->wishes[w].kind == WISH_WHOLE || s->profile != 0));
+        if (here && objection_of_kind(s, &d->wishes[w]) != NULL) {
+            return objection_of_kind(s, &d->wishes[w]);
+        }
     }
     if (!used) {
         return NULL;
@@ -60,6 +84,9 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
     }
     if ((s->flags & DEVICE_EXCLUSIVE) != 0) {
         return "held alone by another pod";
+    }
+    if ((s->flags & DEVICE_BLOCKED) != 0) {
+        return "held in its other form";
     }
     if ((s->flags & DEVICE_DENIED) != 0) {
         return "not among the UUIDs";

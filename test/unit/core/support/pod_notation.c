@@ -1,5 +1,7 @@
 #include "core/support/pod_notation.h"
 
+#include "core/mig.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,6 +140,10 @@ static void render(struct strbuf *b, const struct demand *d)
         strbuf_addf(b, "%s%.*s %ux%s(%d,%lld)@%llx", i > 0 ? " " : "", STR_ARG(w->container),
                     w->count, kinds[w->kind], w->milli, (long long)w->mem_mib,
                     (unsigned long long)w->phases);
+        if (w->profile != 0) {
+            char text[MIG_PROFILE_BYTES_MAX];
+            strbuf_addf(b, " mig %s", mig_profile_text(w->profile, text));
+        }
     }
     render_patterns(b, " models ", d->models, d->model_n);
     render_patterns(b, " uuids ", d->uuids, d->uuid_n);

@@ -5,7 +5,7 @@
  * "@annotation=value". A resource or annotation without '/' gets "fgpu.io/" in front;
  * "~resource=amount" is a request without a limit; cpu and memory are Kubernetes' own. "pod: ..." is what the pod as
  * a whole asks for, "overhead: resource=amount ..." what its runtime takes. Demand: "none", "defect NAME", or wishes "NAME
- * COUNTxKIND(milli,mem)@phases" with the phases in hex.
+ * COUNTxKIND(milli,mem)@phases" with the phases in hex, and "mig PROFILE" behind those for MIG instances.
  */
 #ifndef CORE_SUPPORT_POD_NOTATION_H
 #define CORE_SUPPORT_POD_NOTATION_H

@@ -1,6 +1,7 @@
 #include "core/support/random_demand.h"
 
 #include "base/compiler.h"
+#include "core/mig.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -167,6 +168,61 @@ void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct 
         .defect = DEMAND_OK, .dialect = "native", .wish_n = wish_n, .wishes = c->wishes};
 }
 
+static void cut_device(struct rng *r, struct device_state *d)
+{
+    static const struct {
+        uint16_t profile;
+        int32_t milli, mem_mib;
+    } cuts[] = {
+        {MIG_PROFILE(1, 5), 142, 4864}, {MIG_PROFILE(1, 5) | MIG_ME, 142, 4864}, {MIG_PROFILE(3, 20), 428, 19968},
+        {MIG_PROFILE(2, 10), 285, 0},   {DEVICE_IN_MIG_MODE, 1000, 40000},
+    };
+    size_t i = rng_below(r, ARRAY_LEN(cuts));
+    unsigned kept = d->flags & (DEVICE_HEALTHY | DEVICE_LOST | DEVICE_DENIED);
+    bool used = cuts[i].profile == DEVICE_IN_MIG_MODE || chance(r, 30);
+
+    *d = (struct device_state){
+        .mem_base_mib = cuts[i].mem_mib,
+        .mem_cap_mib = cuts[i].mem_mib,
+        .mem_free_mib = used ? 0 : cuts[i].mem_mib,
+        .milli_cap = cuts[i].milli,
+        .milli_free = used ? 0 : cuts[i].milli,
+        .slot_cap = 1,
+        .slot_free = used ? 0 : 1,
+        .model_id = d->model_id,
+        .profile = cuts[i].profile,
+        .flags = (uint8_t)(kept | (used ? DEVICE_IN_USE | DEVICE_EXCLUSIVE : 0) | (chance(r, 10) ? DEVICE_COUNTED : 0) |
+                           (chance(r, 5) ? DEVICE_BLOCKED : 0)),
+    };
+}
+
+void random_case_cut(struct rng *r, struct random_case *c)
+{
+    static const uint16_t profiles[] = {MIG_PROFILE(1, 5), MIG_PROFILE(1, 5), MIG_PROFILE(1, 5) | MIG_ME,
+                                        MIG_PROFILE(3, 20), MIG_PROFILE(2, 10)};
+    bool by_profile = chance(r, 60);
+
+    if (chance(r, 20)) {
+        return;
+    }
+    for (size_t i = 0; i < c->node.device_n; i++) {
+        if (i > 0 && chance(r, 30)) {
+            c->devices[i] = c->devices[i - 1];
+        } else if (chance(r, 70)) {
+            cut_device(r, &c->devices[i]);
+        }
+    }
+    for (size_t w = 0; w < c->demand.wish_n && by_profile; w++) {
+        struct wish *x = &c->wishes[w];
+
+        x->kind = WISH_WHOLE;
+        x->milli = DEVICE_MILLI;
+        x->mem_mib = chance(r, 20) ? 4000 * (int64_t)(1 + rng_below(r, 6)) : 0;
+        x->profile = w > 0 && chance(r, 50) ? c->wishes[w - 1].profile
+                                            : profiles[rng_below(r, ARRAY_LEN(profiles))];
+    }
+}
+
 const char *random_case_text(const struct random_case *c)
 {
     static char text[4096];
@@ -177,15 +233,15 @@ const char *random_case_text(const struct random_case *c)
     for (size_t w = 0; w < c->demand.wish_n && at < sizeof(text); w++) {
         const struct wish *x = &c->wishes[w];
 
-        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 "\n", w, x->count,
-            (int)x->kind, x->milli, x->mem_mib, x->phases);
+        ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count,
+            (int)x->kind, x->milli, x->mem_mib, x->phases, x->profile);
     }
     for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {
         const struct device_state *d = &c->devices[i];
 
-        ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x model %u%s\n", i,
+        ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x profile %#x model %u%s\n", i,
             d->milli_free, d->milli_cap, d->mem_free_mib, d->mem_cap_mib, d->mem_base_mib,
-            d->slot_free, d->slot_cap, d->flags, d->model_id,
+            d->slot_free, d->slot_cap, d->flags, d->profile, d->model_id,
             c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
     }
     ADD("unsteered_used %d\n", c->node.unsteered_used);

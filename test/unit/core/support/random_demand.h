@@ -29,6 +29,9 @@ struct random_case {
  * most 1..device_max devices. */
 void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct random_case *c);
 
+/* Cuts some of its GPUs into MIG instances, and makes its wishes ask for them, or at times does nothing. */
+void random_case_cut(struct rng *r, struct random_case *c);
+
 /* One wish of any kind, in the app phase. */
 struct wish random_wish(struct rng *r, uint16_t count_max);
 /* A device with a history: pods, faults, over-commit. Equal to `like` (may be NULL) more often than
