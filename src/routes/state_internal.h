@@ -96,6 +96,9 @@ void state_write_request(struct json_writer *w, const struct demand *d);
 void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
                         const struct snapshot_device *gpu);
 /* A node's "unplaced"; nothing where there are none. */
+/* "mig" of a node and of one of its devices; nothing where there is none. */
+void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n);
+void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d);
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);
 
 #endif

@@ -2,6 +2,7 @@
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
+#include "core/mig.h"
 
 #include <stdlib.h>
 
@@ -15,8 +16,13 @@ static void write_wish(struct json_writer *w, const struct wish *wish)
     if (wish->kind == WISH_BOTH || wish->kind == WISH_MILLI) {
         json_write_kv_i64(w, "milli", wish->milli);
     }
-    if (wish->kind == WISH_BOTH || wish->kind == WISH_MEMORY) {
+    if (wish->kind == WISH_BOTH || wish->kind == WISH_MEMORY || wish->mem_mib > 0) {
         json_write_kv_i64(w, "memMib", wish->mem_mib);
+    }
+    if (wish->profile != 0) {
+        char text[MIG_PROFILE_BYTES_MAX];
+
+        json_write_kv_cstr(w, "mig", mig_profile_text(wish->profile, text));
     }
     if (wish->phases > 1) {
         json_write_kv_i64(w, "phases", (int64_t)wish->phases);

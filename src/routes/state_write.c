@@ -287,6 +287,9 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_kv_bool(w, "init", h->allocation->init);
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
+    if (h->allocation->asked_mem_mib > 0) {
+        json_write_kv_i64(w, "askedMemMib", h->allocation->asked_mem_mib);
+    }
     if (h->allocation->kind != WISH_KIND__MAX) {
         json_write_kv_cstr(w, "kind", wish_kind_name(h->allocation->kind));
     }
@@ -337,6 +340,7 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
     write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
+    state_write_gpu_mig(w, gpu);
     write_allocations(w, pods, gpu);
     state_write_raised(w, pods, gpu);
     json_write_object_end(w);
@@ -394,6 +398,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_i64(w, "compute", n->overcommit_milli);
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
+    state_write_node_mig(w, n);
     write_whole(w, item);
     json_write_key(w, "gpus");
     json_write_array_begin(w);

@@ -33,12 +33,23 @@ static bool same_container(const struct file_hold *a, const struct file_hold *b)
            str_eq(a->container, b->container);
 }
 
+/* What was asked for, which is less than a MIG instance has. */
+static int64_t asked_mem(const struct file_hold *h)
+{
+    return h->asked_mem_mib > 0 ? h->asked_mem_mib : h->mem_mib;
+}
+
+static int64_t asked_milli(const struct file_hold *h)
+{
+    return h->asked_mem_mib > 0 ? 0 : h->milli;
+}
+
 static bool same_wish(const struct file_hold *a, const struct file_hold *b)
 {
     return a->kind == b->kind && a->phases == b->phases && a->pod.node == b->pod.node &&
            a->gpu != b->gpu &&
-           (a->kind == WISH_WHOLE || a->kind == WISH_MEMORY || a->milli == b->milli) &&
-           (a->kind == WISH_WHOLE || a->kind == WISH_MILLI || a->mem_mib == b->mem_mib);
+           (a->kind == WISH_WHOLE || a->kind == WISH_MEMORY || asked_milli(a) == asked_milli(b)) &&
+           (a->kind == WISH_WHOLE || a->kind == WISH_MILLI || asked_mem(a) == asked_mem(b));
 }
 
 static struct wish wish_of(const struct file_hold *h, size_t count)
@@ -53,10 +64,10 @@ static struct wish wish_of(const struct file_hold *h, size_t count)
         w.milli = DEVICE_MILLI;
     }
     if (h->kind == WISH_BOTH || h->kind == WISH_MILLI) {
-        w.milli = (int32_t)h->milli;
+        w.milli = (int32_t)asked_milli(h);
     }
     if (h->kind == WISH_BOTH || h->kind == WISH_MEMORY) {
-        w.mem_mib = h->mem_mib;
+        w.mem_mib = asked_mem(h);
     }
     return w;
 }
@@ -65,7 +76,8 @@ static struct assigned_device device_of(const struct file_reader *f, const struc
 {
     const struct device *d = &f->gpus[h->gpu].device;
 
-    return (struct assigned_device){d->uuid, d->index, (int32_t)h->milli, h->mem_mib};
+    return (struct assigned_device){d->uuid, d->index, (int32_t)h->milli, h->mem_mib,
+                                    d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile};
 }
 
 static int bad_pod(const struct file_pod *p, const char *why, struct err *reterr)
@@ -113,6 +125,9 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
             return bad_pod(ret, "more than 64 containers or GPUs", reterr);
         }
         wishes[wish_n] = wish_of(&h[i], j - i);
+        if (h[i].kind == WISH_WHOLE) { /* an instance is held whole, by who asked for its profile */
+            wishes[wish_n].profile = devices[i].profile;
+        }
         containers[wish_n++] = (struct assigned_container){
             .name = h[i].container, .init = h[i].init, .devices = &devices[i], .device_n = j - i};
     }
@@ -238,6 +253,9 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
             const struct file_gpu *gpu = &f->gpus[n->first_gpu + g];
             int64_t mem = gpu->device.mem_mib * mem_factor / 1000;
 
+            if (gpu->device.profile != 0) {
+                continue; /* MIG knows no factors */
+            }
             if (gpu->milli_cap != factor ||
                 gpu->mem_cap_mib != (mem > INT32_MAX ? INT32_MAX : mem)) {
                 return err_set(reterr, ERR_INVALID,
@@ -285,7 +303,9 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .device_n = k,
                               .unsteered_n = n->unsteered_n,
                               .overcommit_milli = n->overcommit_milli,
-                              .overcommit_mem_milli = n->overcommit_mem_milli};
+                              .overcommit_mem_milli = n->overcommit_mem_milli,
+                              .mig_changing = n->mig_changing,
+                              .mig_single = n->mig_single};
     return inv;
 }
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/assignment.h"
 #include "core/inventory.h"
+#include "core/mig.h"
 
 #include <stdlib.h>
 
@@ -41,6 +42,18 @@ static void read_i32(struct json_reader *r, int64_t min, int64_t max, int32_t *r
 
     if (state_file_i64(r, min, max, &v)) {
         *ret = (int32_t)v;
+    }
+}
+
+void state_file_profile(struct json_reader *r, uint16_t *ret)
+{
+    struct str text = STR_NULL;
+
+    if (json_string(r, &text)) {
+        *ret = mig_profile_parse(text);
+        if (*ret == MIG_NO_PROFILE) {
+            json_fail(r, ERR_INVALID, "a MIG profile that this version does not know");
+        }
     }
 }
 
@@ -129,6 +142,8 @@ static void read_allocation(struct file_reader *f, uint32_t gpu)
             json_bool(r, &h.editable);
         } else if (str_eq_cstr(key, "milli")) {
             state_file_i64(r, 0, ASSIGNMENT_MILLI_MAX, &h.milli);
+        } else if (str_eq_cstr(key, "askedMemMib")) {
+            state_file_i64(r, 0, DEMAND_MEM_MIB_MAX, &h.asked_mem_mib);
         } else if (str_eq_cstr(key, "memMib")) {
             state_file_i64(r, 0, ASSIGNMENT_MEM_MIB_MAX, &h.mem_mib);
         } else if (!state_file_pod_key(f, key, &h.pod)) {
@@ -170,6 +185,51 @@ static void read_raised(struct file_reader *f, uint32_t gpu)
 }
 
 /* Lists come behind the numbers of their GPU, as /state writes them: they are kept by its place. */
+/* With a profile it is an instance, without one a GPU that has instances. */
+static void read_gpu_mig(struct json_reader *r, struct device *d)
+{
+    struct str key;
+    int32_t start = -1;
+
+    d->profile = DEVICE_IN_MIG_MODE;
+    d->gpu_index = -1;
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "profile")) {
+            state_file_profile(r, &d->profile);
+        } else if (str_eq_cstr(key, "counted")) {
+            json_bool(r, &d->counted);
+        } else if (str_eq_cstr(key, "gpu")) {
+            read_i32(r, 0, INVENTORY_INDEX_MAX, &d->gpu_index);
+        } else if (str_eq_cstr(key, "start")) {
+            read_i32(r, 0, MIG_SLOTS_MAX - 1, &start);
+        } else {
+            json_skip(r);
+        }
+    }
+    d->start = (int8_t)start;
+    if (d->profile == DEVICE_IN_MIG_MODE) {
+        d->gpu_index = d->start = 0;
+    }
+}
+
+static void read_node_mig(struct json_reader *r, struct file_node *n)
+{
+    struct str key, text = STR_NULL;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "changing")) {
+            json_bool(r, &n->mig_changing);
+        } else if (str_eq_cstr(key, "strategy")) {
+            json_string(r, &text);
+        } else {
+            json_skip(r);
+        }
+    }
+    n->mig_single = str_eq_cstr(text, "single");
+}
+
 static void read_gpu_key(struct file_reader *f, struct str key, uint32_t gpu)
 {
     struct file_gpu *g = &f->gpus[gpu];
@@ -179,7 +239,9 @@ static void read_gpu_key(struct file_reader *f, struct str key, uint32_t gpu)
     if (str_eq_cstr(key, "uuid")) {
         json_string(r, &g->device.uuid);
     } else if (str_eq_cstr(key, "index")) {
-        read_i32(r, 0, INVENTORY_INDEX_MAX, &g->device.index);
+        read_i32(r, 0, INVENTORY_DEVICE_INDEX_MAX, &g->device.index);
+    } else if (str_eq_cstr(key, "mig")) {
+        read_gpu_mig(r, &g->device);
     } else if (str_eq_cstr(key, "model")) {
         json_string(r, &g->device.model);
     } else if (str_eq_cstr(key, "healthy")) {
@@ -307,6 +369,8 @@ static void read_node(struct file_reader *f)
             read_factors(f, &n);
         } else if (str_eq_cstr(key, "wholeGpus")) {
             read_whole(f, &n);
+        } else if (str_eq_cstr(key, "mig")) {
+            read_node_mig(r, &n);
         } else if (str_eq_cstr(key, "gpus")) {
             read_gpus(f, &n);
         } else if (str_eq_cstr(key, "unplaced")) {

@@ -23,6 +23,7 @@ struct file_node {
     const char *note;
     int32_t unsteered_n;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
+    bool mig_changing, mig_single;
     uint32_t first_gpu, gpu_n;
 };
 
@@ -48,6 +49,7 @@ struct file_hold {
     enum wish_kind kind;
     uint64_t phases;
     int64_t milli, mem_mib;
+    int64_t asked_mem_mib; /* of memory alone, on a MIG instance; 0: mem_mib */
     uint32_t gpu; /* of all */
 };
 
@@ -88,6 +90,8 @@ void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size);
 bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod);
 const char *state_file_dialect(struct file_reader *f, struct str name);
 void state_file_kind(struct json_reader *r, enum wish_kind *ret);
+/* A profile as "1g.5gb". */
+void state_file_profile(struct json_reader *r, uint16_t *ret);
 bool state_file_i64(struct json_reader *r, int64_t min, int64_t max, int64_t *ret);
 
 /* The arrays, as ops of f->file. */

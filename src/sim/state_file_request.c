@@ -56,6 +56,8 @@ static void read_wish(struct file_reader *f, struct wish *w)
             state_file_i64(r, 0, DEMAND_MEM_MIB_MAX, &w->mem_mib);
         } else if (str_eq_cstr(key, "phases")) {
             json_i64(r, &phases);
+        } else if (str_eq_cstr(key, "mig")) {
+            state_file_profile(r, &w->profile);
         } else {
             json_skip(r);
         }

@@ -7,13 +7,14 @@
 #include <cmocka.h>
 
 #include "cmd/commands.h"
+#include "core/mig.h"
 #include "core/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES 7
+#define NODES 9 /* the last two with MIG */
 #define MIB_MAX 40000
 
 static unsigned below(struct crowd *c, unsigned n)
@@ -129,6 +130,48 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
                                                .note = node == 3 ? "rounded" : NULL}});
 }
 
+/* n7: a GPU cut in three, `kept` of them left, and a whole one; n8: instances of a plugin. */
+static void describe_mig(struct crowd *c, unsigned kept)
+{
+    static const char *const uuids[] = {"MIG-0", "MIG-1", "MIG-4"};
+    static const uint16_t profiles[] = {MIG_PROFILE(1, 5), MIG_PROFILE(1, 5), MIG_PROFILE(3, 20)};
+    static const int8_t starts[] = {0, 1, 4};
+    const struct device gpu = {.uuid = STR("GPU-7-0"),
+                               .minor = -1,
+                               .model = STR("NVIDIA-A100-SXM4-40GB"),
+                               .mem_mib = MIB_MAX,
+                               .slot_n = 16,
+                               .numa = -1,
+                               .healthy = true};
+    struct device devices[5] = {gpu, gpu}, counted[3];
+    struct inventory steered = {.source = INVENTORY_ANNOTATION, .devices = devices, .device_n = 2 + kept},
+                     plugin = {.source = INVENTORY_GFD, .devices = counted, .device_n = 3};
+
+    devices[0].profile = DEVICE_IN_MIG_MODE;
+    devices[1].uuid = STR("GPU-7-1");
+    devices[1].index = 1;
+    for (int i = 0; i < 3; i++) {
+        struct device *d = &devices[2 + i];
+
+        *d = gpu;
+        d->uuid = str_of(uuids[i]);
+        d->index = DEVICE_INSTANCE_INDEX(0, starts[i]);
+        d->mem_mib = i < 2 ? 4864 : 19968;
+        d->slot_n = 1;
+        d->profile = profiles[i];
+        d->start = starts[i];
+        counted[i] = *d;
+        counted[i].uuid = STR_NULL;
+        counted[i].index = DEVICE_ANONYMOUS_INDEX(i);
+        counted[i].gpu_index = counted[i].start = -1;
+        counted[i].counted = true;
+    }
+    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                                      .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &steered}});
+    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+                                      .node = {.name = STR("n8"), .uid = STR("uid-n8"), .schedulable = true, .inventory = &plugin}});
+}
+
 /* ---- pods ---- */
 
 static struct wish random_wish(struct crowd *c, const char *container)
@@ -176,6 +219,15 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
         p->model = (struct device_pattern){STR("T*"), false};
         p->demand.models = &p->model;
         p->demand.model_n = 1;
+    }
+    for (size_t k = 0; i % 9 == 4 && k < n; k++) {
+        p->wishes[k] = (struct wish){.container = p->wishes[k].container,
+                                     .init = p->wishes[k].init,
+                                     .count = 1,
+                                     .kind = WISH_WHOLE,
+                                     .milli = DEVICE_MILLI,
+                                     .phases = p->wishes[k].phases,
+                                     .profile = below(c, 3) == 0 ? MIG_PROFILE(3, 20) : MIG_PROFILE(1, 5)};
     }
     if (i % 11 == 5) {
         p->demand = (struct demand){.dialect = "native", .unsteered_n = 1};
@@ -236,22 +288,23 @@ void crowd_fill(struct crowd *c)
 
 void crowd_fill_with(struct crowd *c, unsigned pod_n)
 {
-    static const char *const preset[] = {"n1", "n5", "n6", "unseen"};
+    static const char *const preset[] = {"n1", "n5", "n6", "unseen", "n7", "n8"};
     const struct pack_params params = {.node_strategy = strategy_find(STR("binpack")),
                                        .device_strategy = strategy_find(STR("binpack"))};
     struct pack_plans plans;
 
     pack_plans_single(&plans, &params);
-    for (unsigned i = 0; i < NODES; i++) {
+    for (unsigned i = 0; i < NODES - 2; i++) {
         describe(c, i, 0, 0);
     }
+    describe_mig(c, 3);
     for (unsigned i = 0; i < pod_n; i++) {
         struct crowd_pod p = {0};
 
         snprintf(p.uid, sizeof(p.uid), "u%c-%u", 'a' + (char)below(c, 26), i);
         random_demand(c, &p, i);
         if (below(c, 16) == 0) { /* bound by somebody else */
-            observe(c, &p, preset[below(c, 4)], NULL, false);
+            observe(c, &p, preset[below(c, 6)], NULL, false);
         } else {
             observe(c, &p, NULL, NULL, false);
             if (below(c, 8) != 0) {
@@ -261,6 +314,7 @@ void crowd_fill_with(struct crowd *c, unsigned pod_n)
     }
     describe(c, 5, 1, 0);
     describe(c, 6, 0, MIB_MAX / 2);
+    describe_mig(c, 3 - below(c, 2));
     if (below(c, 2) == 0) {
         crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n3")});
     }

@@ -1,0 +1,70 @@
+/* MIG in /state: what a GPU in MIG mode is cut into, which part of it an instance is, and who picks. */
+#include "routes/state_internal.h"
+
+#include "core/mig.h"
+
+void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n)
+{
+    if (!n->mig_changing && !n->mig_counted && !n->mig_single) {
+        return;
+    }
+    json_write_key(w, "mig");
+    json_write_object_begin(w);
+    json_write_kv_bool(w, "changing", n->mig_changing);
+    json_write_kv_cstr(w, "strategy", n->mig_single ? "single" : n->mig_counted ? "mixed" : "none");
+    json_write_kv_cstr(w, "picks", n->mig_single || n->mig_counted ? "kubelet" : "fgpu");
+    json_write_object_end(w);
+}
+
+static void write_occupied(struct json_writer *w, uint16_t occupied)
+{
+    json_write_key(w, "occupied");
+    json_write_array_begin(w);
+    for (unsigned slot = 0; slot < MIG_SLOTS_MAX; slot++) {
+        if ((occupied >> slot & 1) != 0) {
+            json_write_i64(w, slot);
+        }
+    }
+    json_write_array_end(w);
+}
+
+/* Instances that somebody could still make, each number by itself. */
+static void write_room(struct json_writer *w, const struct mig_family *f, uint16_t occupied)
+{
+    json_write_key(w, "room");
+    json_write_object_begin(w);
+    for (size_t i = 0; i < f->shape_n; i++) {
+        unsigned n = mig_count_room(&f->shapes[i], occupied);
+        char text[MIG_PROFILE_BYTES_MAX];
+
+        if (n > 0) {
+            json_write_kv_i64(w, mig_profile_text(f->shapes[i].profile, text), n);
+        }
+    }
+    json_write_object_end(w);
+}
+
+void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d)
+{
+    char text[MIG_PROFILE_BYTES_MAX];
+
+    if (d->profile == 0) {
+        return;
+    }
+    json_write_key(w, "mig");
+    json_write_object_begin(w);
+    if (d->profile != DEVICE_IN_MIG_MODE) {
+        json_write_kv_cstr(w, "profile", mig_profile_text(d->profile, text));
+        json_write_kv_bool(w, "counted", d->counted);
+        if (d->gpu_index >= 0) {
+            json_write_kv_i64(w, "gpu", d->gpu_index);
+            json_write_kv_i64(w, "start", d->start);
+        }
+    } else if (d->mig_family != NULL) {
+        json_write_kv_cstr(w, "family", d->mig_family->name);
+        json_write_kv_i64(w, "slots", d->mig_family->slot_n);
+        write_occupied(w, d->mig_occupied);
+        write_room(w, d->mig_family, d->mig_occupied);
+    }
+    json_write_object_end(w);
+}
