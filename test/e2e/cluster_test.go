@@ -495,6 +495,9 @@ func compare(report *checker.Report, state *harness.State) string {
 	shown := map[key]harness.GPU{}
 	for _, n := range state.Nodes {
 		for _, g := range n.GPUs {
+			if g.MIG != nil && g.MIG.Counted {
+				continue
+			}
 			shown[key{n.Name, fmt.Sprintf("%s#%d", g.UUID, g.Index)}] = g
 		}
 	}

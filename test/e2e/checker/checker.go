@@ -29,6 +29,9 @@ type Device struct {
 	Index    int64
 	MemMiB   int64 // 0: the node does not say
 	SlotsCap int64
+	Profile  string // of a MIG instance; its GPU is cut and has nothing of its own
+	Cut      bool
+	Milli    int64 // of a MIG instance
 	Used     Charge
 	Pods     []string // namespace/name of those that hold a part
 }
@@ -41,7 +44,8 @@ type Report struct {
 	Unassigned []string
 
 	settings Settings
-	plugin   map[string][2]int64 // capacity and use of plugin GPUs
+	plugin   map[string][2]int64            // capacity and use of plugin GPUs
+	mig      map[string]map[string][2]int64 // node, profile: the same for instances of a plugin
 }
 
 type assignedContainer struct {
@@ -68,7 +72,8 @@ func Terminal(p *corev1.Pod) bool {
 
 // Check folds all pods into the devices of their nodes and lists everything that must not be.
 func Check(nodes []*corev1.Node, pods []*corev1.Pod, s Settings) *Report {
-	r := &Report{Nodes: map[string][]*Device{}, settings: s, plugin: map[string][2]int64{}}
+	r := &Report{Nodes: map[string][]*Device{}, settings: s, plugin: map[string][2]int64{},
+		mig: map[string]map[string][2]int64{}}
 	for _, n := range nodes {
 		devices, err := devicesOf(n, s)
 		if err != nil {
@@ -81,6 +86,12 @@ func Check(nodes []*corev1.Node, pods []*corev1.Pod, s Settings) *Report {
 			total += q.Value()
 		}
 		r.plugin[n.Name] = [2]int64{total, 0}
+		r.mig[n.Name] = map[string][2]int64{}
+		for name, q := range n.Status.Allocatable {
+			if profile, ok := migProfile(name); ok && q.Value() > 0 {
+				r.mig[n.Name][profile] = [2]int64{q.Value(), 0}
+			}
+		}
 	}
 	sorted := slices.Clone(pods)
 	sort.Slice(sorted, func(i, j int) bool { return id(sorted[i]) < id(sorted[j]) })
@@ -109,6 +120,12 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 				Index  int64  `json:"index"`
 				MemMiB int64  `json:"memMib"`
 				Slots  int64  `json:"slots"`
+				MIG    *[]struct {
+					UUID    string `json:"uuid"`
+					Profile string `json:"profile"`
+					Start   int64  `json:"start"`
+					MemMiB  int64  `json:"memMib"`
+				} `json:"mig"`
 			} `json:"gpus"`
 		}
 		if err := json.Unmarshal([]byte(text), &doc); err != nil {
@@ -119,6 +136,14 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 			d := &Device{UUID: g.UUID, Index: g.Index, MemMiB: max(0, g.MemMiB-s.ReserveMiB), SlotsCap: s.MaxSharers}
 			if g.Slots > 0 {
 				d.SlotsCap = g.Slots
+			}
+			if g.MIG != nil {
+				d.Cut, d.MemMiB, d.SlotsCap = true, 0, 0
+				for _, in := range *g.MIG {
+					slices := int64(in.Profile[0] - '0')
+					devices = append(devices, &Device{UUID: in.UUID, Index: 1024 + 8*g.Index + in.Start, MemMiB: in.MemMiB,
+						SlotsCap: 1, Profile: in.Profile, Milli: Whole * slices / 7})
+				}
 			}
 			devices = append(devices, d)
 		}
@@ -166,6 +191,12 @@ func (r *Report) fold(p *corev1.Pod) {
 		r.plugin[p.Spec.NodeName] = use
 		return
 	}
+	if offered := r.mig[p.Spec.NodeName]; len(offered) > 0 && d.ByProfile() {
+		for profile, n := range d.profiles() {
+			offered[profile] = [2]int64{offered[profile][0], offered[profile][1] + n}
+		}
+		return
+	}
 	text, ok := p.Annotations[AssignmentKey]
 	if !ok {
 		// Nobody knows its devices: it may be using all of them.
@@ -173,7 +204,7 @@ func (r *Report) fold(p *corev1.Pod) {
 		for _, dev := range devices {
 			total := Charge{}
 			for _, running := range d.Phases {
-				total = peak(total, sum(d, running, dev.MemMiB, r.settings))
+				total = peak(total, sum(d, running, dev, r.settings))
 			}
 			dev.hold(p, total)
 		}
@@ -193,7 +224,7 @@ func (r *Report) fold(p *corev1.Pod) {
 					here = append(here, w)
 				}
 			}
-			total = peak(total, sum(d, here, dev.MemMiB, r.settings))
+			total = peak(total, sum(d, here, dev, r.settings))
 		}
 		if total.Slots > 0 {
 			dev.hold(p, total)
@@ -201,9 +232,9 @@ func (r *Report) fold(p *corev1.Pod) {
 	}
 }
 
-func sum(d Demand, running []int, memMiB int64, s Settings) (c Charge) {
+func sum(d Demand, running []int, dev *Device, s Settings) (c Charge) {
 	for _, w := range running {
-		one := d.Wishes[w].On(memMiB, s)
+		one := d.Wishes[w].of(dev, s)
 		c.Milli += one.Milli
 		c.MemMiB += one.MemMiB
 		c.Slots += one.Slots
@@ -257,7 +288,10 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 			if slices.Contains(got[i], dev) {
 				return nil, fmt.Errorf("container %s: device %s twice", w.Container, dev.name())
 			}
-			want := w.On(dev.MemMiB, r.settings)
+			if why := w.objection(dev); why != "" {
+				return nil, fmt.Errorf("container %s: device %s: %s", w.Container, dev.name(), why)
+			}
+			want := w.of(dev, r.settings)
 			if ad.Milli != want.Milli || (dev.MemMiB > 0 && ad.MemMiB != want.MemMiB) {
 				return nil, fmt.Errorf("container %s: recorded %d milli and %d MiB, the spec says %d and %d",
 					w.Container, ad.Milli, ad.MemMiB, want.Milli, want.MemMiB)
@@ -313,6 +347,11 @@ func (r *Report) compare() {
 				r.violate("node %s device %s: held alone by one of %v", name, dev.name(), dev.Pods)
 			}
 		}
+		for profile, use := range r.mig[name] {
+			if use[1] > use[0] {
+				r.violate("node %s: %d instances %s of a plugin promised, it has %d", name, use[1], profile, use[0])
+			}
+		}
 		p := r.plugin[name]
 		if p[1] > p[0] {
 			r.violate("node %s: %d whole GPUs of a plugin promised, it has %d", name, p[1], p[0])
@@ -337,8 +376,8 @@ func (r *Report) Fits(p *corev1.Pod) (bool, error) {
 		}
 		room := int64(0)
 		for _, dev := range devices {
-			c := w.On(dev.MemMiB, r.settings)
-			if dev.Used.Alone || (c.Alone && len(dev.Pods) > 0) || (w.memMiB > 0 && dev.MemMiB == 0) {
+			c := w.of(dev, r.settings)
+			if w.objection(dev) != "" || dev.Used.Alone || (c.Alone && len(dev.Pods) > 0) || (w.memMiB > 0 && dev.MemMiB == 0) {
 				continue
 			}
 			if dev.Used.Milli+c.Milli <= Whole && (dev.MemMiB == 0 || dev.Used.MemMiB+c.MemMiB <= dev.MemMiB) &&

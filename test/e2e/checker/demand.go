@@ -53,6 +53,7 @@ type Wish struct {
 	milli     int64 // -1: the share that the memory is of the device
 	memMiB    int64 // -1: the share that the milli are of the device
 	alone     bool
+	profile   string // MIG instances of this profile
 }
 
 // On is the charge of this wish on a device with memMiB of memory (design.md section 5, table).
@@ -74,12 +75,65 @@ func (w Wish) On(memMiB int64, s Settings) Charge {
 	return c
 }
 
+// of is the charge on a device that may be a MIG instance, which nobody has a part of.
+func (w Wish) of(dev *Device, s Settings) Charge {
+	if dev.Profile != "" {
+		return Charge{dev.Milli, dev.MemMiB, 1, true}
+	}
+	return w.On(dev.MemMiB, s)
+}
+
+// objection says why the device is no answer to this wish, however free it is.
+func (w Wish) objection(dev *Device) string {
+	switch {
+	case dev.Cut:
+		return "cut into MIG instances"
+	case dev.Profile == "" && w.profile != "":
+		return "no MIG instance"
+	case dev.Profile != "" && w.profile == "" && (w.alone || w.milli >= 0):
+		return "a MIG instance for a pod that wants compute of a GPU"
+	case dev.Profile != "" && w.profile != "" && w.profile != dev.Profile:
+		return "a MIG instance of another profile"
+	case dev.Profile != "" && w.memMiB > dev.MemMiB:
+		return "a MIG instance that is too small"
+	}
+	return ""
+}
+
+// migProfile is the profile of nvidia.com/mig-1g.10gb.me: 1g.10gb+me.
+func migProfile(name corev1.ResourceName) (string, bool) {
+	text, ok := strings.CutPrefix(string(name), "nvidia.com/mig-")
+	return strings.Replace(text, "gb.", "gb+", 1), ok
+}
+
+// ByProfile is true for a pod that asks for MIG instances as resources.
+func (d Demand) ByProfile() bool {
+	return len(d.Wishes) > 0 && d.Wishes[0].profile != "" && !d.annotated
+}
+
+// profiles are the instances that kubelet holds for the pod: the peak over its phases.
+func (d Demand) profiles() map[string]int64 {
+	most := map[string]int64{}
+	for _, running := range d.Phases {
+		now := map[string]int64{}
+		for _, w := range running {
+			now[d.Wishes[w].profile] += d.Wishes[w].Count
+		}
+		for profile, n := range now {
+			most[profile] = max(most[profile], n)
+		}
+	}
+	return most
+}
+
 // Demand is everything a pod asks of GPUs.
 type Demand struct {
 	Wishes []Wish
 	// Phases are sets of indexes into Wishes: the containers that run at the same time.
 	Phases [][]int
 	Plugin int64 // whole GPUs of a device plugin, peak over the phases
+
+	annotated bool
 }
 
 // Empty is true for a pod that asks for no GPU.
@@ -93,6 +147,7 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 	if err != nil {
 		return d, err
 	}
+	d.annotated = asked != nil
 	target := ""
 	if asked != nil {
 		if target, err = annotatedContainer(p); err != nil {
@@ -242,8 +297,16 @@ func containerWish(c corev1.Container, s Settings) (w *Wish, plugin int64, err e
 			plugin += q.Value()
 		}
 	}
+	for name, q := range c.Resources.Limits {
+		if profile, ok := migProfile(name); ok && q.Value() > 0 {
+			if any || w != nil {
+				return nil, 0, fmt.Errorf("%s: beside something else", name)
+			}
+			w = &Wish{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}
+		}
+	}
 	if !any {
-		return nil, plugin, nil
+		return w, plugin, nil
 	}
 	w, err = g.wish()
 	return w, plugin, err
@@ -288,6 +351,12 @@ func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
 			return v
 		}
 		g, any = given{stated(size.Milli), stated(size.MemMiB), stated(size.Count)}, true
+	}
+	if profile, ok := p.Annotations["fgpu.io/mig-profile"]; ok {
+		if g.milli >= 0 || g.count == 0 {
+			return nil, fmt.Errorf("fgpu.io/mig-profile: %q beside something else", profile)
+		}
+		return &Wish{Count: max(1, g.count), milli: -1, memMiB: g.mem, alone: true, profile: profile}, nil
 	}
 	if !any {
 		return nil, nil

@@ -115,6 +115,10 @@ type GPU struct {
 	Milli       Amount
 	MemMiB      Amount
 	Allocations []Allocation
+	MIG         *struct {
+		Profile string
+		Counted bool // kubelet picks: there is a number of them, and no place
+	}
 }
 
 // Amount of one dimension of a device.
