@@ -78,6 +78,7 @@ struct ledger_node_fact {
     uint64_t rules;                    /* bits of the packing rules that select it: core/plan.h */
     const char *note;                  /* of core/inventory.h; static or NULL */
     struct host_capacity host;
+    struct host_request host_taken; /* by pods that no op tells of (sim/state_file.h); else nothing */
 };
 
 /* What a pod is known to have been charged on a device. */

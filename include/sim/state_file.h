@@ -2,9 +2,10 @@
  * the ledger.
  *
  * What is rebuilt is equal in what decides: every GPU has the same capacity, charge and free
- * amounts, every pod holds the same GPUs. What differs: a reservation, or a pod whose annotations
- * contradict it, is simply bound; labels are not in the document, so isolation between pods is gone
- * (isolated_n counts the pods that ask for it).
+ * amounts, every pod holds the same GPUs, every machine has the same cores and memory left. What
+ * differs: how much of a machine each pod with known GPUs takes is not told, only all of them; a
+ * reservation, or a pod whose annotations contradict it, is simply bound; labels are not in the
+ * document, so isolation between pods is gone (isolated_n counts the pods that ask for it).
  *
  * Reading is strict (base/json_read.h), and errors name the place: "FILE: nodes[3].gpus[0]: JSON at
  * byte 4711: ...". Unknown keys are skipped, because later versions may add some. Documents of less

@@ -29,12 +29,16 @@ static int32_t left_of(int32_t cap, int64_t asked)
 
 struct host_state ledger_host_left(const struct node_entry *n, const struct host_sum *with_gpus)
 {
+    struct host_sum asked = n->light_host;
+
+    asked.cpu_milli += with_gpus->cpu_milli;
+    asked.mem_mib += with_gpus->mem_mib;
+    host_sum_add(&asked, n->host_taken);
     return (struct host_state){
         .cpu_cap_milli = n->host.cpu_milli,
-        .cpu_free_milli =
-            left_of(n->host.cpu_milli, with_gpus->cpu_milli + n->light_host.cpu_milli),
+        .cpu_free_milli = left_of(n->host.cpu_milli, asked.cpu_milli),
         .mem_cap_mib = n->host.mem_mib,
-        .mem_free_mib = left_of(n->host.mem_mib, with_gpus->mem_mib + n->light_host.mem_mib),
+        .mem_free_mib = left_of(n->host.mem_mib, asked.mem_mib),
     };
 }
 

@@ -69,6 +69,7 @@ struct node_entry {
     struct holding offered; /* counted in the tenancy */
     uint64_t touched; /* generation of the last op about this node's own object */
     struct host_capacity host;
+    struct host_request host_taken; /* of struct ledger_node_fact */
     struct host_sum host_asked; /* by the pods attached */
     struct host_sum light_host; /* by the pods without GPUs */
     uint32_t light_n;           /* of these; */

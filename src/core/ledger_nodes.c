@@ -349,6 +349,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->note = f->note;
     n->rules = f->rules;
     n->host = f->host;
+    n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
     l->rows[node].flags =
@@ -376,6 +377,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->source = INVENTORY_NONE;
     n->note = NULL;
     n->host = (struct host_capacity){0};
+    n->host_taken = (struct host_request){0};
     l->rows[node].flags = 0;
     l->rows[node].unsteered_cap = 0;
     n->shrunk = true;

@@ -374,6 +374,30 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     json_write_object_end(w);
 }
 
+static void write_host_amount(struct json_writer *w, const char *key, int32_t capacity, int32_t free)
+{
+    if (capacity > 0) {
+        json_write_key(w, key);
+        json_write_object_begin(w);
+        json_write_kv_i64(w, "capacity", capacity);
+        json_write_kv_i64(w, "free", free);
+        json_write_object_end(w);
+    }
+}
+
+/* Cores and memory of the machine; what is not known is left out. */
+static void write_host(struct json_writer *w, const struct host_state *h)
+{
+    if (h->cpu_cap_milli == 0 && h->mem_cap_mib == 0) {
+        return;
+    }
+    json_write_key(w, "host");
+    json_write_object_begin(w);
+    write_host_amount(w, "cpuMilli", h->cpu_cap_milli, h->cpu_free_milli);
+    write_host_amount(w, "memMib", h->mem_cap_mib, h->mem_free_mib);
+    json_write_object_end(w);
+}
+
 void state_write_node(struct json_writer *w, const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
@@ -399,6 +423,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
     state_write_node_mig(w, n);
+    write_host(w, &n->host);
     write_whole(w, item);
     json_write_key(w, "gpus");
     json_write_array_begin(w);

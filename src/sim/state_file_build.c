@@ -319,6 +319,24 @@ static bool has_lost(const struct builder *b, const struct file_node *n)
     return lost;
 }
 
+/* Pods that stand with their request take it themselves: their node keeps what the others take. */
+static void share_hosts(struct file_reader *f)
+{
+    for (size_t i = 0; i < f->pod_n; i++) {
+        const struct file_pod *p = &f->pods[i];
+        struct host_request *taken;
+
+        if (p->node != FILE_NONE) {
+            taken = &f->nodes[p->node].host_taken;
+            taken->cpu_milli -= p->demand->host.cpu_milli < taken->cpu_milli
+                                    ? p->demand->host.cpu_milli
+                                    : taken->cpu_milli;
+            taken->mem_mib -= p->demand->host.mem_mib < taken->mem_mib ? p->demand->host.mem_mib
+                                                                        : taken->mem_mib;
+        }
+    }
+}
+
 static void put_node(struct builder *b, const struct file_node *n, bool lost)
 {
     put(b, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
@@ -327,6 +345,8 @@ static void put_node(struct builder *b, const struct file_node *n, bool lost)
                                        .schedulable = n->schedulable,
                                        .closed = n->closed,
                                        .inventory = inventory_of(b, n, lost),
+                                       .host = n->host,
+                                       .host_taken = n->host_taken,
                                        .note = n->note}});
 }
 
@@ -394,5 +414,9 @@ int state_file_build(struct file_reader *f, const struct config_names *names, st
 
     r = r != 0 ? r : gather_pods(f, reterr);
     r = r != 0 ? r : attach_raised(f, reterr);
-    return r != 0 ? r : put_ops(f, reterr);
+    if (r != 0) {
+        return r;
+    }
+    share_hosts(f);
+    return put_ops(f, reterr);
 }

@@ -343,6 +343,43 @@ static void read_gpus(struct file_reader *f, struct file_node *n)
     require(f, n->gpu_n <= DEVICES_PER_NODE_MAX, "a node with more than 64 GPUs");
 }
 
+static void read_host_amount(struct json_reader *r, int32_t *ret_cap, int32_t *ret_taken)
+{
+    int64_t capacity = 0, free = 0, taken;
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "capacity")) {
+            state_file_i64(r, 1, INT32_MAX, &capacity);
+        } else if (str_eq_cstr(key, "free")) {
+            state_file_i64(r, INT32_MIN, INT32_MAX, &free);
+        } else {
+            json_skip(r);
+        }
+    }
+    taken = capacity - free;
+    *ret_cap = (int32_t)capacity;
+    *ret_taken = taken < 0 ? 0 : taken > INT32_MAX ? INT32_MAX : (int32_t)taken;
+}
+
+static void read_host(struct file_reader *f, struct file_node *n)
+{
+    struct json_reader *r = &f->json;
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "cpuMilli")) {
+            read_host_amount(r, &n->host.cpu_milli, &n->host_taken.cpu_milli);
+        } else if (str_eq_cstr(key, "memMib")) {
+            read_host_amount(r, &n->host.mem_mib, &n->host_taken.mem_mib);
+        } else {
+            json_skip(r);
+        }
+    }
+}
+
 static void read_node(struct file_reader *f)
 {
     struct file_node n = {.described = true, .schedulable = true};
@@ -367,6 +404,8 @@ static void read_node(struct file_reader *f)
             json_string(r, &note);
         } else if (str_eq_cstr(key, "overCommitMilli")) {
             read_factors(f, &n);
+        } else if (str_eq_cstr(key, "host")) {
+            read_host(f, &n);
         } else if (str_eq_cstr(key, "wholeGpus")) {
             read_whole(f, &n);
         } else if (str_eq_cstr(key, "mig")) {

@@ -24,6 +24,8 @@ struct file_node {
     int32_t unsteered_n;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
     bool mig_changing, mig_single;
+    struct host_capacity host;
+    struct host_request host_taken; /* by all its pods */
     uint32_t first_gpu, gpu_n;
 };
 

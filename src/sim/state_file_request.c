@@ -144,6 +144,12 @@ static void read_request_key(struct file_reader *f, struct str key, struct deman
         d->models = read_patterns(f, &d->model_n);
     } else if (str_eq_cstr(key, "uuids")) {
         d->uuids = read_patterns(f, &d->uuid_n);
+    } else if (str_eq_cstr(key, "cpuMilli")) {
+        state_file_i64(r, 0, INT32_MAX, &n);
+        d->host.cpu_milli = (int32_t)n;
+    } else if (str_eq_cstr(key, "memMib")) {
+        state_file_i64(r, 0, INT32_MAX, &n);
+        d->host.mem_mib = (int32_t)n;
     } else if (str_eq_cstr(key, "isolated")) {
         json_bool(r, &yes);
         f->file->isolated_n += yes;

@@ -191,6 +191,22 @@ static void part_event(struct micro *m)
     feed_pod(m);
 }
 
+/* A pod without GPUs comes; beyond those there are, it is seen again. */
+static void part_event_light(struct micro *m)
+{
+    enum { LIGHT_PODS = 100000 };
+
+    strbuf_reset(&m->event);
+    bench_write_light(&m->event, &m->cluster, m->round * 7919 % LIGHT_PODS, m->round + 2);
+    feed_pod(m);
+}
+
+static void part_write_light(struct micro *m)
+{
+    strbuf_reset(&m->event);
+    bench_write_light(&m->event, &m->cluster, m->round, m->round + 2);
+}
+
 static void part_write_event(struct micro *m)
 {
     strbuf_reset(&m->event);
@@ -247,6 +263,8 @@ static const struct part {
     {"write-body", part_write_body},
     {"event", part_event},
     {"write-event", part_write_event},
+    {"event-light", part_event_light},
+    {"write-light", part_write_light},
     {"snapshot", part_snapshot},
     {"walk", part_walk},
     {"check", part_check},

@@ -136,7 +136,7 @@ def still_served(cluster):
     node = cluster.node(gpus=2)
     held = api.pod(milli(300))
     assert fgpu.schedule(held, [node]) == node
-    eventually(lambda: [a["state"] for _, _, a in fgpu.allocations(held)] == ["bound"], "the watch to catch up")
+    eventually(lambda: fgpu.state("?fields=summary")["summary"]["pods"]["bound"] == 1, "the watch to catch up")
     before = fgpu.content()
     generation = fgpu.generation()
     yield node

@@ -285,7 +285,8 @@ class Fgpu(Process):
         """/state without what may differ between two readings, or two processes, that know the same."""
         s = self.state()
         text = json.dumps({k: s[k] for k in ("summary", "nodes", "conflicts", "pending")})
-        return json.loads(text, object_hook=lambda d: {k: v for k, v in d.items() if k != "since"})
+        # the fragmentation is of an earlier moment, which it names
+        return json.loads(text, object_hook=lambda d: {k: v for k, v in d.items() if k not in ("since", "fragmentation")})
 
     def node_state(self, name):
         nodes = [n for n in self.state()["nodes"] if n["name"] == name]

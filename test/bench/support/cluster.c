@@ -250,6 +250,22 @@ void bench_write_bound(struct strbuf *out, const struct bench_cluster *c, uint32
     write_pod_rest(out, str_of(limits), str_of(bench_node_name(node, name)));
 }
 
+void bench_write_light(struct strbuf *out, const struct bench_cluster *c, uint32_t pod,
+                       uint64_t version)
+{
+    char name[BENCH_NAME_MAX];
+
+    strbuf_addf(out,
+                "{\"metadata\":{\"name\":\"web-%06" PRIu32 "\",\"namespace\":\"team-%" PRIu32
+                "\",\"uid\":\"55555555-0000-4000-8000-%012" PRIu32
+                "\",\"resourceVersion\":\"%" PRIu64
+                "\",\"creationTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"app\":\"web\","
+                "\"pod-template-hash\":\"5d8f7c\"},\"annotations\":{},",
+                pod, pod % 40, pod, version);
+    write_pod_rest(out, STR("\"cpu\":\"4\",\"memory\":\"16Gi\""),
+                   str_of(bench_node_name(pod % c->node_n, name)));
+}
+
 void bench_write_pending(struct strbuf *out, uint32_t i, bool odd_shape,
                          const struct bench_binding *at, uint64_t version)
 {

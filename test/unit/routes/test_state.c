@@ -329,6 +329,49 @@ static void document__nodes__say_where_their_gpus_come_from(void **state)
     cluster_fini(&c);
 }
 
+static void document__host__what_all_pods_leave_of_the_machine(void **state)
+{
+    struct cluster c;
+    cJSON *json;
+    const cJSON *n;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_node(&c, &(struct node_spec){
+                         .name = "both", .gpu_n = 1, .mem_mib = 4096, .host = {8000, 1000}});
+    cluster_node(&c, &(struct node_spec){.name = "cores", .host = {4000, 0}});
+    cluster_node(&c, &(struct node_spec){.name = "neither"});
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+                                       .name = "gpu",
+                                       .node = "both",
+                                       .milli = 100,
+                                       .uuid = "GPU-both-0",
+                                       .decision = "d",
+                                       .host = {1500, 300}});
+    cluster_pod(&c, &(struct pod_spec){
+                        .name = "light", .node = "both", .light = true, .host = {500, 900}});
+    cluster_pod(&c, &(struct pod_spec){
+                        .name = "other", .node = "unseen", .light = true, .host = {500, 900}});
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 1, .host = {70, 80}});
+    json = cluster_state(&c, NULL, NULL);
+    assert_valid(json);
+    assert_string_equal(node_names(json), "both cores neither");
+    n = node_of(json, "both");
+    assert_int_equal(json_number_at(n, "host.cpuMilli.capacity"), 8000);
+    assert_int_equal(json_number_at(n, "host.cpuMilli.free"), 6000);
+    assert_int_equal(json_number_at(n, "host.memMib.capacity"), 1000);
+    assert_int_equal(json_number_at(n, "host.memMib.free"), -200);
+    assert_int_equal(json_number_at(node_of(json, "cores"), "host.cpuMilli.free"), 4000);
+    assert_false(cJSON_HasObjectItem(json_at(node_of(json, "cores"), "host"), "memMib"));
+    assert_false(cJSON_HasObjectItem(node_of(json, "neither"), "host"));
+    assert_int_equal(cJSON_GetArraySize(json_at(json, "pending")), 1);
+    assert_int_equal(json_number_at(json, "pending.0.request.cpuMilli"), 70);
+    assert_int_equal(json_number_at(json, "pending.0.request.memMib"), 80);
+    assert_int_equal(json_number_at(json, "summary.pods.bound"), 1);
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
 static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
 {
     struct cluster c;
@@ -611,6 +654,7 @@ int main(void)
         cmocka_unit_test(schema__spoilt_documents__refused),
         cmocka_unit_test(document__allocation_states__as_documented),
         cmocka_unit_test(document__nodes__say_where_their_gpus_come_from),
+        cmocka_unit_test(document__host__what_all_pods_leave_of_the_machine),
         cmocka_unit_test(document__lists_behind_the_nodes__say_what_is_wrong),
         cmocka_unit_test(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
         cmocka_unit_test(document__one_node__that_node_and_the_whole_summary),

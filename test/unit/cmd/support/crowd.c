@@ -126,6 +126,7 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
                                       .node = {.name = str_of(name),
                                                .uid = str_of(uid),
                                                .schedulable = node != 2,
+                                               .host = {node == 2 ? 0 : 16000, 1000 * (int32_t)node},
                                                .inventory = &inv,
                                                .note = node == 3 ? "rounded" : NULL}});
 }
@@ -235,6 +236,7 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
     if (i % 13 == 7) {
         p->demand = (struct demand){.dialect = "native", .defect = DEMAND_FRACTION};
     }
+    p->demand.host = (struct host_request){(int32_t)below(c, 4) * 500, (int32_t)below(c, 300)};
 }
 
 static void observe(struct crowd *c, const struct crowd_pod *p, const char *node,
@@ -311,6 +313,14 @@ void crowd_fill_with(struct crowd *c, unsigned pod_n)
                 place(c, &p, &plans);
             }
         }
+    }
+    for (unsigned i = 0; i < NODES; i++) { /* pods without GPUs */
+        struct crowd_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
+        char node[16];
+
+        snprintf(p.uid, sizeof(p.uid), "light-%u", i);
+        snprintf(node, sizeof(node), "n%u", i);
+        observe(c, &p, node, NULL, false);
     }
     describe(c, 5, 1, 0);
     describe(c, 6, 0, MIB_MAX / 2);

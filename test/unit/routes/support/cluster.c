@@ -97,6 +97,7 @@ void cluster_node(struct cluster *c, const struct node_spec *spec)
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
                            .node = {.name = str_of(spec->name),
                                     .schedulable = !spec->cordoned,
+                                    .host = spec->host,
                                     .inventory = &inventory,
                                     .note = spec->note}};
 
@@ -125,7 +126,7 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
                         .mem_mib = spec->mem_mib,
                         .phases = 1};
     struct demand demand = {
-        .dialect = "native", .wishes = &wish, .wish_n = 1, .unsteered_n = spec->whole_n};
+        .dialect = "native", .wishes = &wish, .wish_n = 1, .unsteered_n = spec->whole_n, .host = spec->host};
     struct assigned_device device = {str_of(spec->uuid), spec->index, spec->milli, spec->mem_mib};
     struct assigned_container container = {.name = STR("main"), .devices = &device, .device_n = 1};
     struct assignment record = {str_of(spec->decision), &container, 1};
@@ -138,7 +139,7 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
                                    .assignment = spec->uuid != NULL ? &record : NULL}};
     char uid[64];
 
-    demand.wish_n = spec->whole_n > 0 || spec->defect != DEMAND_OK ? 0 : 1;
+    demand.wish_n = spec->whole_n > 0 || spec->defect != DEMAND_OK || spec->light ? 0 : 1;
     demand.defect = spec->defect;
     snprintf(uid, sizeof(uid), "uid-%s", spec->name);
     op.pod.uid = str_of(uid);

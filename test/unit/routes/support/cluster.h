@@ -28,6 +28,7 @@ struct node_spec {
     enum inventory_source source;
     bool cordoned;
     bool no_uuids;
+    struct host_capacity host;
     const char *note;
 };
 void cluster_node(struct cluster *c, const struct node_spec *spec);
@@ -43,6 +44,8 @@ struct pod_spec {
     const char *decision;
     bool deleting;
     enum demand_defect defect;
+    struct host_request host;
+    bool light; /* asks for no GPUs */
 };
 void cluster_pod(struct cluster *c, const struct pod_spec *spec);
 /* Reserves a pending pod on the node's device `ordinal`. */
