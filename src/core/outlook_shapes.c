@@ -193,10 +193,12 @@ static void insert(struct room *r, struct room_device v)
     r->devices[at] = v;
 }
 
+/* By shares and whole GPUs, which is what the mix asks for: MIG instances are another matter. */
 static bool is_usable(const struct device_state *d)
 {
-    return (d->flags & (DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_LOST)) == DEVICE_HEALTHY && d->slot_free > 0 &&
-           d->milli_free > 0 && d->mem_free_mib >= 0;
+    return d->profile == 0 &&
+           (d->flags & (DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_LOST)) == DEVICE_HEALTHY &&
+           d->slot_free > 0 && d->milli_free > 0 && d->mem_free_mib >= 0;
 }
 
 static uint16_t type_in(const struct outlook *o, const struct node_shape *s, const struct device_state *d)
