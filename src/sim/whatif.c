@@ -261,7 +261,7 @@ static void count_sizes(struct whatif *w, const struct side *s, bool after)
         }
     }
     for (int k = 1; k <= 8; k *= 2) {
-        char count[8], name[16];
+        char count[12], name[24];
         struct whatif_size *size;
 
         snprintf(count, sizeof(count), "%d", k);
