@@ -141,7 +141,7 @@ static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
     struct wish w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5));
     struct assignment record;
-    char uid[8], seen[7][64];
+    char uid[16], seen[7][64];
 
     (void)state;
     node("n", &s);

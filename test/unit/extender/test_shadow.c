@@ -22,7 +22,7 @@ static struct arena arena;
 static struct policy policy;
 static struct placement_context context;
 static struct str names[NODES];
-static char texts[NODES][8];
+static char texts[NODES][16];
 
 static void apply(struct ledger_op op)
 {
