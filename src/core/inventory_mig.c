@@ -161,7 +161,7 @@ static enum source_result from_single(struct inventory_draft *d, struct str mode
 static const char *profile_label(uint16_t profile, const char *suffix, char *buf, size_t size)
 {
     char text[MIG_PROFILE_BYTES_MAX];
-    size_t n = strlen(MIG_RESOURCE_PREFIX), text_n, suffix_n = strlen(suffix);
+    size_t n = sizeof(MIG_RESOURCE_PREFIX) - 1, text_n, suffix_n = strlen(suffix);
 
     mig_profile_text(profile, text);
     text_n = strlen(text);

@@ -86,7 +86,7 @@ static void sum_wishes(const struct demand *d, struct mix_shape *s)
         if (milli > count * DEVICE_MILLI) {
             count = (milli + DEVICE_MILLI - 1) / DEVICE_MILLI;
         }
-        count = cut(count, DEVICES_PER_NODE_MAX);
+        count = cut(count > 1 ? count : 1, DEVICES_PER_NODE_MAX);
         if (milli > (int64_t)s->milli * s->count || (milli == 0 && mem > s->mem_mib * s->count)) {
             s->count = (uint16_t)count;
             s->milli = cut((milli + count - 1) / count, DEVICE_MILLI);

@@ -199,7 +199,7 @@ const struct worth *outlook_worth(const struct outlook *o, const struct room *r,
 /* Where it is remembered. */
 uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w);
 /* NULL: forgotten, or without what `among` asks for. */
-const struct worth *outlook_worth_at(const struct outlook *o, uint32_t place, uint32_t serial, bool among);
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, bool among);
 void outlook_worths_resize(struct outlook *o);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,

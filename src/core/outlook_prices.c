@@ -43,6 +43,12 @@ static int32_t scarce_cpu(const struct outlook *o)
     return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
 }
 
+static bool prices_equal(const struct outlook_prices *a, const struct outlook_prices *b)
+{
+    return a->basis == b->basis && a->scarce_cpu == b->scarce_cpu && a->churn == b->churn && a->n == b->n &&
+           memcmp(a->price, b->price, a->n * sizeof(a->price[0])) == 0;
+}
+
 void outlook_prices_follow(struct outlook *o, int churn)
 {
     struct outlook_prices p = {
@@ -63,7 +69,7 @@ void outlook_prices_follow(struct outlook *o, int churn)
                          (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
         }
     }
-    if (memcmp(&p, &o->prices, sizeof(p)) != 0) {
+    if (!prices_equal(&p, &o->prices)) {
         p.version++;
         o->prices = p;
     }

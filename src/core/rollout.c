@@ -71,8 +71,10 @@ static int32_t least_milli(const struct draws *s, const struct draw *d)
 
 static void seal_list(struct draws *s, unsigned k)
 {
+    unsigned among = s->n[k] < ROLLOUT_AMONG ? s->n[k] : ROLLOUT_AMONG;
+
     s->gpu[k] = s->plugin[k] = s->shares[k] = 0;
-    s->among[k] = s->n[k] > 0 ? UINT64_MAX >> (64 - (s->n[k] < ROLLOUT_AMONG ? s->n[k] : ROLLOUT_AMONG)) : 0;
+    s->among[k] = among > 0 ? UINT64_MAX >> (64 - among) : 0;
     for (unsigned i = 0; i < s->n[k]; i++) {
         const struct draw *d = &s->list[k][i];
         uint64_t bit = UINT64_C(1) << i;

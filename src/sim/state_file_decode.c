@@ -209,7 +209,8 @@ static void read_gpu_mig(struct json_reader *r, struct device *d)
     }
     d->start = (int8_t)start;
     if (d->profile == DEVICE_IN_MIG_MODE) {
-        d->gpu_index = d->start = 0;
+        d->gpu_index = 0;
+        d->start = 0;
     }
 }
 
