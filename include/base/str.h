@@ -31,6 +31,9 @@ bool str_ends(struct str s, struct str suffix);
 struct str str_trim(struct str s);        /* ASCII blanks, tabs, CR, LF off both ends */
 struct str str_drop(struct str s, size_t n); /* without the first n bytes (all of them at most) */
 
+/* A copy of its own with a 0 byte behind it, never NULL; free() it. */
+char *str_dup(struct str s);
+
 /* Cuts the text before the first `sep` off *rest into *ret_part. Returns false when *rest is exhausted
  * (p == NULL), so that "a,b" gives two parts, "a," gives "a" and "", and "" gives one empty part:
  *     struct str rest = list, part;

@@ -10,10 +10,22 @@
 
 #include "core/demand.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct placement {
     uint64_t wish_devices[DEMAND_WISHES_MAX]; /* [i]: devices of demand.wishes[i], wish.count bits set */
 };
+
+/* The devices that any of the first wish_n wishes gets, a bit each. */
+static inline uint64_t placement_devices(const struct placement *p, size_t wish_n)
+{
+    uint64_t devices = 0;
+
+    for (size_t w = 0; w < wish_n; w++) {
+        devices |= p->wish_devices[w];
+    }
+    return devices;
+}
 
 #endif

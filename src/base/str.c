@@ -84,6 +84,17 @@ struct str str_drop(struct str s, size_t n)
     return n > 0 ? (struct str){s.p + n, s.n - n} : s;
 }
 
+char *str_dup(struct str s)
+{
+    char *copy = xmalloc(s.n + 1);
+
+    if (s.n > 0) {
+        memcpy(copy, s.p, s.n);
+    }
+    copy[s.n] = '\0';
+    return copy;
+}
+
 bool str_split(struct str *rest, char sep, struct str *ret_part)
 {
     if (rest->p == NULL) {

@@ -90,17 +90,6 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
     return r;
 }
 
-static char *copy(struct str s)
-{
-    char *to = xmalloc(s.n + 1);
-
-    if (s.n > 0) {
-        memcpy(to, s.p, s.n);
-    }
-    to[s.n] = '\0';
-    return to;
-}
-
 static int ask(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
 {
     struct credentials creds = {.server = NULL};
@@ -111,9 +100,9 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
     while (str_ends(server, STR("/"))) {
         server.n--;
     }
-    creds.server = copy(server);
-    creds.token_file = q->token_file != NULL ? copy(str_of(q->token_file)) : NULL;
-    creds.ca_file = q->ca_file != NULL ? copy(str_of(q->ca_file)) : NULL;
+    creds.server = str_dup(server);
+    creds.token_file = q->token_file != NULL ? str_dup(str_of(q->token_file)) : NULL;
+    creds.ca_file = q->ca_file != NULL ? str_dup(str_of(q->ca_file)) : NULL;
     r = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
     if (r == 0) {
         r = get(q, client, path, out, reterr);

@@ -34,21 +34,10 @@ struct str kubeconfig_text(struct kubeconfig *k, const struct yaml_doc_node *map
     return text;
 }
 
-char *kubeconfig_owned(struct str s)
-{
-    char *p = xmalloc(s.n + 1);
-
-    if (s.n > 0) {
-        memcpy(p, s.p, s.n);
-    }
-    p[s.n] = '\0';
-    return p;
-}
-
 void kubeconfig_set(char **slot, struct str s)
 {
     if (s.n > 0) {
-        *slot = kubeconfig_owned(s);
+        *slot = str_dup(s);
     }
 }
 

@@ -55,7 +55,7 @@ static char **take_args(struct kubeconfig *k, const struct yaml_doc_node *exec)
                             yaml_doc_type_name(item));
             continue;
         }
-        ret[n++] = kubeconfig_owned(item->text);
+        ret[n++] = str_dup(item->text);
     }
     return ret;
 }

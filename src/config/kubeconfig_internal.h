@@ -21,9 +21,7 @@ struct str kubeconfig_text(struct kubeconfig *k, const struct yaml_doc_node *map
 /* False when absent. */
 bool kubeconfig_flag(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key);
 
-/* A NUL-terminated copy in the heap. */
-char *kubeconfig_owned(struct str s);
-/* The same into *slot, unless `s` is empty. */
+/* A NUL-terminated copy in the heap into *slot, unless `s` is empty. */
 void kubeconfig_set(char **slot, struct str s);
 struct str kubeconfig_path(struct kubeconfig *k,
                            struct str path); /* from the folder; in the arena */

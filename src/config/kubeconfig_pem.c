@@ -38,7 +38,7 @@ static void take_pem_file(struct kubeconfig *k, const struct yaml_doc_node *n, c
                           char **slot)
 {
     struct str relative = kubeconfig_path(k, n->text);
-    char *path = kubeconfig_owned(relative);
+    char *path = str_dup(relative);
     struct strbuf text;
     struct err err;
 

@@ -8,12 +8,9 @@
 void choice_take(const struct node_state *n, const struct device_state *before,
                  const struct demand *d, const struct placement *at, struct device_state *after)
 {
-    uint64_t used = 0;
+    uint64_t used = placement_devices(at, d->wish_n);
 
     memcpy(after, before, n->device_n * sizeof(*after));
-    for (size_t w = 0; w < d->wish_n; w++) {
-        used |= at->wish_devices[w];
-    }
     while (used != 0) {
         unsigned i = (unsigned)__builtin_ctzll(used);
         struct charge c = placement_charge(d, at, before, i);

@@ -264,11 +264,7 @@ static void node_set_uid(struct node_entry *n, struct str uid)
         return;
     }
     free(n->uid);
-    n->uid = xmalloc(uid.n + 1);
-    if (uid.n > 0) {
-        memcpy(n->uid, uid.p, uid.n);
-    }
-    n->uid[uid.n] = '\0';
+    n->uid = str_dup(uid);
 }
 
 /* Device by device; another order of the same ones may count as room, which costs nothing. */

@@ -105,9 +105,7 @@ static void pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str 
     free(p->nominated);
     p->nominated = NULL;
     if (node_name.n > 0) {
-        p->nominated = xmalloc(node_name.n + 1);
-        memcpy(p->nominated, node_name.p, node_name.n);
-        p->nominated[node_name.n] = '\0';
+        p->nominated = str_dup(node_name);
         l->nominated_n++;
     }
 }
@@ -227,11 +225,7 @@ static void pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n
 static void pod_keep_decision(struct pod_entry *p, struct str id)
 {
     free(p->decision_id);
-    p->decision_id = xmalloc(id.n + 1);
-    if (id.n > 0) {
-        memcpy(p->decision_id, id.p, id.n);
-    }
-    p->decision_id[id.n] = '\0';
+    p->decision_id = str_dup(id);
 }
 
 static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)

@@ -76,11 +76,8 @@ static void charge_add(struct pod_entry *p, uint32_t ordinal, struct charge c)
 static void charges_known(const struct node_entry *n, const struct device_state *states,
                           struct pod_entry *p, const struct placement *at)
 {
-    uint64_t used = 0;
+    uint64_t used = placement_devices(at, p->demand->wish_n);
 
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
-        used |= at->wish_devices[w];
-    }
     for (uint32_t i = 0; i < n->device_n; i++) {
         if ((used & (UINT64_C(1) << i)) != 0) {
             charge_add(p, i, placement_charge(p->demand, at, states, i));

@@ -97,9 +97,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
         keep_refs(l, p, node, r->placement);
     }
     free(p->decision_id);
-    p->decision_id = xmalloc(r->decision_id.n + 1);
-    memcpy(p->decision_id, r->decision_id.p, r->decision_id.n);
-    p->decision_id[r->decision_id.n] = '\0';
+    p->decision_id = str_dup(r->decision_id);
     p->reserved_here = true;
     p->touched = l->generation + 1;
     p->conflict = NULL;

@@ -12,17 +12,6 @@ void tenancy_init(struct tenancy *t, struct hash_key hash_key)
     hashmap_init(&t->space_index);
 }
 
-static char *text_copy(struct str s)
-{
-    char *copy = xmalloc(s.n + 1);
-
-    if (s.n > 0) {
-        memcpy(copy, s.p, s.n);
-    }
-    copy[s.n] = '\0';
-    return copy;
-}
-
 static void free_tenants(struct tenancy *t)
 {
     for (uint32_t i = 0; i < t->tenant_n; i++) {
@@ -157,7 +146,7 @@ uint32_t tenancy_enter(struct tenancy *t, struct str namespace_)
     uint32_t i = space_find(t, namespace_);
 
     if (i == HASHMAP_NONE) {
-        char *name = text_copy(namespace_);
+        char *name = str_dup(namespace_);
 
         i = space_slot(t);
         t->spaces[i] = (struct tenancy_space){
@@ -250,9 +239,9 @@ static struct tenant limits_copy(const struct tenant *from)
     struct tenant copy = *from;
 
     for (size_t i = 0; i < from->namespace_n; i++) {
-        patterns[i] = (struct str){text_copy(from->namespaces[i]), from->namespaces[i].n};
+        patterns[i] = (struct str){str_dup(from->namespaces[i]), from->namespaces[i].n};
     }
-    copy.name = (struct str){text_copy(from->name), from->name.n};
+    copy.name = (struct str){str_dup(from->name), from->name.n};
     copy.namespaces = patterns;
     return copy;
 }
@@ -317,15 +306,11 @@ struct holding tenancy_wanted(const struct demand *d, const struct placement *at
                               const struct device_state *devices, uint32_t device_n)
 {
     struct holding all = {0};
-    uint64_t used = 0;
 
     if (d->unsteered_n > 0) {
         return times(tenancy_unit(devices, device_n), d->unsteered_n);
     }
-    for (size_t w = 0; w < d->wish_n; w++) {
-        used |= at->wish_devices[w];
-    }
-    for (; used != 0; used &= used - 1) {
+    for (uint64_t used = placement_devices(at, d->wish_n); used != 0; used &= used - 1) {
         struct charge c = placement_charge(d, at, devices, (size_t)__builtin_ctzll(used));
 
         all = sum(all, (struct holding){c.milli, c.mem_mib});

@@ -73,17 +73,6 @@ static int64_t until_ns(const struct access *a)
     return clock_mono_ns(a->clock) + ACCESS_TTL_S * NS_PER_S;
 }
 
-static char *owned(struct str s)
-{
-    char *p = xmalloc(s.n + 1);
-
-    if (s.n > 0) {
-        memcpy(p, s.p, s.n);
-    }
-    p[s.n] = '\0';
-    return p;
-}
-
 /* Once in a while, because callers decide how often it happens. */
 static void complain(struct access *a, const char *review, int http_status, const char *detail)
 {
@@ -138,8 +127,8 @@ static struct review *review_begin(struct access *a, struct digest token, struct
                          .next = a->reviews,
                          .token = token,
                          .action = action,
-                         .verb = owned(verb),
-                         .path = owned(path)};
+                         .verb = str_dup(verb),
+                         .path = str_dup(path)};
     if (r->next != NULL) {
         r->next->prev = r;
     }
@@ -331,7 +320,7 @@ static bool find_or_begin(struct access *a, const struct question *q, enum acces
         known = false;
         if (r == NULL) {
             r = *ret_review = review_begin(a, q->token, q->action, q->verb, q->path);
-            *ret_subject = what == AUTH_USER_KNOWN ? owned(subject) : NULL;
+            *ret_subject = what == AUTH_USER_KNOWN ? str_dup(subject) : NULL;
         }
         review_join(r, q->done, q->ctx);
     }

@@ -65,17 +65,6 @@ static int64_t now_ns(void)
 
 /* ---- pools ---- */
 
-static char *text_of(struct str s)
-{
-    char *copy = xmalloc(s.n + 1);
-
-    if (s.n > 0) {
-        memcpy(copy, s.p, s.n);
-    }
-    copy[s.n] = '\0';
-    return copy;
-}
-
 static void free_argv(char **argv)
 {
     for (size_t i = 0; argv[i] != NULL; i++) {
@@ -100,10 +89,10 @@ static char **make_argv(const struct node_pool *pool, const char *state)
     char **argv = xcalloc(pool->command_n + 3, sizeof(*argv));
 
     for (size_t i = 0; i < pool->command_n; i++) {
-        argv[i] = text_of(pool->command[i]);
+        argv[i] = str_dup(pool->command[i]);
     }
-    argv[pool->command_n] = text_of(pool->name);
-    argv[pool->command_n + 1] = text_of(str_of(state));
+    argv[pool->command_n] = str_dup(pool->name);
+    argv[pool->command_n + 1] = str_dup(str_of(state));
     return argv;
 }
 
@@ -154,7 +143,7 @@ static void take_pool(struct pool_commands *c, const struct policy *p,
     if (pool == NULL) {
         c->pools = xreallocarray(c->pools, c->pool_n + 1, sizeof(*c->pools));
         pool = &c->pools[c->pool_n++];
-        *pool = (struct pool){.name = text_of(entry->name), .argv = xcalloc(1, sizeof(*argv))};
+        *pool = (struct pool){.name = str_dup(entry->name), .argv = xcalloc(1, sizeof(*argv))};
     }
     pool->kept = true;
     pool->timeout_ms = command->timeout_ms;
@@ -248,14 +237,14 @@ static struct pool *next_due(struct pool_commands *c, int64_t *ret_at_ns)
 static struct job make_job(const struct pool *p)
 {
     size_t n = 0;
-    struct job j = {.name = text_of(str_of(p->name)), .timeout_ms = p->timeout_ms, .turn = p->turn};
+    struct job j = {.name = str_dup(str_of(p->name)), .timeout_ms = p->timeout_ms, .turn = p->turn};
 
     while (p->argv[n] != NULL) {
         n++;
     }
     j.argv = xcalloc(n + 1, sizeof(*j.argv));
     for (size_t i = 0; i < n; i++) {
-        j.argv[i] = text_of(str_of(p->argv[i]));
+        j.argv[i] = str_dup(str_of(p->argv[i]));
     }
     return j;
 }

@@ -234,14 +234,6 @@ bool httpd_tls_name_allowed(const struct httpd_tls *t, struct str name)
 
 /* ---- life ---- */
 
-static char *copy_of(struct str s)
-{
-    char *copy = xmalloc(s.n + 1);
-    memcpy(copy, s.p, s.n);
-    copy[s.n] = '\0';
-    return copy;
-}
-
 int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret, struct err *reterr)
 {
     const char *const files[FILES] = {config->cert_file, config->key_file, config->client_ca_file};
@@ -251,12 +243,12 @@ int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret,
     t->log = config->log;
     t->poll_ns = (config->poll_ms != 0 ? config->poll_ms : POLL_DEFAULT_MS) * 1000000;
     for (size_t i = 0; i < FILES; i++) {
-        t->files[i] = copy_of(str_of(files[i]));
+        t->files[i] = str_dup(str_of(files[i]));
     }
     t->names = xcalloc(config->client_name_n, sizeof(t->names[0]));
     for (; t->name_n < config->client_name_n; t->name_n++) {
         const struct str name = config->client_names[t->name_n];
-        t->names[t->name_n] = (struct str){copy_of(name), name.n};
+        t->names[t->name_n] = (struct str){str_dup(name), name.n};
     }
     mark_files(t, t->tried);
     const int r = identity_read(t, &t->current, reterr);

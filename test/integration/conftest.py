@@ -13,6 +13,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gett
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from configured import START, Configured  # noqa: E402
 from objects import milli, pod_object  # noqa: E402
 from processes import PATIENCE_S, Cluster, eventually  # noqa: E402
 
@@ -127,6 +128,23 @@ def own_of_module(spares):
     c = spares()
     yield c
     c.stop()
+
+
+@pytest.fixture(scope="module")
+def configured_cluster(tmp_path_factory):
+    c = Cluster(tmp_path_factory.mktemp("configured"), START)
+    yield c.ready()
+    c.stop()
+
+
+@pytest.fixture
+def configured(configured_cluster):
+    """A cluster whose configuration the test may change; every test begins with the same."""
+    c = Configured(configured_cluster)
+    c.effective(START)
+    yield c
+    c.cluster.check()
+    c.cluster.clear()
 
 
 @pytest.fixture

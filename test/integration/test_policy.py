@@ -1,28 +1,11 @@
 """Policy: limits of tenants, settings of single nodes, rules of packing, while the configuration changes and room comes and goes."""
 import pytest
 
+from configured import START, Configured
 from objects import MEM_MIB, milli, pod_object, whole
-from processes import Cluster, eventually
-from test_reload import Configured
+from processes import eventually
 
-START = "clientConnection: {bindDeadline: 2s}\n"
 LIMIT = "the tenant of the namespace would pass its GPU limit"
-
-
-@pytest.fixture(scope="module")
-def cluster_of_module(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("policy"), START)
-    yield c.ready()
-    c.stop()
-
-
-@pytest.fixture
-def configured(cluster_of_module):
-    c = Configured(cluster_of_module)
-    c.effective(START)
-    yield c
-    c.cluster.check()
-    c.cluster.clear()
 
 
 @pytest.fixture

@@ -5,59 +5,13 @@ import threading
 
 import pytest
 
+from configured import HEAD, START, Configured
 from objects import milli, pod_object
 from processes import Cluster, Connection, eventually, request
 
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
-# What the cluster of this module starts with says nothing else.
-START = "clientConnection: {bindDeadline: 2s}\n"
-
-
-class Configured:
-    """An fgpu whose file is ours to change."""
-
-    def __init__(self, cluster):
-        self.cluster, self.fgpu, self.path = cluster, cluster.fgpu, cluster.directory / "fgpu.yaml"
-
-    def configz(self):
-        r = request(self.fgpu.ops, "GET", "/configz")
-        assert r.status == 200, r.body
-        return r.json
-
-    def write(self, body, head=HEAD):
-        """As a careful editor does: the file is never half there."""
-        new = self.path.with_suffix(".new")
-        new.write_text(head + body)
-        new.rename(self.path)
-
-    def hup(self):
-        """Sends SIGHUP; returns /configz once that reading is through."""
-        before = sum(self.reloads().values())
-        self.fgpu.process.send_signal(signal.SIGHUP)
-        eventually(lambda: sum(self.reloads().values()) > before, "an answer to SIGHUP")
-        return self.configz()
-
-    def reloads(self):
-        return {k.split('"')[1]: v for k, v in self.fgpu.metrics().items()
-                if k.startswith("fgpu_config_reloads_total")}
-
-    def reload(self, body, head=HEAD):
-        self.write(body, head)
-        return self.hup()
-
-    def effective(self, body):
-        """The same, and it must be in effect in the end."""
-        z = self.reload(body)
-        assert z["lastReload"]["outcome"] in ("in_effect", "waiting", "unchanged"), z["lastReload"]
-        wanted = z["lastReload"]["hash"]
-        return eventually(lambda: (lambda now: now["hash"] == wanted and now)(self.configz()), "it to be in effect")
-
-    def metric(self, name):
-        return self.fgpu.metrics()["fgpu_config_" + name]
-
 
 @pytest.fixture(scope="module")
-def cluster_with_pod(tmp_path_factory):
+def configured_cluster(tmp_path_factory):
     """fgpu as in a pod, so that Events about itself have an object."""
     own = {"POD_NAME": "fgpu-0", "POD_NAMESPACE": "fgpu-system", "POD_UID": "0-1"}
     os.environ.update(own)
@@ -68,15 +22,6 @@ def cluster_with_pod(tmp_path_factory):
             del os.environ[name]
     yield c.ready()
     c.stop()
-
-
-@pytest.fixture
-def configured(cluster_with_pod):
-    c = Configured(cluster_with_pod)
-    c.effective(START)
-    yield c
-    c.cluster.check()
-    c.cluster.clear()
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 (test/unit/cmd/test_timekeeper.c); here the windows are open, or not, when the file is read."""
 import datetime
 
-import pytest
-
+from configured import START, Configured
 from objects import milli, pod_object
 from processes import Cluster, eventually
-from test_reload import START, Configured
 
 CLOSED = "the node pool takes no new pods now"
 
@@ -19,22 +17,6 @@ def hours(offset):
 def window(body, begins=-6, ends=6, name="now"):
     return (f"- name: {name}\n  from: \"{hours(begins)}\"\n  to: \"{hours(ends)}\"\n  timeZone: UTC\n"
             + "".join(f"  {line}\n" for line in body.splitlines()))
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("windows"), START)
-    yield c.ready()
-    c.stop()
-
-
-@pytest.fixture
-def configured(cluster):
-    c = Configured(cluster)
-    c.effective(START)
-    yield c
-    cluster.check()
-    cluster.clear()
 
 
 def pool_node(configured, pool):

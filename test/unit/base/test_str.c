@@ -259,6 +259,22 @@ static void str_match_glob__long_repetitive_text__found(void **state)
     free(pattern);
 }
 
+static void str_dup__empty_null_and_text__a_copy_of_its_own(void **state)
+{
+    static const char text[] = "abc";
+    const struct str rows[] = {STR_NULL, {text, 0}, {text, 2}};
+    static const char *const wanted[] = {"", "", "ab"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char *copy = str_dup(rows[i]);
+
+        assert_string_equal(copy, wanted[i]);
+        assert_ptr_not_equal(copy, text);
+        free(copy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +289,7 @@ int main(void)
         cmocka_unit_test(str_match_glob__table__as_stated),
         cmocka_unit_test(str_match_glob__random_texts__as_the_definition),
         cmocka_unit_test(str_match_glob__long_repetitive_text__found),
+        cmocka_unit_test(str_dup__empty_null_and_text__a_copy_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
