@@ -1,4 +1,5 @@
-/* extender/binder_internal.h - one Binding on its way, shared by binder.c and binder_exchange.c. */
+/* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
+ * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due. */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
@@ -59,12 +60,24 @@ struct bind_answer_due {
     const char *error;
 };
 
-/* Everything below is called with the lock held and may end (free) the bind; answers go to `due`. */
+extern const char BIND_TEXT_OTHER[], BIND_TEXT_OVERLOADED[];
 
+/* Everything below is called with the lock held. What has `due` may end (free) the bind; answers go there. */
+
+struct bind *bind_new(struct binder *binder, const struct bind_request *r);
+void bind_add_waiter(struct bind *b, bind_done_fn *done, void *ctx);
+/* All who wait get this answer; the bind goes on. */
+void bind_answer(struct bind *b, enum bind_outcome outcome, const char *error, struct bind_answer_due *due);
 /* Chooses devices and prepares the Binding; or settles the bind with an answer. */
 void bind_begin(struct bind *b, struct bind_answer_due *due);
 /* Does what the machine says until it waits, is busy, or has ended. */
 void bind_advance(struct bind *b, struct bind_answer_due *due);
+/* Asks the API server for a pod that the ledger does not know. */
+void bind_fetch(struct bind *b, struct bind_answer_due *due);
+/* Has the watch shown where the pod was bound? Then nothing is open any more: spec.nodeName is never changed, so
+ * what may still be on its way changes nothing. Its callers are answered now; the bind itself ends with its
+ * exchange. */
+bool bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due);
 /* Ends the bind with an answer, without touching the ledger. */
 void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
                  struct bind_answer_due *due);
