@@ -53,7 +53,8 @@ func TestAFractionalPodGetsItsNodeAndItsAssignmentInOneWatchEvent(t *testing.T) 
 
 func TestTwoHalvesShareAGPUAndSixHundredMilliGoElsewhere(t *testing.T) {
 	c := newCluster(t, gpuNode("halves", 2, gib80))
-	c.install(light)
+	c.ownFgpu(light) // which has learned from no other pods what to expect
+	c.startScheduler(light)
 	c.create(pod("half-a", "fgpu.io/gpu-milli=500"))
 	a := c.devices(c.bound("half-a"))["main"]
 	c.create(pod("half-b", "fgpu.io/gpu-milli=500"))

@@ -10,7 +10,7 @@
 
 #define MEMORY (8U << 20)
 
-static const struct str strategy_names[] = {{"binpack", 7}, {"spread", 6}, {"tight-fit", 9}};
+static const struct str strategy_names[] = {{"binpack", 7}, {"spread", 6}, {"tight-fit", 9}, {"rsp", 3}};
 static const struct config_names names = {strategy_names, ARRAY_LEN(strategy_names)};
 
 static void describe(const struct config *c, struct strbuf *out)

@@ -19,7 +19,7 @@ def test_write_config_to__defaults_file_and_flags__a_file_that_says_the_same(tmp
             "--write-config-to", str(target))
     assert (r.returncode, r.stdout, r.stderr) == (0, "", "")  # no cluster is looked for
     written = yaml.safe_load(target.read_text())
-    assert (written["packing"]["candidates"], written["packing"]["nodeStrategy"]) == (7, "tight-fit")
+    assert (written["packing"]["candidates"], written["packing"]["nodeStrategy"]) == (7, "rsp")
     assert written["sizes"] == {"on": {"milli": 5}}
     assert (written["logging"]["verbosity"], written["serving"]["opsAddress"]) == (4, "127.0.0.1:77")
     assert run("check-config", str(target)).returncode == 0

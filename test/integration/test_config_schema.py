@@ -79,7 +79,7 @@ TEXTS = ["", "0", "1", "00", "-1", "+1", "1.5", "1.0005", "1.25", "10.001", ".5"
          "1_000", "~", "null", "yes",
          "0s", "500ms", "3s", "1m30s", "1h", "3", "3 s", "3S", "1.5s", "9s", "10s", "61s", "s",
          "64Ki", "1Mi", "4Gi", "80G", "4GB", "4gi", "Mi", "1.5Mi", "0.5Mi", "17Ti", "2e6", "12E", "1k", "1K", "1m",
-         "share", "free", "none", "lease", "text", "json", "tight-fit", "Best-Fit", "binpack", "spread", "fgpu.io/v1",
+         "share", "free", "none", "lease", "text", "json", "rsp", "tight-fit", "Best-Fit", "binpack", "spread", "fgpu.io/v1",
          "example.com/gpu", "example.com/", "/gpu", "gpu", "kubernetes.io/gpu", "a.kubernetes.io/gpu",
          "notkubernetes.io/gpu", "requests.example.com/gpu", "Example.com/gpu", "example.com/GPU_1.x", "e.com/-a",
          "e.com/a-", "a/b/c", "a..b/c", "-a/b", "x" * 63 + ".com/a", "e.com/" + "n" * 63, "e.com/" + "n" * 64,

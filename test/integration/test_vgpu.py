@@ -1,6 +1,5 @@
 """Nodes of virtual GPUs with a fixed profile (K8vGPUSharing): a label names what every GPU of the node is."""
-import pytest
-
+from configured import START
 from objects import mem, node_object, pod_object
 from processes import eventually
 
@@ -15,20 +14,21 @@ def vgpu_node(cluster, name, profile, gpus=1, label="vgpu.type"):
     return name
 
 
-@pytest.fixture
 def sizes(cluster):
     """One slice each of 4, 8 and 16 GB."""
     return [vgpu_node(cluster, f"vgpu-{gb}", f"v100-{gb}q-{gb}GB", label=label)
             for gb, label in ((16, "vgpu.type"), (4, "virtual.gpu.type"), (8, "vgpu.type"))]
 
 
-def test_memory_only__profiles_of_three_sizes__the_smallest_that_fits(cluster, fgpu, sizes):
+def test_memory_only__profiles_of_three_sizes__the_smallest_that_fits(configured):
+    configured.effective(START + "packing: {nodeStrategy: tight-fit, deviceStrategy: tight-fit}\n")
+    fgpu, nodes = configured.fgpu, sizes(configured.cluster)
     for mib, best, fitting in ((3072, "vgpu-4", 3), (4096, "vgpu-4", 3), (4097, "vgpu-8", 2), (16384, "vgpu-16", 1)):
         pod = pod_object("p", annotations={"fgpu.io/gpu-memory": f"{mib}Mi"})
-        assert len(fgpu.fits(pod, sizes)) == fitting
-        scores = fgpu.prioritize(pod, sizes)
+        assert len(fgpu.fits(pod, nodes)) == fitting
+        scores = fgpu.prioritize(pod, nodes)
         assert scores[best] == 10 and list(scores.values()).count(10) == 1, (mib, scores)
-    assert set(fgpu.reasons(pod_object("p", limits=mem(16385)), sizes).values()) == \
+    assert set(fgpu.reasons(pod_object("p", limits=mem(16385)), nodes).values()) == \
         {"every GPU has less memory than the pod asks for"}
 
 

@@ -66,7 +66,7 @@ def test_windows__several__open_ones_in_the_order_of_the_file(configured):
                              + window("packing: {candidates: 2}", name="second")
                              + window("packing: {candidates: 3}", begins=6, ends=9, name="closed-one"))
     packing = z["componentconfig"]["packing"]
-    assert (packing["candidates"], packing["nodeStrategy"], packing["deviceStrategy"]) == (2, "spread", "tight-fit")
+    assert (packing["candidates"], packing["nodeStrategy"], packing["deviceStrategy"]) == (2, "spread", "rsp")
     assert z["origins"]["packing.candidates"].startswith(str(configured.path)) and z["generation"] > 1
     names = [configured.cluster.node(gpus=1) for _ in range(5)]
     assert len(configured.fgpu.fits(pod_object("p", limits=milli(100)), names)) == 2

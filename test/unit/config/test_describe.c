@@ -43,7 +43,7 @@ static void describe__defaults__exact(void **state)
         "\"whole\":[\"nvidia.com/gpu\"]},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
-        "\"packing\":{\"nodeStrategy\":\"tight-fit\",\"deviceStrategy\":\"tight-fit\",\"rules\":[],\"candidates\":"
+        "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
         "100,"
         "\"hold\":\"3s\",\"candidate\":{\"nodeStrategy\":\"none\",\"deviceStrategy\":\"none\"}},\"tenants\":[],\"nodePools\":[],\"timeWindows\":[],\"timeWindowNotice\":\"10m\","
         "\"serving\":{\"verbsAddress\":\"127.0.0.1:9443\",\"opsAddress\":\"127.0.0.1:9442\","

@@ -267,7 +267,7 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:11: election: 'lease' is not built yet; use 'none'\n  election: lease\n         "
          "   ^\n"},
         {"strategy misspelt", "packing: {nodeStrategy: tightfit}\n",
-         "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit; "
+         "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit, rsp; "
          "did you mean 'tight-fit'?\n  packing: {nodeStrategy: tightfit}\n                          "
          "^\n"},
         {"verbs off loopback", "serving: {verbsAddress: '0.0.0.0:9443'}\n",

@@ -74,7 +74,7 @@ static void windows__two_open_that_differ__the_later_one_key_by_key(void **state
 
     (void)state;
     expect_at(body, 3,
-              "packing.nodeStrategy: tight-fit -> spread; packing.candidates: 100 -> 2; "
+              "packing.nodeStrategy: rsp -> spread; packing.candidates: 100 -> 2; "
               "packing.hold: 3s -> 1s");
 }
 

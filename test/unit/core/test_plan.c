@@ -111,7 +111,7 @@ static void plans__what_a_rule_leaves_out__as_in_the_section(void **state)
     assert_string_equal(plans.rules[1].plan.criteria[1]->name, "tight-fit");
     assert_int_equal(plans.rules[0].plan.criterion_n, 1);
     assert_string_equal(plans.rules[0].plan.params.node_strategy->name, "spread");
-    assert_string_equal(plans.rules[0].plan.params.device_strategy->name, "tight-fit");
+    assert_string_equal(plans.rules[0].plan.params.device_strategy->name, "rsp");
 }
 
 static void plans__unknown_strategy__named(void **state)

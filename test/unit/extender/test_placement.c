@@ -306,14 +306,15 @@ static void prioritize__best_node__is_alone_at_ten_and_held(void **state)
 static void filter__more_fit_than_candidates__the_best_in_order(void **state)
 {
     struct policy two = *policy_defaults();
-    struct placement_context short_list = context;
+    struct placement_context short_list;
     struct test_pod filler, p;
     struct store_reservation r;
     struct filter_result f;
 
     (void)state;
     two.candidates = 2;
-    short_list.policy = &two;
+    two.node_strategy = two.device_strategy = STR("tight-fit");
+    assert_int_equal(placement_context_init(&short_list, store, &two, NULL), 0);
     make_pod(&filler, "f", "fgpu.io/gpu-milli", "700");
     assert_int_equal(ingest_pod(&ingest, &arena, &filler.pod, NULL), 0);
     assert_int_equal(reserve("f", names[2], &r), STORE_RESERVED);

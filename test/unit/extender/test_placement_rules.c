@@ -67,6 +67,7 @@ static int setup(void **state)
     store = store_new(&limits, clock_system());
     policy = *policy_defaults();
     policy.candidates = 0;
+    policy.node_strategy = policy.device_strategy = STR("tight-fit");
     policy.hold_ms = 0;
     ingest = (struct ingest){store, &policy, NULL, NULL};
     for (size_t i = 0; i < NODES; i++) {
@@ -245,7 +246,7 @@ static void weights__more_for_the_one__its_favourite_first(void **state)
 
 static struct str draw_strategy(struct rng *r)
 {
-    static const char *const all[] = {"binpack", "spread", "tight-fit", "best-fit", ""};
+    static const char *const all[] = {"binpack", "spread", "tight-fit", "best-fit", "fgd", "rsp", ""};
 
     return str_of(all[rng_below(r, ARRAY_LEN(all))]);
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static const struct str strategies[] = {{"binpack", 7}, {"spread", 6}, {"tight-fit", 9}};
+static const struct str strategies[] = {{"binpack", 7}, {"spread", 6}, {"tight-fit", 9}, {"rsp", 3}};
 const struct config_names unit_names = {strategies, ARRAY_LEN(strategies)};
 
 void expect_text(struct str got, const char *want, const char *row)

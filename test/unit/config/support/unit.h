@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* binpack, spread, tight-fit. */
+/* binpack, spread, tight-fit, rsp. */
 extern const struct config_names unit_names;
 
 /* Fails with both texts in the message. `row` names the row of the table, or NULL. */
