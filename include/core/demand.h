@@ -55,7 +55,8 @@ const char *demand_defect_name(enum demand_defect d);
 enum wish_kind {
     WISH_BOTH,   /* milli and mem_mib as given */
     WISH_MILLI,  /* milli given; memory is the same share of the device */
-    WISH_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli */
+    WISH_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli, or none
+                  * (device_state.memory_only) */
     WISH_WHOLE,  /* the whole device, nobody else on it */
     WISH_KIND__MAX
 };
@@ -158,7 +159,8 @@ static inline bool demand_takes_shares(const struct demand *d)
 /* What `w` takes of a whole GPU with these capacities (after reserve and over-commit factors;
  * mem_base_mib is the memory before the factor, which shares are taken of). Design.md section 5,
  * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory wish
- * then takes all compute of one device, because nobody can say which part of the device it is. */
+ * then takes all compute of one device, because nobody can say which part of the device it is.
+ * Decisions go by device_charge(), which also knows devices whose compute such wishes do not take. */
 struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
                           int64_t mem_base_mib);
 

@@ -34,6 +34,7 @@ struct device_state {
     uint16_t model_id;    /* index into the view's table of models */
     uint16_t profile;     /* of struct device; takes only charges of the same */
     uint8_t flags;        /* enum device_flag */
+    uint8_t memory_only;  /* enum memory_only_mode: what a wish for memory alone takes of the compute */
 };
 
 /* Equal in everything: what holds for the one holds for the other. */
@@ -42,7 +43,8 @@ static inline bool device_equal(const struct device_state *a, const struct devic
     return a->mem_free_mib == b->mem_free_mib && a->milli_free == b->milli_free &&
            a->slot_free == b->slot_free && a->flags == b->flags && a->model_id == b->model_id &&
            a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
-           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap && a->profile == b->profile;
+           a->milli_cap == b->milli_cap && a->slot_cap == b->slot_cap && a->profile == b->profile &&
+           a->memory_only == b->memory_only;
 }
 
 enum node_flag {
@@ -108,9 +110,10 @@ static inline bool device_is_overcommitted(const struct device_state *d)
     return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
 }
 
-/* What `w` takes of this device: wish_charge(), and what MIG adds. An instance is always taken whole, by wishes for
- * its profile and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all,
- * the charge is of another profile, so that the device does not take it. */
+/* What `w` takes of this device: wish_charge(), but no compute for wishes for memory alone where the node says so, and
+ * what MIG adds. An instance is always taken whole, by wishes for its profile and, where fgpu steers it, by wishes for
+ * memory alone. Where the device is no answer to the wish at all, the charge is of another profile, so that the device
+ * does not take it. */
 struct charge device_charge(const struct device_state *d, const struct wish *w);
 
 /* Is it one instance of a GPU in MIG mode? */

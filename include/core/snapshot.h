@@ -66,6 +66,7 @@ struct snapshot_node {
     const char *note;
     int32_t unsteered_cap, unsteered_used;
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
+    enum memory_only_mode memory_only;
     bool mig_changing, mig_counted, mig_single; /* enum node_flag */
     struct host_state host;
     const struct snapshot_device *devices;

@@ -48,6 +48,13 @@ struct device {
     bool counted;      /* of an instance: a device plugin has it, kubelet picks */
 };
 
+/* What a wish for memory alone takes of the compute of a GPU (design.md section 5, memory-only placement). */
+enum memory_only_mode {
+    MEMORY_ONLY_SHARE, /* the same share as of the memory */
+    MEMORY_ONLY_FREE,  /* none: compute is shared by all */
+    MEMORY_ONLY__MAX
+};
+
 struct inventory {
     enum inventory_source source;
     const struct device *devices; /* ordered by index, indexes unique */
@@ -57,6 +64,7 @@ struct inventory {
     int32_t unsteered_n;
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
+    enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */
     bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
 };

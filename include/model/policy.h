@@ -7,6 +7,7 @@
 #define MODEL_POLICY_H
 
 #include "base/str.h"
+#include "model/device.h"
 #include "model/kv.h"
 
 #include <stdbool.h>
@@ -64,11 +65,6 @@ struct node_pool {
     int32_t timeout_ms;        /* of one run */
 };
 
-enum memory_only_mode {
-    MEMORY_ONLY_SHARE, /* a memory wish takes the same share of compute */
-    MEMORY_ONLY_FREE,  /* compute is shared by all */
-};
-
 /* Several node strategies at once. With weights their scores are added up (core/plan.h); without, each further one
  * decides among equals of those before. */
 #define CRITERIA_MAX 4
@@ -99,9 +95,10 @@ struct device_settings {
     int32_t max_sharers;          /* slots of a device that does not publish its own */
     int32_t overcommit_milli;     /* compute factor in thousandths, >= 1000 */
     int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
+    enum memory_only_mode memory_only;
 };
 
-/* For nodes with these labels; DEVICES_AS_ELSEWHERE: not given. */
+/* For nodes with these labels; DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX: not given. */
 struct device_override {
     struct kv_list node_selector;
     struct device_settings settings;

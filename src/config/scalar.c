@@ -255,7 +255,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
         return;
     case SCHEMA_WORD:
         memcpy(&word, (const char *)base + f->offset, sizeof(word));
-        strbuf_add_cstr(out, f->words[word]);
+        strbuf_add_cstr(out, f->words[word] != NULL ? f->words[word] : ""); /* behind the last: not given */
         return;
     case SCHEMA_TEXT:
     case SCHEMA_NAME:

@@ -158,11 +158,13 @@ static const struct schema_field override_rows[] = {
     KEY("maxSharers", SCHEMA_INT, IN(struct device_override, settings.max_sharers),
         RANGE(1, DEVICE_MILLI),
         HELP("containers that may share one GPU that publishes no number of its own")),
+    KEY("memoryOnly", SCHEMA_WORD, IN(struct device_override, settings.memory_only),
+        .words = memory_only_words, HELP("compute taken by a pod that asks for memory only")),
     SECTION("overcommit", override_overcommit_rows),
 };
 static const struct device_override override_absent = {
     .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
-                 DEVICES_AS_ELSEWHERE}};
+                 DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX}};
 static const struct schema_field override_item = {.type = SCHEMA_SECTION,
                                                   ROWS(override_rows),
                                                   .item_absent = &override_absent,

@@ -26,8 +26,16 @@ static struct charge instance_charge(const struct device_state *d, const struct 
 
 struct charge device_charge(const struct device_state *d, const struct wish *w)
 {
-    return device_is_instance(d) ? instance_charge(d, w)
-                                 : wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    struct charge c;
+
+    if (device_is_instance(d)) {
+        return instance_charge(d, w);
+    }
+    c = wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    if (w->kind == WISH_MEMORY && d->memory_only == MEMORY_ONLY_FREE) {
+        c.milli = 0;
+    }
+    return c;
 }
 
 void device_take(struct device_state *d, const struct charge *c)

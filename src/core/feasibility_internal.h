@@ -37,6 +37,7 @@ static inline bool feasibility_same_capacity(const struct device_state *a,
 {
     return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
            a->mem_base_mib == b->mem_base_mib && a->profile == b->profile &&
+           a->memory_only == b->memory_only &&
            ((a->flags ^ b->flags) & DEVICE_COUNTED) == 0;
 }
 

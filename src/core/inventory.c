@@ -344,6 +344,7 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     found.unsteered_n = (int32_t)d.unsteered_n;
     found.overcommit_milli = d.settings.overcommit_milli;
     found.overcommit_mem_milli = d.settings.overcommit_mem_milli;
+    found.memory_only = d.settings.memory_only;
     if (a->overflowed) {
         return false;
     }

@@ -203,9 +203,10 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a,
 }
 
 /* Lost devices stand behind those of the inventory, and are nobody's fact. */
-static bool same_factors(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
+static bool same_settings(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
 {
-    return n->overcommit_milli ==
+    return n->memory_only == inv->memory_only &&
+           n->overcommit_milli ==
                (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
            n->overcommit_mem_milli ==
                (inv->overcommit_mem_milli > 0 ? inv->overcommit_mem_milli : l->limits.overcommit_mem_milli);
@@ -219,7 +220,7 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     while (listed < n->device_n && !n->devices[listed].lost) {
         listed++;
     }
-    if (listed != inv->device_n || l->rows[node].unsteered_cap != inv->unsteered_n || !same_factors(l, n, inv) ||
+    if (listed != inv->device_n || l->rows[node].unsteered_cap != inv->unsteered_n || !same_settings(l, n, inv) ||
         (l->rows[node].flags & NODE_MIG_FLAGS) != ledger_mig_flags(inv)) {
         return false;
     }

@@ -57,7 +57,7 @@ static bool state_equal(const struct device_state *a, const struct device_state 
     return a->mem_free_mib == b->mem_free_mib && a->mem_cap_mib == b->mem_cap_mib &&
            a->milli_free == b->milli_free && a->milli_cap == b->milli_cap &&
            a->slot_free == b->slot_free && a->slot_cap == b->slot_cap && a->flags == b->flags &&
-           a->profile == b->profile;
+           a->profile == b->profile && a->memory_only == b->memory_only;
 }
 
 /* Where only one side knows the UUID, the recorded index decides, and after a renumbering another device may

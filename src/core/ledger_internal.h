@@ -58,6 +58,7 @@ struct node_entry {
     const char *note;
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
+    enum memory_only_mode memory_only;
     uint64_t rules; /* of the fact */
     struct ledger_device *devices;
     uint32_t device_n;

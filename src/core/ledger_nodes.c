@@ -283,7 +283,7 @@ static bool has_more_room(const struct device_state *now, uint32_t now_n, const 
     return false;
 }
 
-static void node_set_factors(const struct ledger *l, struct node_entry *n, const struct inventory *inv)
+static void node_set_settings(const struct ledger *l, struct node_entry *n, const struct inventory *inv)
 {
     int32_t milli = inv->overcommit_milli, mem_milli = inv->overcommit_mem_milli;
 
@@ -292,6 +292,8 @@ static void node_set_factors(const struct ledger *l, struct node_entry *n, const
     n->shrunk = n->shrunk || milli < n->overcommit_milli || mem_milli < n->overcommit_mem_milli;
     n->overcommit_milli = milli;
     n->overcommit_mem_milli = mem_milli;
+    n->shrunk = n->shrunk || (inv->memory_only == MEMORY_ONLY_SHARE && n->memory_only == MEMORY_ONLY_FREE);
+    n->memory_only = inv->memory_only;
 }
 
 uint8_t ledger_mig_flags(const struct inventory *inv)
@@ -335,6 +337,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     }
     room = !n->described || (f->schedulable && !n->schedulable) ||
            (!f->closed && n->closed) ||
+           (f->inventory->memory_only == MEMORY_ONLY_FREE && n->memory_only == MEMORY_ONLY_SHARE) ||
            f->inventory->unsteered_n > l->rows[node].unsteered_cap ||
            (l->rows[node].flags & NODE_MIG_FLAGS & ~ledger_mig_flags(f->inventory)) != 0;
     node_set_uid(n, f->uid);
@@ -352,7 +355,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
         (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_mig_flags(f->inventory));
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
-    node_set_factors(l, n, f->inventory);
+    node_set_settings(l, n, f->inventory);
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
     ledger_light_node_described(l, node);

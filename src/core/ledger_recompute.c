@@ -26,6 +26,7 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         .slot_cap = (int16_t)times_factor(d->slot_n, 1000, INT16_MAX),
         .model_id = d->model_id,
         .profile = d->profile,
+        .memory_only = (uint8_t)n->memory_only,
         .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0) |
                            (d->counted ? DEVICE_COUNTED : 0)),
     };

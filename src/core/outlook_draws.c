@@ -19,7 +19,11 @@ enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
 static struct draw_charge charge_on(const struct device_type *t, const struct mix_shape *pod)
 {
     struct wish w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
-    struct charge c = wish_charge(&w, t->milli_cap, t->mem_low_mib, t->base_low_mib);
+    const struct device_state d = {.milli_cap = t->milli_cap,
+                                   .mem_cap_mib = t->mem_low_mib,
+                                   .mem_base_mib = t->base_low_mib,
+                                   .memory_only = t->memory_only};
+    struct charge c = device_charge(&d, &w);
     bool fits = c.milli <= t->milli_cap && (t->mem_high_mib == 0 || c.mem_mib <= t->mem_high_mib);
 
     if (!fits) {

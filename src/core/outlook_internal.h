@@ -45,6 +45,7 @@ struct device_type {
     int32_t milli_cap;
     int32_t mem_low_mib, mem_high_mib; /* 0: unknown */
     int32_t base_low_mib;
+    uint8_t memory_only; /* as in struct device_state */
 };
 
 struct node_shape {

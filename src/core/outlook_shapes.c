@@ -33,7 +33,8 @@ static int32_t round_up(int32_t v, unsigned bits)
 static bool type_equal(const struct device_type *a, const struct device_type *b)
 {
     return a->model_id == b->model_id && a->milli_cap == b->milli_cap && a->mem_low_mib == b->mem_low_mib &&
-           a->mem_high_mib == b->mem_high_mib && a->base_low_mib == b->base_low_mib;
+           a->mem_high_mib == b->mem_high_mib && a->base_low_mib == b->base_low_mib &&
+           a->memory_only == b->memory_only;
 }
 
 static struct device_type type_of(const struct device_state *d, unsigned bits)
@@ -44,6 +45,7 @@ static struct device_type type_of(const struct device_state *d, unsigned bits)
         .mem_low_mib = round_down(d->mem_cap_mib, bits),
         .mem_high_mib = round_up(d->mem_cap_mib, bits),
         .base_low_mib = round_down(d->mem_base_mib, bits),
+        .memory_only = d->memory_only,
     };
 }
 
@@ -52,7 +54,7 @@ static int compare_types(const void *a, const void *b)
     const struct device_type *x = a, *y = b;
     const int64_t keys[][2] = {
         {x->milli_cap, y->milli_cap},       {x->mem_low_mib, y->mem_low_mib}, {x->mem_high_mib, y->mem_high_mib},
-        {x->base_low_mib, y->base_low_mib}, {x->model_id, y->model_id},
+        {x->base_low_mib, y->base_low_mib}, {x->model_id, y->model_id},       {x->memory_only, y->memory_only},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -124,6 +126,7 @@ static void describe(const struct node_state *n, const struct device_state *devi
 
         h = fold(fold(fold(h, t->model_id), t->device_n), t->milli_cap);
         h = fold(fold(fold(h, t->mem_low_mib), t->mem_high_mib), t->base_low_mib);
+        h = t->memory_only == MEMORY_ONLY_SHARE ? h : fold(h, t->memory_only);
     }
     s->hash = h;
 }

@@ -55,15 +55,14 @@ static int by_weight(const void *a, const void *b)
     return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : by_shape(a, b);
 }
 
-static int32_t milli_of(const struct mix_shape *s, int32_t mem_max_mib)
+static int32_t milli_of(const struct mix_shape *s, const struct device_state *largest)
 {
     struct wish w = {.kind = s->kind, .milli = s->milli, .mem_mib = s->mem_mib};
 
-    return s->kind == WISH_MEMORY ? wish_charge(&w, DEVICE_MILLI, mem_max_mib, mem_max_mib).milli
-                                  : s->milli;
+    return s->kind == WISH_MEMORY ? device_charge(largest, &w).milli : s->milli;
 }
 
-static size_t collect(const struct mix *m, int32_t mem_max_mib, struct candidate *ret)
+static size_t collect(const struct mix *m, const struct device_state *largest, struct candidate *ret)
 {
     size_t n = 0;
 
@@ -73,7 +72,7 @@ static size_t collect(const struct mix *m, int32_t mem_max_mib, struct candidate
         if (s->weight > 0) {
             ret[n++] = (struct candidate){
                 .shape = {.cpu_milli = s->host.cpu_milli,
-                          .milli = milli_of(s, mem_max_mib),
+                          .milli = milli_of(s, largest),
                           .count = s->count,
                           .unsteered = s->unsteered,
                           .model_n = s->model_n,
@@ -129,15 +128,21 @@ static void allow_models(struct outlook_typicals *t, const struct ledger *l)
     }
 }
 
-static int32_t largest_memory(const struct ledger *l)
+/* One GPU as large as the largest, empty and without over-commit. Where some of that size share their compute and
+ * others do not, as one that does. */
+static struct device_state largest_device(const struct ledger *l)
 {
-    int32_t max = 0;
+    struct device_state max = {.milli_cap = DEVICE_MILLI};
 
     for (uint32_t i = 0; i < l->node_n; i++) {
         for (uint32_t k = 0; l->nodes[i].used && k < l->nodes[i].device_n; k++) {
-            int32_t mem = l->states[l->rows[i].first_device + k].mem_base_mib;
+            const struct device_state *d = &l->states[l->rows[i].first_device + k];
 
-            max = mem > max ? mem : max;
+            if (d->mem_base_mib > max.mem_base_mib ||
+                (d->mem_base_mib == max.mem_base_mib && d->memory_only < max.memory_only)) {
+                max.mem_base_mib = max.mem_cap_mib = d->mem_base_mib;
+                max.memory_only = d->memory_only;
+            }
         }
     }
     return max;
@@ -147,6 +152,7 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
 {
     const struct mix *m = outlook_mix(o, ledger_mix(l));
     struct outlook_typicals *t = &o->typical;
+    struct device_state largest;
     struct candidate *all;
     uint64_t covered, sum;
 
@@ -160,7 +166,8 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
     t->known = true;
     t->version++;
     all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));
-    t->n = merge(all, collect(m, largest_memory(l), all));
+    largest = largest_device(l);
+    t->n = merge(all, collect(m, &largest, all));
     qsort(all, t->n, sizeof(*all), by_weight);
     t->n = prefix(all, t->n, &covered, &sum);
     t->shapes = xreallocarray(t->shapes, t->n + 1, sizeof(*t->shapes));

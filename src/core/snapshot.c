@@ -333,6 +333,7 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .unsteered_used = l->rows[node].unsteered_used,
         .overcommit_milli = n->overcommit_milli,
         .overcommit_mem_milli = n->overcommit_mem_milli,
+        .memory_only = n->memory_only,
         .host = l->rows[node].host,
         .devices = take_devices(t, node, &placed),
         .device_n = n->device_n,

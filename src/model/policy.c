@@ -41,7 +41,8 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
     struct device_settings s = {.mem_reserve_mib = p->mem_reserve_mib,
                                 .max_sharers = p->max_sharers,
                                 .overcommit_milli = p->overcommit_milli,
-                                .overcommit_mem_milli = p->overcommit_mem_milli};
+                                .overcommit_mem_milli = p->overcommit_mem_milli,
+                                .memory_only = p->memory_only};
 
     for (size_t i = 0; i < p->override_n; i++) {
         const struct device_settings *o = &p->overrides[i].settings;
@@ -54,6 +55,7 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
         s.overcommit_milli = o->overcommit_milli >= 0 ? o->overcommit_milli : s.overcommit_milli;
         s.overcommit_mem_milli =
             o->overcommit_mem_milli >= 0 ? o->overcommit_mem_milli : s.overcommit_mem_milli;
+        s.memory_only = o->memory_only != MEMORY_ONLY__MAX ? o->memory_only : s.memory_only;
         break;
     }
     return s;

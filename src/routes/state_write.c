@@ -422,6 +422,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_i64(w, "compute", n->overcommit_milli);
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
+    json_write_kv_cstr(w, "memoryOnly", n->memory_only == MEMORY_ONLY_FREE ? "free" : "share");
     state_write_node_mig(w, n);
     write_host(w, &n->host);
     write_whole(w, item);

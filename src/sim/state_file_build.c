@@ -304,6 +304,9 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .unsteered_n = n->unsteered_n,
                               .overcommit_milli = n->overcommit_milli,
                               .overcommit_mem_milli = n->overcommit_mem_milli,
+                              .memory_only = n->memory_only == MEMORY_ONLY__MAX
+                                                 ? b->f->file->config->policy.memory_only
+                                                 : n->memory_only,
                               .mig_changing = n->mig_changing,
                               .mig_single = n->mig_single};
     return inv;

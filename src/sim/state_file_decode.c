@@ -330,6 +330,18 @@ static void read_factors(struct file_reader *f, struct file_node *n)
     }
 }
 
+static void read_memory_only(struct json_reader *r, enum memory_only_mode *ret)
+{
+    struct str name = STR_NULL;
+
+    json_string(r, &name);
+    if (str_eq_cstr(name, "share") || str_eq_cstr(name, "free")) {
+        *ret = name.p[0] == 's' ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
+    } else {
+        json_fail(r, ERR_INVALID, "memoryOnly is neither share nor free");
+    }
+}
+
 static void read_gpus(struct file_reader *f, struct file_node *n)
 {
     n->first_gpu = (uint32_t)f->gpu_n;
@@ -383,7 +395,8 @@ static void read_host(struct file_reader *f, struct file_node *n)
 
 static void read_node(struct file_reader *f)
 {
-    struct file_node n = {.described = true, .schedulable = true};
+    struct file_node n = {
+        .described = true, .schedulable = true, .memory_only = MEMORY_ONLY__MAX};
     struct json_reader *r = &f->json;
     struct str key, note = STR_NULL;
 
@@ -405,6 +418,8 @@ static void read_node(struct file_reader *f)
             json_string(r, &note);
         } else if (str_eq_cstr(key, "overCommitMilli")) {
             read_factors(f, &n);
+        } else if (str_eq_cstr(key, "memoryOnly")) {
+            read_memory_only(r, &n.memory_only);
         } else if (str_eq_cstr(key, "host")) {
             read_host(f, &n);
         } else if (str_eq_cstr(key, "wholeGpus")) {

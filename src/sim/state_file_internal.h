@@ -23,6 +23,7 @@ struct file_node {
     const char *note;
     int32_t unsteered_n;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
+    enum memory_only_mode memory_only; /* MEMORY_ONLY__MAX: as the configuration says for all */
     bool mig_changing, mig_single;
     struct host_capacity host;
     struct host_request host_taken; /* by all its pods */

@@ -81,37 +81,12 @@ static const struct inventory *reread_inventory(const struct inventory *inv,
     if (copy->overcommit_milli == old->overcommit_milli) {
         copy->overcommit_milli = new->overcommit_milli;
     }
+    if (copy->memory_only == old->memory_only) {
+        copy->memory_only = new->memory_only;
+    }
     if (copy->overcommit_mem_milli == old->overcommit_mem_milli) {
         copy->overcommit_mem_milli = new->overcommit_mem_milli;
     }
-    return copy;
-}
-
-/* A wish for memory alone is the only one that another policy reads otherwise: no pod can ask for 0
- * milli. */
-static const struct demand *reread_demand(const struct demand *d, const struct policy *new,
-                                          struct arena *a)
-{
-    bool share = new->memory_only == MEMORY_ONLY_SHARE;
-    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
-    struct demand *copy = ARENA_NEW(a, struct demand);
-
-    if (copy == NULL || wishes == NULL) {
-        return NULL;
-    }
-    for (size_t i = 0; i < d->wish_n; i++) {
-        struct wish *w = &wishes[i];
-
-        *w = d->wishes[i];
-        if (w->kind == WISH_MEMORY && !share) {
-            w->kind = WISH_BOTH;
-            w->milli = 0;
-        } else if (w->kind == WISH_BOTH && w->milli == 0 && share) {
-            w->kind = WISH_MEMORY;
-        }
-    }
-    *copy = *d;
-    copy->wishes = wishes;
     return copy;
 }
 
@@ -124,8 +99,6 @@ static int apply_otherwise(struct ledger *l, const struct state_file *state,
 
         if (op.kind == LEDGER_NODE_DESCRIBED) {
             op.node.inventory = reread_inventory(op.node.inventory, &state->config->policy, new, a);
-        } else if (op.kind == LEDGER_POD_OBSERVED) {
-            op.pod.demand = reread_demand(op.pod.demand, new, a);
         } else if (op.kind == LEDGER_TENANTS) {
             op.tenants.items = new->tenants;
             op.tenants.n = new->tenant_n;

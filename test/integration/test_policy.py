@@ -2,7 +2,7 @@
 import pytest
 
 from configured import START, Configured
-from objects import MEM_MIB, milli, pod_object, whole
+from objects import MEM_MIB, mem, milli, pod_object, whole
 from processes import eventually
 
 LIMIT = "the tenant of the namespace would pass its GPU limit"
@@ -133,6 +133,39 @@ def test_overrides__changed_while_running__the_nodes_they_select_and_no_others(c
     assert fgpu.fits(third, [pooled, plain]) == [plain]
     api.delete_pod(pods[0])
     eventually(lambda: pooled in fgpu.fits(third, [pooled, plain]), "the GPU to be open again")
+
+
+def test_overrides__memory_only__compute_is_what_the_node_says(own):
+    configured, api, fgpu = Configured(own), own.api, own.fgpu
+    free = own.node(gpus=1, labels={"pool": "free"})
+    plain = own.node(gpus=1)
+    own.config = START + "devices: {overrides: [{nodeSelector: {pool: free}, memoryOnly: free}]}\n"
+    configured.effective(own.config)
+    quarter = MEM_MIB // 4
+    wish, note = mem(quarter), {"fgpu.io/gpu-memory": f"{quarter}Mi"}
+    for pod, node in [(api.pod(wish), free), (api.pod(annotations=note), free), (api.pod(wish), plain),
+                      (api.pod(annotations=note), plain)]:
+        assert fgpu.schedule(pod, [node]) == node
+    assert fgpu.bind(api.pod({**milli(500), **mem(1)}), plain) == ""
+    more = pod_object("more", limits=mem(1))
+    assert fgpu.fits(more, [free, plain]) == [free]  # no compute is left on the other
+
+    def charged():
+        return [own.fgpu.node_state(n)["gpus"][0]["milli"]["charged"] for n in (free, plain)]
+    assert charged() == [0, 1000]
+    assert [fgpu.node_state(n)["memoryOnly"] for n in (free, plain)] == ["free", "share"]
+    own.fgpu.kill()
+    fgpu = own.restarted().ready()
+    assert charged() == [0, 1000]
+    assert fgpu.fits(more, [free, plain]) == [free]
+    # the other way round: requests in annotations keep what they were charged
+    own.config = START + "devices: {memoryOnly: free, overrides: [{nodeSelector: {pool: free}, memoryOnly: share}]}\n"
+    Configured(own).effective(own.config)
+    assert charged() == [500, 750]
+    own.fgpu.kill()
+    fgpu = own.restarted().ready()
+    assert charged() == [500, 750]
+    assert fgpu.audit()["result"] == "clean"
 
 
 def test_overcommit__raised_for_all__after_a_relist(configured, api, fgpu):

@@ -68,7 +68,7 @@ static enum demand_defect add_wish(struct reading *r, const struct native_ask *a
         return DEMAND_TOO_MANY;
     }
     w.position = (uint16_t)position;
-    enum demand_defect defect = native_wish_of(r->policy, ask, &w);
+    enum demand_defect defect = native_wish_of(ask, &w);
     if (defect == DEMAND_OK) {
         r->wishes[r->wish_n++] = w;
     }

@@ -296,8 +296,7 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_l
     return defect;
 }
 
-enum demand_defect native_wish_of(const struct policy *p, const struct native_ask *ask,
-                                  struct wish *w)
+enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w)
 {
     bool several = ask->milli > DEVICE_MILLI;
     int64_t count = ask->count_given ? ask->count : several ? ask->milli / DEVICE_MILLI : 1;
@@ -320,8 +319,7 @@ enum demand_defect native_wish_of(const struct policy *p, const struct native_as
         w->kind = WISH_WHOLE;
         w->milli = DEVICE_MILLI;
     } else if (ask->mem_mib > 0) {
-        bool share = ask->milli == 0 && p->memory_only == MEMORY_ONLY_SHARE;
-        w->kind = share ? WISH_MEMORY : WISH_BOTH;
+        w->kind = ask->milli == 0 ? WISH_MEMORY : WISH_BOTH;
     } else if (ask->milli == 0 || ask->milli >= DEVICE_MILLI) {
         w->kind = WISH_WHOLE;
         w->milli = DEVICE_MILLI;

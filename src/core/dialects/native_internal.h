@@ -55,8 +55,7 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_l
                                              struct native_ask *ret);
 
 /* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty. */
-enum demand_defect native_wish_of(const struct policy *p, const struct native_ask *ask,
-                                  struct wish *w);
+enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
 
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
 bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,

@@ -134,7 +134,7 @@ static void overrides__every_key__stored(void **state)
                                    "    maxSharers: 3\n"
                                    "    overcommit: {compute: 1.5, memory: 1.25}\n"
                                    "  - {nodeSelector: {empty: ''}, memoryReserve: 0}\n"
-                                   "  - {nodeSelector: {b: c}, overcommit: {memory: 2}}\n");
+                                   "  - {nodeSelector: {b: c}, memoryOnly: free, overcommit: {memory: 2}}\n");
     const struct device_override *o = c->policy.overrides;
 
     (void)state;
@@ -150,6 +150,8 @@ static void overrides__every_key__stored(void **state)
     assert_int_equal(o[1].settings.mem_reserve_mib, 0);
     assert_int_equal(o[1].settings.max_sharers, DEVICES_AS_ELSEWHERE);
     assert_int_equal(o[2].settings.overcommit_milli, DEVICES_AS_ELSEWHERE);
+    assert_int_equal(o[1].settings.memory_only, MEMORY_ONLY__MAX);
+    assert_int_equal(o[2].settings.memory_only, MEMORY_ONLY_FREE);
     config_free(c);
 }
 
@@ -157,9 +159,10 @@ static void overrides__first_that_selects_the_node__holds(void **state)
 {
     struct config *c = unit_config("devices:\n"
                                    "  memoryReserve: 1Gi\n"
+                                   "  memoryOnly: free\n"
                                    "  overrides:\n"
                                    "  - {nodeSelector: {pool: x, fast: y}, maxSharers: 3}\n"
-                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, overcommit: {compute: 2.0}}\n");
+                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, memoryOnly: share, overcommit: {compute: 2.0}}\n");
     const struct kv both[] = {{STR("fast"), STR("y")}, {STR("pool"), STR("x")}};
     const struct kv other = {STR("pool"), STR("z")};
     struct device_settings s = policy_devices_of(&c->policy, (struct kv_list){both, 2});
@@ -167,11 +170,13 @@ static void overrides__first_that_selects_the_node__holds(void **state)
     (void)state;
     assert_int_equal(s.max_sharers, 3);
     assert_int_equal(s.mem_reserve_mib, 1024); /* the second does not add to the first */
+    assert_int_equal(s.memory_only, MEMORY_ONLY_FREE);
     assert_int_equal(s.overcommit_milli, 1000);
     s = policy_devices_of(&c->policy, (struct kv_list){&both[1], 1});
     assert_int_equal(s.max_sharers, 16);
     assert_int_equal(s.mem_reserve_mib, 0);
     assert_int_equal(s.overcommit_milli, 2000);
+    assert_int_equal(s.memory_only, MEMORY_ONLY_SHARE);
     s = policy_devices_of(&c->policy, (struct kv_list){&other, 1});
     assert_int_equal(s.mem_reserve_mib, 1024);
     s = policy_devices_of(&c->policy, (struct kv_list){NULL, 0});
@@ -202,7 +207,7 @@ static void overrides__mistakes__exact_reports(void **state)
          "  devices: {overrides: [{nodeSelector: {a: b c}, maxSharers: 3}]}\n"
          "                                           ^\n"},
         {"nothing changed", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n",
-         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers or overcommit\n"
+         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly or overcommit\n"
          "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n                        ^\n"},
         {"factor below one", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n",
          "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (how often a GPU's memory "
@@ -214,10 +219,10 @@ static void overrides__mistakes__exact_reports(void **state)
          "  - {nodeSelector: {c: d, a: b}, maxSharers: 4}\n",
          "f.yaml:6:5: devices.overrides: never used: element 0 selects all of these nodes\n"
          "    - {nodeSelector: {c: d, a: b}, maxSharers: 4}\n      ^\n"},
-        {"not per node", "devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: free}]}\n",
-         "f.yaml:3:46: unknown key 'memoryOnly' in devices.overrides[0]; it belongs in the section 'devices'\n"
-         "  devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: free}]}\n"
-         "                                               ^\n"},
+        {"no such mode", "devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: fre}]}\n",
+         "f.yaml:3:58: devices.overrides[0].memoryOnly: 'fre' is not one of: share, free; did you mean 'free'?\n"
+         "  devices: {overrides: [{nodeSelector: {a: b}, memoryOnly: fre}]}\n"
+         "                                                           ^\n"},
     };
 
     (void)state;

@@ -43,7 +43,7 @@ static uint64_t count_greedily(const struct node_state *n, const struct device_s
                 uint32_t left = 0;
                 struct device_state d = now[i];
 
-                c = wish_charge(w, d.milli_cap, d.mem_cap_mib, d.mem_base_mib);
+                c = device_charge(&d, w);
                 for (; !used[i] && device_takes(&d, &c); left++) {
                     device_take(&d, &c);
                 }
@@ -56,7 +56,7 @@ static uint64_t count_greedily(const struct node_state *n, const struct device_s
                 return pods;
             }
             used[best] = true;
-            c = wish_charge(w, now[best].milli_cap, now[best].mem_cap_mib, now[best].mem_base_mib);
+            c = device_charge(&now[best], w);
             device_take(&now[best], &c);
         }
     }

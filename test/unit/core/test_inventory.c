@@ -507,7 +507,7 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
 {
     static const struct kv pool = {{"nvidia.com/pool", 15}, {"x", 1}};
     static const struct device_override override = {
-        .node_selector = {&pool, 1}, .settings = {100, 3, 1500, DEVICES_AS_ELSEWHERE}};
+        .node_selector = {&pool, 1}, .settings = {100, 3, 1500, DEVICES_AS_ELSEWHERE, MEMORY_ONLY_FREE}};
     static const struct row rows[] = {
         {"selected", "label:gpu.count=1 label:gpu.memory=5000 label:pool=x", "gfd 0::-1::4900:3:-1:ok", NULL},
         {"selected, annotation", GPUS(GPU_B) " label:pool=x", "annotation 1:GPU-b:-1::40860:3:-1:ok", NULL},
@@ -527,6 +527,7 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
     assert_true(inventory_of_node(&p, &m.node, &m.arena, &inv, &note));
     assert_int_equal(inv.overcommit_milli, 1500);
     assert_int_equal(inv.overcommit_mem_milli, 1250);
+    assert_int_equal(inv.memory_only, MEMORY_ONLY_FREE);
     arena_fini(&m.arena);
 }
 

@@ -294,6 +294,51 @@ static void describe_with_factors(int32_t milli, int32_t mem_milli)
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 
+static void describe_memory_only(const char *name, enum memory_only_mode mode)
+{
+    const struct device d = {.uuid = str_of(name), .mem_mib = 80 * GIB, .slot_n = 16, .healthy = true};
+    const struct inventory inv = {
+        .source = INVENTORY_ANNOTATION, .devices = &d, .device_n = 1, .memory_only = mode};
+    const struct ledger_op op = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = str_of(name), .uid = str_of(name), .schedulable = true, .inventory = &inv}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+/* Wishes for memory alone: what they take of the compute is what the node says, now; but what an editable one was
+ * charged stays. */
+static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls(void **state)
+{
+    struct wish w = {.container = STR("main"), .count = 1, .kind = WISH_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
+    struct demand firm = {.dialect = "native", .wish_n = 1, .wishes = &w}, editable = firm;
+    const struct snapshot_node *n;
+    uint64_t room;
+
+    (void)state;
+    editable.source = DEMAND_FROM_ANNOTATIONS;
+    describe_memory_only("f", MEMORY_ONLY_FREE);
+    describe_memory_only("s", MEMORY_ONLY_SHARE);
+    for (int i = 0; i < 4; i++) {
+        const char *const names[] = {"a", "b", "c", "d"};
+
+        assert_int_equal(fixture_pod(&fx, names[i], i % 2 == 0 ? &firm : &editable, NULL, NULL), 0);
+        assert_int_equal(fixture_reserve(&fx, names[i], i < 2 ? "f" : "s"), 0);
+    }
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "s", 0), 500);
+    describe_memory_only("f", MEMORY_ONLY_SHARE);
+    describe_memory_only("s", MEMORY_ONLY_FREE);
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), 500);
+    assert_int_equal(fixture_milli_free(&fx, "s", 0), 750);
+    n = fixture_state(&fx, "s");
+    assert_int_equal(n->memory_only, MEMORY_ONLY_FREE);
+    room = ledger_room_generation(fx.l);
+    describe_memory_only("f", MEMORY_ONLY_FREE);
+    assert_true(ledger_room_generation(fx.l) > room);
+    assert_int_equal(fixture_milli_free(&fx, "f", 0), 750);
+}
+
 static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void **state)
 {
     struct wish w;
@@ -352,6 +397,7 @@ int main(void)
         TEST(inventory_shrinks_and_grows__told),
         TEST(node_gone__over_with_its_devices),
         TEST(many_transitions__taken_in_parts),
+        TEST(memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls),
         TEST(factors_of_a_node__lowered_under_its_pods__closed_until_raised),
         cmocka_unit_test(random__any_story__closed_while_over_committed_and_told_once),
     };

@@ -173,7 +173,7 @@ static void document__one_pod__golden(void **state)
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
         "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[]},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
         "\"schedulable\":true,\"closed\":false,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
-        "\"overCommitMilli\":{\"compute\":1000,\"memory\":1000},"
+        "\"overCommitMilli\":{\"compute\":1000,\"memory\":1000},\"memoryOnly\":\"share\","
         "\"gpus\":["
         "{\"uuid\":\"GPU-n1-0\",\"index\":0,\"model\":\"A100\",\"healthy\":true,\"lost\":false,"
         "\"exclusive\":false,\"overCommitted\":false,"

@@ -122,6 +122,7 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
                             .healthy = (node + i) % 5 != 4};
     }
     inv.device_n = n;
+    inv.memory_only = node % 3 == 0 ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
                                       .node = {.name = str_of(name),
                                                .uid = str_of(uid),

@@ -37,6 +37,9 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
             c = (struct charge){s->milli_cap, 1, s->mem_cap_mib, true, s->profile};
         } else {
             c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+            if (wish->kind == WISH_MEMORY && s->memory_only == MEMORY_ONLY_FREE) {
+                c.milli = 0;
+            }
         }
         milli += c.milli;
         mem_mib += c.mem_mib;

@@ -91,12 +91,14 @@ struct device_state random_device(struct rng *r, const struct device_state *like
     d.milli_cap = chance(r, 10) ? 2000 : 1000;
     d.slot_cap = slots[rng_below(r, ARRAY_LEN(slots))];
     d.model_id = (uint16_t)rng_below(r, RANDOM_MODELS);
+    d.memory_only = chance(r, 30) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     if (like != NULL && chance(r, 80)) { /* a node has devices of one kind */
         d.mem_base_mib = like->mem_base_mib;
         d.mem_cap_mib = like->mem_cap_mib;
         d.milli_cap = like->milli_cap;
         d.slot_cap = like->slot_cap;
         d.model_id = like->model_id;
+        d.memory_only = like->memory_only;
     }
     d.mem_free_mib = d.mem_cap_mib;
     d.milli_free = d.milli_cap;
@@ -239,9 +241,9 @@ const char *random_case_text(const struct random_case *c)
     for (size_t i = 0; i < c->node.device_n && at < sizeof(text); i++) {
         const struct device_state *d = &c->devices[i];
 
-        ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x profile %#x model %u%s\n", i,
+        ADD("device %zu: milli %d/%d mem %d/%d (%d) slots %d/%d flags %#x profile %#x memory only %u model %u%s\n", i,
             d->milli_free, d->milli_cap, d->mem_free_mib, d->mem_cap_mib, d->mem_base_mib,
-            d->slot_free, d->slot_cap, d->flags, d->profile, d->model_id,
+            d->slot_free, d->slot_cap, d->flags, d->profile, d->memory_only, d->model_id,
             c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
     }
     ADD("unsteered_used %d\n", c->node.unsteered_used);

@@ -385,8 +385,12 @@ static struct inventory random_inventory(struct world *w, unsigned node, const s
         n = before->inventory.device_n;
         memcpy(d, before->inventory.devices, n * sizeof(*d));
         inventory.unsteered_n = before->inventory.unsteered_n;
+        inventory.memory_only = before->inventory.memory_only;
         if (world_chance(w, 80)) {
             change_devices(w, node, d, &n);
+        } else if (world_chance(w, 50)) {
+            inventory.memory_only =
+                inventory.memory_only == MEMORY_ONLY_FREE ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
         } else {
             inventory.unsteered_n = (int32_t)world_below(w, 4);
         }
@@ -396,6 +400,7 @@ static struct inventory random_inventory(struct world *w, unsigned node, const s
             random_device(w, node, (int32_t)i, &d[i]);
         }
         inventory.unsteered_n = world_chance(w, 30) ? (int32_t)n : 0;
+        inventory.memory_only = world_chance(w, 30) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     }
     inventory.device_n = n;
     return inventory;

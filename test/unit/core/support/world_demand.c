@@ -179,7 +179,8 @@ bool world_same_device(const struct assigned_device *a, const struct device *d)
 /* ---- the oracle ---- */
 
 /* Design.md section 5, one row of the table per kind. */
-static struct charge amounts(const struct wish *x, const struct device *d, struct world_factors f)
+static struct charge amounts(const struct wish *x, const struct device *d, struct world_factors f,
+                             enum memory_only_mode memory_only)
 {
     int64_t mem_cap_mib = d->mem_mib * f.mem_milli / 1000;
 
@@ -190,6 +191,7 @@ static struct charge amounts(const struct wish *x, const struct device *d, struc
         int64_t milli = d->mem_mib == 0 ? 1000 : 1000 * x->mem_mib / d->mem_mib;
 
         milli = milli < 1 ? 1 : milli > 1000 ? 1000 : milli;
+        milli = memory_only == MEMORY_ONLY_FREE ? 0 : milli;
         return (struct charge){(int32_t)milli, 1, x->mem_mib, false};
     }
     case WISH_WHOLE:
@@ -268,7 +270,7 @@ struct charge world_charge(const struct world_pod *p, const struct world_node *n
 
         for (size_t x = 0; x < p->demand->wish_n; x++) {
             const struct wish *wish = &p->demand->wishes[x];
-            struct charge c = amounts(wish, device, f);
+            struct charge c = amounts(wish, device, f, n->inventory.memory_only);
 
             if ((here >> x & 1) != 0 && (wish->phases >> phase & 1) != 0) {
                 sum.milli += c.milli;
