@@ -23,6 +23,7 @@ struct mirror {
     struct node_state *nodes; /* first_device: into `devices` */
     struct str *names;        /* empty: the place is free */
     bool *open;               /* described, neither cordoned nor closed */
+    uint64_t *rules;          /* bits of the packing rules that select it (core/plan.h) */
     struct device_state *devices;
     uint32_t node_cap, device_cap;
     uint32_t node_want, device_want; /* after a `false` of mirror_follow() */

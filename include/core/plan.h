@@ -82,6 +82,10 @@ static inline bool agenda_is_plain(const struct agenda *a)
     return a->n == 1 && a->steps[0].plan->criterion_n == 1;
 }
 
+/* The strategies that it goes by, each once; returns how many. */
+#define AGENDA_STRATEGIES_MAX 32
+size_t agenda_strategies(const struct agenda *a, const struct strategy *ret[AGENDA_STRATEGIES_MAX]);
+
 /* The bits of a node with these labels. */
 uint64_t plan_node_rules(const struct policy *p, struct kv_list node_labels);
 
@@ -93,5 +97,8 @@ struct plan_scores {
 };
 /* Sets `combined` of every row and reorders rows. They are all that fit in the group. */
 void plan_combine(const struct pack_plan *plan, struct plan_scores *rows, size_t n);
+/* The same for scores as the strategies gave them: first those that want to see all scores of a group do so
+ * (strategy.normalise), in `spare`, which has room for `n`. With one criterion `combined` is its score. */
+void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare);
 
 #endif

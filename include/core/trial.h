@@ -1,13 +1,16 @@
-/* core/trial.h - what one decision would be under other strategies: a comparison, never a decision.
+/* core/trial.h - what one decision would be under another plan: a comparison, never a decision.
  *
- * Both sides are computed from the same numbers of the same moment, so equal strategies never
- * differ. Advisory holds are left out on both. Which of equal GPUs is taken is no difference.
+ * A plan is that of core/plan.h: rules by pod and node, one criterion or several. Both sides are computed from the same
+ * numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of equal GPUs is
+ * taken is no difference.
  */
 #ifndef CORE_TRIAL_H
 #define CORE_TRIAL_H
 
 #include "core/choice.h"
 #include "core/mirror.h"
+#include "core/plan.h"
+#include "core/tenancy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +24,7 @@ struct trial {
     size_t node_n;
     const uint8_t *allowed_models; /* core/view.h */
     const struct demand *demand;
+    const struct holding *tenant_room; /* what the pod's tenant may still take; NULL: nothing can be too much for it */
 };
 
 struct trial_choice {
@@ -29,8 +33,10 @@ struct trial_choice {
     struct placement at;
 };
 
-/* The best node and its GPUs under these strategies. */
-struct trial_choice trial_choose(const struct trial *t, const struct pack_params *p);
+/* The best node and its GPUs by what the agenda says of the pod. `o`: brought up to date for all its strategies
+ * (agenda_strategies). Room is taken from `a`; where there is none, nothing fits and `a` says so (overflowed). */
+struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct outlook *o,
+                                 struct arena *a);
 
 struct trial_difference {
     bool node;

@@ -9,10 +9,13 @@
  * candidate, on the same numbers. While it is busy, further decisions are counted and left out, so
  * under load the comparison is a sample; it rests four times as long as it works, which bounds it
  * to a fifth of a core. Left out, too, is what the mirror cannot judge: pods whose place depends on
- * other pods' labels, on single GPUs, or on nominations; and pods that go by a rule (packing.rules)
- * or by several criteria.
+ * other pods' labels, on single GPUs, or on nominations.
  *
- * Counting begins anew when either pair of strategies changes.
+ * Both sides go by rules and criteria as live decisions do. The candidate takes the place of the strategies of the
+ * packing section, and so of what a rule leaves out; what a rule says itself holds on both sides, so there is no
+ * difference for pods and nodes where it says everything.
+ *
+ * Counting begins anew when either side changes: strategies, criteria, rules.
  */
 #ifndef EXTENDER_SHADOW_H
 #define EXTENDER_SHADOW_H
@@ -36,10 +39,11 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, struct ar
 
 struct shadow_report {
     bool on; /* false: no decision was offered under a candidate yet; all else is 0 */
-    const struct strategy *node, *device; /* in use */
-    const struct strategy *candidate_node, *candidate_device;
+    uint64_t key;                     /* placement_context.trial_key */
+    struct pack_plan live, candidate; /* of the packing section: what holds where no rule does */
     uint64_t decision_n; /* that found a place */
     uint64_t compared_n; /* of these */
+    uint64_t ruled_n;    /* of the compared: a rule names the pod */
     uint64_t other_node_n;
     uint64_t other_device_n; /* on the same node */
     /* Sum over the compared: F of the cluster after the candidate's choice less that after the real

@@ -138,6 +138,8 @@ void store_mirror(struct store *s, struct mirror *m);
 struct store_trial {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
+    struct holding tenant_room; /* of the pod's tenant, without the pod */
+    bool limits_tenant;         /* some placement may be too much for it */
 };
 WARN_UNUSED int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
                             struct store_trial *ret, struct err *reterr);

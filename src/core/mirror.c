@@ -16,6 +16,7 @@ void mirror_fini(struct mirror *m)
     free(m->nodes);
     free(m->names);
     free(m->open);
+    free(m->rules);
     free(m->devices);
     mirror_init(m);
 }
@@ -29,6 +30,7 @@ void mirror_grow(struct mirror *m)
         m->nodes = xreallocarray(m->nodes, m->node_cap, sizeof(*m->nodes));
         m->names = xreallocarray(m->names, m->node_cap, sizeof(*m->names));
         m->open = xreallocarray(m->open, m->node_cap, sizeof(*m->open));
+        m->rules = xreallocarray(m->rules, m->node_cap, sizeof(*m->rules));
         memset(m->nodes + before, 0, (m->node_cap - before) * sizeof(*m->nodes));
     }
     if (m->device_want > m->device_cap) {
@@ -49,6 +51,7 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
 
         m->names[i] = l->names[i];
         m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed;
+        m->rules[i] = l->nodes[i].rules;
         /* Versions are never given twice, so an equal one stands for equal numbers at an equal
          * place; free places have none. */
         if (row->version == m->nodes[i].version && row->version != 0) {

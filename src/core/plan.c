@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "core/demand.h"
+#include "core/pack.h"
 
 #include <stdlib.h>
 
@@ -108,6 +109,32 @@ void agenda_make(struct agenda *a, const struct pack_plans *p, struct str namesp
     a->steps[a->n++].node_bit = 0;
 }
 
+static void add_strategy(const struct strategy *s, const struct strategy **all, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (all[i] == s) {
+            return;
+        }
+    }
+    BUG_ON(*n == AGENDA_STRATEGIES_MAX); /* there are not that many */
+    all[(*n)++] = s;
+}
+
+size_t agenda_strategies(const struct agenda *a, const struct strategy *ret[AGENDA_STRATEGIES_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        const struct pack_plan *plan = a->steps[i].plan;
+
+        add_strategy(plan->params.device_strategy, ret, &n);
+        for (size_t c = 0; c < plan->criterion_n; c++) {
+            add_strategy(plan->criteria[c], ret, &n);
+        }
+    }
+    return n;
+}
+
 uint64_t plan_node_rules(const struct policy *p, struct kv_list node_labels)
 {
     uint64_t bits = 0;
@@ -176,5 +203,33 @@ void plan_combine(const struct pack_plan *plan, struct plan_scores *rows, size_t
     }
     for (size_t c = 0; c < plan->criterion_n; c++) {
         add_weighted(rows, n, c, plan->weights_milli[c]);
+    }
+}
+
+static void normalise(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare)
+{
+    for (size_t c = 0; c < plan->criterion_n; c++) {
+        if (plan->criteria[c]->normalise == NULL) {
+            continue;
+        }
+        for (size_t i = 0; i < n; i++) {
+            spare[i] = (struct pack_result){.verdict = VERDICT_FITS, .score = rows[i].by[c]};
+        }
+        plan->criteria[c]->normalise(spare, n);
+        for (size_t i = 0; i < n; i++) {
+            rows[i].by[c] = spare[i].score;
+        }
+    }
+}
+
+void plan_judge(const struct pack_plan *plan, struct plan_scores *rows, size_t n, struct pack_result *spare)
+{
+    normalise(plan, rows, n, spare);
+    if (plan->criterion_n > 1) {
+        plan_combine(plan, rows, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        rows[i].combined = rows[i].by[0];
     }
 }

@@ -1,32 +1,99 @@
 #include "core/trial.h"
 
+#include "base/bug.h"
 #include "core/fragmentation.h"
 #include "core/outlook.h"
+#include "core/pack.h"
 
 /* ---- choosing ---- */
 
-struct trial_choice trial_choose(const struct trial *t, const struct pack_params *p)
+/* One group of nodes. */
+struct group {
+    const struct trial *t;
+    struct pack_params params; /* of its first criterion */
+    const struct pack_plan *plan;
+    struct plan_scores *rows; /* of those that fit, .at: index into the mirror */
+    struct pack_result *spare;
+    size_t n;
+};
+
+static bool passes_tenant(const struct trial *t, uint32_t node, const struct placement *at)
 {
-    struct trial_choice best = {.fits = false};
-    int64_t best_score = 0;
+    return t->tenant_room != NULL &&
+           !holding_fits(tenancy_wanted(t->demand, at, mirror_devices(t->mirror, node), t->mirror->nodes[node].device_n),
+                         *t->tenant_room);
+}
 
-    for (size_t i = 0; i < t->node_n; i++) {
-        uint32_t node = t->nodes[i];
-        struct placement at;
-        int64_t score = 0;
+/* All criteria judge one placement, because the device strategy alone makes it. */
+static void judge(struct group *g, uint32_t node)
+{
+    const struct trial *t = g->t;
+    struct plan_scores *row = &g->rows[g->n];
+    struct pack_params params = g->params;
+    struct placement at;
 
-        if (choice_make(p, &t->mirror->nodes[node], mirror_devices(t->mirror, node),
-                        t->allowed_models, t->demand, &at, &score) != VERDICT_FITS) {
-            continue;
-        }
-        if (!best.fits || score > best_score ||
-            (score == best_score &&
-             str_cmp(t->mirror->names[node], t->mirror->names[best.node]) < 0)) {
-            best = (struct trial_choice){true, node, at};
-            best_score = score;
+    *row = (struct plan_scores){.at = node};
+    for (size_t c = 0; c < g->plan->criterion_n; c++) {
+        params.node_strategy = g->plan->criteria[c];
+        if (choice_make(&params, &t->mirror->nodes[node], mirror_devices(t->mirror, node), t->allowed_models,
+                        t->demand, &at, &row->by[c]) != VERDICT_FITS) {
+            return;
         }
     }
-    return best;
+    g->n += !passes_tenant(t, node, &at);
+}
+
+static struct trial_choice best_of(struct group *g)
+{
+    const struct trial *t = g->t;
+    const struct plan_scores *best = &g->rows[0];
+    struct trial_choice c = {.fits = g->n > 0};
+    enum verdict v;
+
+    if (!c.fits) {
+        return c;
+    }
+    plan_judge(g->plan, g->rows, g->n, g->spare);
+    for (size_t i = 1; i < g->n; i++) {
+        const struct plan_scores *row = &g->rows[i];
+
+        if (row->combined > best->combined ||
+            (row->combined == best->combined &&
+             str_cmp(t->mirror->names[row->at], t->mirror->names[best->at]) < 0)) {
+            best = row;
+        }
+    }
+    c.node = best->at;
+    v = choice_make(&g->params, &t->mirror->nodes[c.node], mirror_devices(t->mirror, c.node), t->allowed_models,
+                    t->demand, &c.at, NULL);
+    BUG_ON(v != VERDICT_FITS); /* it was looked at */
+    return c;
+}
+
+struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct outlook *o,
+                                 struct arena *a)
+{
+    struct group g = {.t = t,
+                      .rows = ARENA_ARRAY(a, t->node_n + 1, struct plan_scores),
+                      .spare = ARENA_ARRAY(a, t->node_n + 1, struct pack_result)};
+    struct trial_choice c = {.fits = false};
+
+    if (g.rows == NULL || g.spare == NULL) {
+        return c;
+    }
+    for (size_t step = 0; step < agenda->n && !c.fits; step++) { /* earlier groups come first, whatever the scores */
+        g.plan = agenda->steps[step].plan;
+        g.params = g.plan->params;
+        g.params.outlook = o;
+        g.n = 0;
+        for (size_t i = 0; i < t->node_n; i++) {
+            if (agenda_step(agenda, t->mirror->rules[t->nodes[i]]) == step) {
+                judge(&g, t->nodes[i]);
+            }
+        }
+        c = best_of(&g);
+    }
+    return c;
 }
 
 /* ---- comparing ---- */

@@ -9,23 +9,63 @@ static bool is_candidate(struct str name)
     return name.n > 0 && !str_eq_cstr(name, POLICY_NO_CANDIDATE);
 }
 
-/* One of the two is enough; the other is then that in use, rules aside. */
+static uint64_t fold_text(uint64_t h, struct str s)
+{
+    const struct hash_key key = {0x74726961, 0x6c}; /* the configuration is the admin's */
+
+    return hash_fold(h ^ hash_name(key, s), UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint64_t fold_pairs(uint64_t h, struct kv_list pairs)
+{
+    for (size_t i = 0; i < pairs.n; i++) {
+        h = fold_text(fold_text(h, pairs.items[i].key), pairs.items[i].value);
+    }
+    return h + pairs.n;
+}
+
+static uint64_t fold_criteria(uint64_t h, struct str first, const struct criteria *c)
+{
+    h = fold_text(h, first);
+    for (size_t i = 0; i < c->n; i++) {
+        h = fold_text(h, c->names[i]) + (uint64_t)c->weights_milli[i];
+    }
+    return h + c->n;
+}
+
+static uint64_t trial_key(const struct policy *p)
+{
+    uint64_t h = fold_criteria(1, p->node_strategy, &p->node_criteria);
+
+    h = fold_text(fold_text(h, p->device_strategy), p->candidate_node_strategy);
+    h = fold_text(h, p->candidate_device_strategy);
+    for (size_t i = 0; i < p->rule_n; i++) {
+        const struct packing_rule *r = &p->rules[i];
+
+        for (size_t k = 0; k < r->namespace_n; k++) {
+            h = fold_text(h, r->namespaces[k]);
+        }
+        h = fold_pairs(fold_pairs(h + r->namespace_n, r->pod_selector), r->node_selector);
+        h = fold_text(fold_criteria(h, r->node_strategy, &r->node_criteria), r->device_strategy);
+    }
+    return h;
+}
+
+/* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other is
+ * then that in use. Rules stay, and what they leave out follows. */
 static int candidate_init(struct placement_context *c, struct err *reterr)
 {
     struct str node = c->policy->candidate_node_strategy, device = c->policy->candidate_device_strategy;
+    struct policy with = *c->policy;
 
-    c->candidate = (struct pack_params){.node_strategy = NULL};
-    if (!is_candidate(node) && !is_candidate(device)) {
-        return 0;
+    c->has_candidate = is_candidate(node) || is_candidate(device);
+    c->trial_key = trial_key(c->policy);
+    if (is_candidate(node)) {
+        with.node_strategy = node;
+        with.node_criteria.n = 0;
     }
-    c->candidate.node_strategy = is_candidate(node) ? strategy_find(node) : c->plans.rest.params.node_strategy;
-    c->candidate.device_strategy = is_candidate(device) ? strategy_find(device) : c->plans.rest.params.device_strategy;
-    if (c->candidate.node_strategy == NULL || c->candidate.device_strategy == NULL) {
-        struct str wrong = c->candidate.node_strategy == NULL ? node : device;
-
-        return err_set(reterr, ERR_INVALID, "unknown candidate strategy \"%.*s\"", STR_ARG(wrong));
-    }
-    return 0;
+    with.device_strategy = is_candidate(device) ? device : with.device_strategy;
+    return c->has_candidate ? pack_plans_init(&c->candidate, &with, reterr) : 0;
 }
 
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,

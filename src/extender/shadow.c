@@ -21,10 +21,13 @@
 
 /* A decision on its way to the thread. Everything is the job's own. */
 struct job {
-    struct pack_params live, candidate;
+    uint64_t key;
+    struct agenda live, candidate; /* their plans are in: */
+    struct pack_plan *plans;
+    bool ruled;
     struct demand *demand;
     char *text;
-    struct str uid;
+    struct str uid, namespace_;
     int32_t priority;
     struct str *names;
     size_t name_n;
@@ -60,6 +63,7 @@ static void job_free(struct job *j)
 {
     if (j != NULL) {
         free(j->demand);
+        free(j->plans);
         free(j->text);
         free(j->names);
         free(j);
@@ -68,25 +72,17 @@ static void job_free(struct job *j)
 
 /* ---- offers ---- */
 
-static bool same_strategies(const struct shadow_report *r, const struct placement_context *c)
-{
-    return r->on && r->node == c->plans.rest.params.node_strategy && r->device == c->plans.rest.params.device_strategy &&
-           r->candidate_node == c->candidate.node_strategy &&
-           r->candidate_device == c->candidate.device_strategy;
-}
-
 /* Counts it; true when it may be compared, and then nobody else's may before this one. */
 static bool take_turn(struct shadow *s, const struct placement_context *c)
 {
     bool mine;
 
     lock(s);
-    if (!same_strategies(&s->report, c)) {
+    if (!s->report.on || s->report.key != c->trial_key) {
         s->report = (struct shadow_report){.on = true,
-                                           .node = c->plans.rest.params.node_strategy,
-                                           .device = c->plans.rest.params.device_strategy,
-                                           .candidate_node = c->candidate.node_strategy,
-                                           .candidate_device = c->candidate.device_strategy};
+                                           .key = c->trial_key,
+                                           .live = c->plans.rest,
+                                           .candidate = c->candidate.rest};
     }
     s->report.decision_n++;
     mine = !s->busy && !s->stopping;
@@ -95,48 +91,67 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
     return mine;
 }
 
-static struct job *job_new(const struct placement_context *c, const struct demand *d,
-                           const struct pod *pod, const struct str *names, size_t name_n)
+static struct str put_text(char **at, struct str s)
 {
-    struct job *j = xcalloc(1, sizeof(*j));
-    size_t bytes = pod->uid.n;
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
+static void copy_names(struct job *j, const struct pod *pod, const struct str *names, size_t name_n)
+{
+    size_t bytes = pod->uid.n + pod->namespace_.n;
     char *at;
 
     for (size_t i = 0; i < name_n; i++) {
         bytes += names[i].n;
     }
-    *j = (struct job){.live = c->plans.rest.params,
-                      .candidate = c->candidate,
-                      .demand = demand_copy(d),
-                      .priority = pod->priority,
-                      .name_n = name_n};
     at = j->text = xmalloc(bytes + 1);
     j->names = xcalloc(name_n + 1, sizeof(*j->names));
-    for (size_t i = 0; i <= name_n; i++) {
-        const struct str from = i < name_n ? names[i] : pod->uid;
-        struct str *to = i < name_n ? &j->names[i] : &j->uid;
-
-        *to = (struct str){at, from.n};
-        if (from.n > 0) {
-            memcpy(at, from.p, from.n);
-        }
-        at += from.n;
+    j->name_n = name_n;
+    for (size_t i = 0; i < name_n; i++) {
+        j->names[i] = put_text(&at, names[i]);
     }
-    return j;
+    j->uid = put_text(&at, pod->uid);
+    j->namespace_ = put_text(&at, pod->namespace_);
 }
 
-/* Is the pod judged by the strategies that the candidate would replace, and by one criterion? */
-static bool goes_by_rest(const struct placement_context *c, struct arena *a, const struct pod *pod)
+/* Plans of its own: those of the policy may be gone by then. */
+static void own_plans(struct agenda *a, struct pack_plan *plans)
 {
-    struct agenda agenda;
+    for (size_t i = 0; i < a->n; i++) {
+        plans[i] = *a->steps[i].plan;
+        a->steps[i].plan = &plans[i];
+    }
+    a->plans = NULL;
+}
+
+static struct job *job_new(const struct placement_context *c, const struct demand *d, struct arena *a,
+                           const struct pod *pod, const struct str *names, size_t name_n)
+{
+    struct job *j = xcalloc(1, sizeof(*j));
     const uint64_t *labels;
     size_t label_n;
 
     if (!dialect_label_hashes(pod, a, &labels, &label_n)) {
-        return false;
+        free(j);
+        return NULL;
     }
-    agenda_make(&agenda, &c->plans, pod->namespace_, labels, label_n);
-    return agenda_is_plain(&agenda) && agenda.steps[0].plan == &c->plans.rest;
+    agenda_make(&j->live, &c->plans, pod->namespace_, labels, label_n);
+    agenda_make(&j->candidate, &c->candidate, pod->namespace_, labels, label_n);
+    j->key = c->trial_key;
+    j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
+    j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
+    own_plans(&j->live, j->plans);
+    own_plans(&j->candidate, j->plans + j->live.n);
+    j->demand = demand_copy(d);
+    j->priority = pod->priority;
+    copy_names(j, pod, names, name_n);
+    return j;
 }
 
 void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
@@ -145,12 +160,11 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, struct ar
     struct demand d;
     struct job *j = NULL;
 
-    if (c->candidate.node_strategy == NULL || !take_turn(s, c)) {
+    if (!c->has_candidate || !take_turn(s, c)) {
         return;
     }
-    if (dialect_demand(c->policy, pod, a, &d) && d.defect == DEMAND_OK && !demand_is_empty(&d) &&
-        goes_by_rest(c, a, pod)) {
-        j = job_new(c, &d, pod, names, name_n);
+    if (dialect_demand(c->policy, pod, a, &d) && d.defect == DEMAND_OK && !demand_is_empty(&d)) {
+        j = job_new(c, &d, a, pod, names, name_n);
     }
     lock(s);
     s->job = j;
@@ -206,16 +220,20 @@ static size_t find_nodes(const struct shadow *s, const struct job *j, uint32_t *
     return n;
 }
 
-static void look_ahead(struct shadow *s, struct pack_params *p)
+static void look_ahead(struct shadow *s, const struct agenda *agenda)
 {
-    p->outlook = s->outlook;
-    store_outlook(s->store, s->outlook, p->node_strategy);
-    store_outlook(s->store, s->outlook, p->device_strategy);
+    const struct strategy *by[AGENDA_STRATEGIES_MAX];
+    size_t n = agenda_strategies(agenda, by);
+
+    for (size_t i = 0; i < n; i++) {
+        store_outlook(s->store, s->outlook, by[i]);
+    }
 }
 
 static bool compare(struct shadow *s, struct job *j, struct arena *a, struct trial_difference *ret)
 {
-    const struct view_pod pod = {.uid = j->uid, .priority = j->priority, .demand = j->demand};
+    const struct view_pod pod = {
+        .uid = j->uid, .namespace_ = j->namespace_, .priority = j->priority, .demand = j->demand};
     struct trial t = {.mirror = &s->mirror, .demand = j->demand};
     struct store_trial from;
     struct trial_choice live, candidate;
@@ -230,10 +248,11 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct tri
     look_ahead(s, &j->candidate);
     store_outlook(s->store, s->outlook, strategy_find(STR("fgd"))); /* the typical pods, for F */
     t.allowed_models = from.allowed_models;
+    t.tenant_room = from.limits_tenant ? &from.tenant_room : NULL;
     t.nodes = nodes;
     t.node_n = find_nodes(s, j, nodes);
-    live = trial_choose(&t, &j->live);
-    candidate = trial_choose(&t, &j->candidate);
+    live = trial_choose(&t, &j->live, s->outlook, a);
+    candidate = trial_choose(&t, &j->candidate, s->outlook, a);
     if (!live.fits || !candidate.fits) {
         return false; /* the place is gone by now */
     }
@@ -245,14 +264,11 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct tri
 
 static void count(struct shadow *s, const struct job *j, const struct trial_difference *d)
 {
-    const struct shadow_report *r = &s->report;
-
-    if (r->node != j->live.node_strategy || r->device != j->live.device_strategy ||
-        r->candidate_node != j->candidate.node_strategy ||
-        r->candidate_device != j->candidate.device_strategy) {
+    if (s->report.key != j->key) {
         return; /* counting has begun anew meanwhile */
     }
     s->report.compared_n++;
+    s->report.ruled_n += j->ruled;
     s->report.other_node_n += d->node;
     s->report.other_device_n += d->devices;
     s->report.frag_umilli += (int64_t)floor(d->frag_milli * 1000 + 0.5);

@@ -354,7 +354,8 @@ int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, st
         }
     } while (!done);
     if (r == 0) {
-        *ret = (struct store_trial){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0};
+        *ret = (struct store_trial){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
+                                    v.tenant_room, v.limits_tenant};
     }
     return r;
 }

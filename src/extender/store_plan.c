@@ -168,25 +168,6 @@ static int section(struct store *s, struct arena *a, struct planned *p, struct s
 
 /* ---- when all are known ---- */
 
-/* Lets the strategies that want to see all scores of a group do so. `rows` are those that fit. */
-static void normalise(struct planned *p, const struct pack_plan *plan, const struct pack_result *results,
-                      struct plan_scores *rows, size_t n)
-{
-    for (size_t c = 0; c < plan->criterion_n; c++) {
-        if (plan->criteria[c]->normalise == NULL) {
-            continue;
-        }
-        for (size_t i = 0; i < n; i++) {
-            p->spare[i] = results[rows[i].at];
-            p->spare[i].score = rows[i].by[c];
-        }
-        plan->criteria[c]->normalise(p->spare, n);
-        for (size_t i = 0; i < n; i++) {
-            rows[i].by[c] = p->spare[i].score;
-        }
-    }
-}
-
 static void combine(struct planned *p, struct plan_scores *rows, struct store_pack_answer *ret)
 {
     for (size_t step = 0; step < p->agenda->n; step++) {
@@ -199,12 +180,9 @@ static void combine(struct planned *p, struct plan_scores *rows, struct store_pa
                 rows[n++].at = (uint32_t)i;
             }
         }
-        normalise(p, plan, ret->results, rows, n);
-        if (plan->criterion_n > 1) {
-            plan_combine(plan, rows, n);
-        }
+        plan_judge(plan, rows, n, p->spare);
         for (size_t i = 0; i < n; i++) {
-            ret->results[rows[i].at].score = plan->criterion_n > 1 ? rows[i].combined : rows[i].by[0];
+            ret->results[rows[i].at].score = rows[i].combined;
         }
     }
 }

@@ -53,14 +53,26 @@ void state_write_vacancy(struct json_writer *w, struct vacancy *v)
     json_write_object_end(w);
 }
 
-static void write_strategies(struct json_writer *w, const char *key, const struct strategy *node,
-                             const struct strategy *device)
+/* "binpack"; several criteria as "spread, tight-fit" or "binpack 0.7, spread 0.3". */
+static void write_strategies(struct json_writer *w, const struct pack_plan *plan)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
-    json_write_kv_cstr(w, "nodeStrategy", node->name);
-    json_write_kv_cstr(w, "deviceStrategy", device->name);
-    json_write_object_end(w);
+    struct strbuf text;
+
+    strbuf_init(&text, 1024);
+    for (size_t i = 0; i < plan->criterion_n; i++) {
+        int32_t weight = plan->weights_milli[i], digits = weight % 1000;
+
+        strbuf_addf(&text, "%s%s", i > 0 ? ", " : "", plan->criteria[i]->name);
+        if (weight > 0) {
+            strbuf_addf(&text, " %d", (int)(weight / 1000));
+        }
+        for (int32_t unit = 100; weight > 0 && digits > 0; digits %= unit, unit /= 10) {
+            strbuf_addf(&text, "%s%d", unit == 100 ? "." : "", (int)(digits / unit));
+        }
+    }
+    json_write_kv_str(w, "nodeStrategy", strbuf_view(&text));
+    json_write_kv_cstr(w, "deviceStrategy", plan->params.device_strategy->name);
+    strbuf_fini(&text);
 }
 
 /* Half up; the mean of a sum in thousandths. */
@@ -85,12 +97,15 @@ void state_write_candidate(struct json_writer *w, struct shadow *s)
     }
     json_write_key(w, "candidate");
     json_write_object_begin(w);
-    json_write_kv_cstr(w, "nodeStrategy", r.candidate_node->name);
-    json_write_kv_cstr(w, "deviceStrategy", r.candidate_device->name);
-    write_strategies(w, "against", r.node, r.device);
+    write_strategies(w, &r.candidate);
+    json_write_key(w, "against");
+    json_write_object_begin(w);
+    write_strategies(w, &r.live);
+    json_write_object_end(w);
     json_write_kv_i64(w, "decisions", (int64_t)r.decision_n);
     json_write_kv_i64(w, "compared", (int64_t)r.compared_n);
     json_write_kv_bool(w, "sampled", r.compared_n < r.decision_n);
+    json_write_kv_i64(w, "byRules", (int64_t)r.ruled_n);
     json_write_kv_i64(w, "otherNode", (int64_t)r.other_node_n);
     json_write_kv_i64(w, "otherGpus", (int64_t)r.other_device_n);
     json_write_kv_i64(w, "fragmentationMilli",

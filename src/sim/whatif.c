@@ -19,7 +19,7 @@ struct side {
     struct mirror mirror;
     struct outlook *outlook;
     struct snapshot snapshot;
-    struct pack_params params;
+    struct pack_plans plans;
 };
 
 static void side_fini(struct side *s)
@@ -37,15 +37,13 @@ static void follow(struct side *s, const struct strategy *for_strategy)
 
 static int look(struct side *s, struct arena *a, struct err *reterr)
 {
-    s->params = (struct pack_params){.node_strategy = strategy_find(s->policy->node_strategy),
-                                     .device_strategy = strategy_find(s->policy->device_strategy)};
-    BUG_ON(s->params.node_strategy == NULL ||
-           s->params.device_strategy == NULL); /* the reader knows them */
+    int r = pack_plans_init(&s->plans, s->policy, reterr);
+
+    if (r != 0) {
+        return r;
+    }
     s->outlook = outlook_new();
-    s->params.outlook = s->outlook;
-    follow(s, strategy_find(STR("fgd")));
-    follow(s, s->params.device_strategy);
-    follow(s, s->params.node_strategy);
+    follow(s, strategy_find(STR("fgd"))); /* the typical pods, for F */
     while (!mirror_follow(&s->mirror, s->ledger)) {
         mirror_grow(&s->mirror);
     }
@@ -249,13 +247,15 @@ static void count_sizes(struct whatif *w, const struct side *s, bool after)
 
 /* ---- pending pods ---- */
 
-static int choose(const struct side *s, struct arena *a, const struct snapshot_pod *p,
+static int choose(struct side *s, struct arena *a, const struct snapshot_pod *p,
                   struct str *ret, struct err *reterr)
 {
     const struct view_pod pod = {
         .uid = p->uid, .namespace_ = p->namespace_, .priority = p->priority, .demand = p->demand};
     struct trial t = {.mirror = &s->mirror, .demand = p->demand};
     uint32_t *nodes = ARENA_ARRAY(a, s->mirror.node_n + 1, uint32_t);
+    const struct strategy *by[AGENDA_STRATEGIES_MAX];
+    struct agenda agenda;
     struct ledger_view v;
     struct trial_choice c;
     int r = ledger_view(s->ledger, a, &pod, &v, reterr);
@@ -270,7 +270,12 @@ static int choose(const struct side *s, struct arena *a, const struct snapshot_p
     }
     t.nodes = nodes;
     t.allowed_models = v.allowed_models;
-    c = trial_choose(&t, &s->params);
+    t.tenant_room = v.limits_tenant ? &v.tenant_room : NULL;
+    agenda_make(&agenda, &s->plans, p->namespace_, NULL, 0);
+    for (size_t i = agenda_strategies(&agenda, by); i > 0; i--) {
+        follow(s, by[i - 1]);
+    }
+    c = trial_choose(&t, &agenda, s->outlook, a);
     *ret = c.fits ? s->mirror.names[c.node] : STR_NULL;
     return 0;
 }
@@ -285,7 +290,7 @@ static const struct snapshot_pod *find_pod(const struct snapshot *s, struct str 
     BUG("a pod of one side is not on the other");
 }
 
-static int choose_both(const struct side *b, const struct side *n, const struct snapshot_pod *p,
+static int choose_both(struct side *b, struct side *n, const struct snapshot_pod *p,
                        struct whatif *ret, struct err *reterr)
 {
     struct whatif_pod *out = &ret->pending[ret->pending_n++];
@@ -305,7 +310,7 @@ static int choose_both(const struct side *b, const struct side *n, const struct 
     return r;
 }
 
-static int compare_pending(const struct side *b, const struct side *n, struct whatif *ret,
+static int compare_pending(struct side *b, struct side *n, struct whatif *ret,
                            struct err *reterr)
 {
     int r = 0;

@@ -63,3 +63,28 @@ def test_candidate__unknown_strategy__refused(tried):
     before = tried.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}']
     tried.fgpu.process.send_signal(signal.SIGHUP)
     eventually(lambda: tried.fgpu.metrics()['fgpu_config_reloads_total{outcome="invalid"}'] > before, "a refusal")
+
+
+def test_candidate__rules_and_criteria__hold_on_both_sides(tried):
+    fgpu, api = tried.fgpu, tried.api
+    names = [tried.node(gpus=2, labels={"pool": "x"}) for _ in range(2)]
+    assert fgpu.schedule(api.pod(milli(300)), names[:1])
+    rules = (", rules: [{namespaces: [own], nodeStrategy: [binpack, tight-fit], deviceStrategy: binpack},"
+             " {namespaces: [pooled], nodeSelector: {pool: x}, nodeStrategy: {binpack: 0.7, spread: 0.3}}]")
+    reconfigure(tried, BASE % (rules + TRIAL))
+
+    def compared(namespace):
+        assert fgpu.fits(pod_object("p", namespace=namespace, limits=milli(100)), names)
+        seen = fgpu.state("?fields=summary")["summary"]["candidate"]["decisions"]
+        return eventually(lambda: (lambda c: c["compared"] == seen and c)(
+            fgpu.state("?fields=summary")["summary"]["candidate"]), "a comparison")
+
+    def numbers(c):
+        return [c["byRules"], c["otherNode"], c["otherGpus"]]
+    assert numbers(compared("own")) == [1, 0, 0]
+    assert numbers(compared("pooled")) == [2, 0, 1]  # the rule leaves the GPU to the candidate: spread
+    assert numbers(compared("other")) == [2, 1, 1]
+    reconfigure(tried, BASE.replace("nodeStrategy: binpack", "nodeStrategy: {binpack: 1.05, spread: 0.3}") % TRIAL)
+    c = compared("own")
+    assert c["against"]["nodeStrategy"] == "binpack 1.05, spread 0.3"
+    assert (c["decisions"], c["byRules"], c["otherNode"]) == (1, 0, 1)

@@ -216,7 +216,7 @@ static void offer__same_node__other_gpus(void **state)
     bind(&first, names[3]);
     policy.candidate_device_strategy = STR("spread");
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
-    assert_ptr_equal(context.candidate.node_strategy, context.plans.rest.params.node_strategy);
+    assert_ptr_equal(context.candidate.rest.criteria[0], context.plans.rest.criteria[0]);
     request(&second, 2, 300);
     observe(&second);
     assert_true(str_eq(decide(&second), names[3]));
@@ -248,7 +248,84 @@ static void offer__strategies_change__counts_anew(void **state)
     shadow_drain(shadow);
     shadow_read(shadow, &report);
     assert_int_equal(report.decision_n, 1);
-    assert_string_equal(report.candidate_node->name, "binpack");
+    assert_string_equal(report.candidate.criteria[0]->name, "binpack");
+}
+
+static struct shadow_report play_alone(unsigned number, const char *namespace_)
+{
+    struct shadow_report report;
+    struct request r;
+
+    request(&r, number, 100);
+    r.pod.namespace_ = str_of(namespace_);
+    observe(&r);
+    assert_true(decide(&r).n > 0);
+    shadow_drain(shadow);
+    shadow_read(shadow, &report);
+    return report;
+}
+
+/* A rule that says everything holds on both sides; what it leaves out is the candidate's on one. The full node is n3. */
+static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void **state)
+{
+    static const struct str own = {"own", 3}, open = {"open", 4};
+    static struct packing_rule rules[2];
+    struct shadow_report report;
+    struct request first;
+
+    (void)state;
+    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    request(&first, 1, 600);
+    observe(&first);
+    bind(&first, names[3]);
+    rules[0] = (struct packing_rule){
+        .namespaces = &own, .namespace_n = 1, .node_strategy = STR("binpack"), .device_strategy = STR("binpack")};
+    rules[1] = (struct packing_rule){.namespaces = &open, .namespace_n = 1, .device_strategy = STR("binpack")};
+    policy.rules = rules;
+    policy.rule_n = 2;
+    policy.candidate_node_strategy = STR("spread");
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    report = play_alone(2, "own");
+    assert_int_equal(report.compared_n, 1);
+    assert_int_equal(report.ruled_n, 1);
+    assert_int_equal(report.other_node_n + report.other_device_n, 0);
+    report = play_alone(3, "open");
+    assert_int_equal(report.ruled_n, 2);
+    assert_int_equal(report.other_node_n, 1);
+    report = play_alone(4, "ns");
+    assert_int_equal(report.compared_n, 3);
+    assert_int_equal(report.ruled_n, 2);
+    assert_int_equal(report.other_node_n, 2);
+    rules[0].node_strategy = STR("spread"); /* another rule: other numbers */
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    report = play_alone(5, "own");
+    assert_int_equal(report.decision_n, 1);
+}
+
+/* All equal to the first criterion: the second decides. The candidate takes the place of both. */
+static void offer__several_criteria__all_of_them_count(void **state)
+{
+    struct shadow_report report;
+    struct request first;
+
+    (void)state;
+    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    request(&first, 1, 600);
+    observe(&first);
+    bind(&first, names[3]);
+    policy.node_criteria = (struct criteria){{STR("binpack"), STR("spread")}, {400, 600}, 2};
+    policy.candidate_node_strategy = STR("spread");
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    report = play_alone(2, "ns");
+    assert_int_equal(report.compared_n, 1);
+    assert_int_equal(report.other_node_n, 0); /* spread outweighs */
+    policy.node_criteria.weights_milli[0] = 900;
+    assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
+    report = play_alone(3, "ns");
+    assert_int_equal(report.live.criterion_n, 2);
+    assert_int_equal(report.candidate.criterion_n, 1);
+    assert_int_equal(report.decision_n, 1);
+    assert_int_equal(report.other_node_n, 1);
 }
 
 static void offer__other_pods_labels_decide__not_compared(void **state)
@@ -278,6 +355,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(offer__same_node__other_gpus, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__strategies_change__counts_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(offer__several_criteria__all_of_them_count, setup, teardown),
         cmocka_unit_test_setup_teardown(offer__other_pods_labels_decide__not_compared, setup,
                                         teardown),
     };
