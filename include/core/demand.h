@@ -2,7 +2,9 @@
  *
  * A demand is a list of wishes, one per container that uses GPUs. A wish says how many distinct
  * devices the container wants and what it takes of each; amounts may depend on the device ("a third
- * of it"), so they are resolved by wish_charge() against one device.
+ * of it"), so they are resolved by wish_charge() against one device. A container that wants two and a
+ * half devices (decision 0028) has two wishes, side by side: the whole ones first, then the rest. A wish
+ * for whole devices shares them with nobody, so all devices of a container are distinct there, too.
  *
  * Phases. Containers of a pod do not all run at once: each ordinary init container runs alone with
  * the sidecars started before it; then all app containers run with all sidecars. Bit 0 of
@@ -40,6 +42,7 @@ enum demand_defect {
     DEMAND_TWICE,             /* resource and annotation both, or a size beside single wishes */
     DEMAND_CONTRADICTION,     /* milli above one device together with a count or memory */
     DEMAND_UNKNOWN_SIZE,      /* fgpu.io/size names no size of the configuration */
+    DEMAND_SIZE_ELSEWHERE,    /* ... or one that is for pods of other namespaces */
     DEMAND_UNKNOWN_CONTAINER, /* fgpu.io/container names no app container of the pod */
     DEMAND_MIXED_KINDS,       /* whole GPUs of a plugin beside shares of fgpu in one pod */
     DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */
@@ -131,6 +134,19 @@ struct demand {
     size_t isolate_n;
     const uint64_t *isolate;
 };
+
+/* Do two wishes, neighbours in a demand, belong to the same container? */
+static inline bool wish_goes_on(const struct wish *before, const struct wish *w)
+{
+    return before->init == w->init && before->position == w->position && str_eq(before->container, w->container);
+}
+
+/* Of a container with two wishes, which one a device answers to that was recorded with this much compute: whole
+ * devices have all of it, with whatever factor, the rest has less. */
+static inline bool wish_is_of_milli(const struct wish *w, int32_t milli)
+{
+    return (w->kind == WISH_WHOLE) == (milli >= DEVICE_MILLI);
+}
 
 /* Does the pod use GPUs at all (a defective one does)? */
 static inline bool demand_is_empty(const struct demand *d)

@@ -14,11 +14,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* More units than one GPU has, and no multiple of them. */
+enum above_one_gpu {
+    ABOVE_REFUSE,
+    ABOVE_SPAN, /* whole GPUs, and the rest of one more: decision 0028 */
+};
+
 /* A resource name counted in units of one GPU's compute: fgpu.io/gpu-milli has 1000 a GPU. */
 struct compute_resource {
     struct str name;
     int32_t units_per_gpu; /* 1..1000000 */
+    enum above_one_gpu above_one_gpu;
 };
+
+/* The wishes of a size for pods of some namespaces. */
+struct size_variant {
+    const struct str *namespaces; /* names; '*' in them matches any text */
+    size_t namespace_n;
+    int32_t milli;
+    int64_t mem_mib;
+    int32_t count;
+};
+
+#define SIZE_VARIANTS_MAX 100
 
 /* fgpu.io/size: NAME. Exactly the wishes a pod may write itself; 0 = not given. */
 struct named_size {
@@ -26,6 +44,10 @@ struct named_size {
     int32_t milli;
     int64_t mem_mib;
     int32_t count;
+    const struct str *namespaces; /* whose pods may use it; none: all */
+    size_t namespace_n;
+    const struct size_variant *variants; /* the first that names the namespace holds instead */
+    size_t variant_n;
 };
 
 /* GPUs of nodes that publish none themselves: every node whose label `label` has `value`. */
@@ -155,6 +177,12 @@ const struct policy *policy_defaults(void);
 
 /* What holds for the GPUs of a node with these labels. */
 struct device_settings policy_devices_of(const struct policy *p, struct kv_list node_labels);
+
+/* What the size of this name is for pods of a namespace, or, without one, as it stands in the file; only milli,
+ * mem_mib and count of the result mean anything. NULL: there is none for them; *ret_elsewhere: there is for
+ * others. */
+const struct named_size *policy_size_of(const struct policy *p, struct str name, struct str namespace_,
+                                        struct named_size *room, bool *ret_elsewhere);
 
 /* Does one of these patterns match the namespace? */
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_);

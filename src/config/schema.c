@@ -55,6 +55,8 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum tls_on_loopback) == sizeof(unsigned int),
                "enums are not unsigned int");
 
+static const char *const above_one_gpu_words[] = {
+    [ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span", NULL};
 static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field compute_rows[] = {
@@ -62,8 +64,13 @@ static const struct schema_field compute_rows[] = {
         HELP("resource that counts shares of a GPU's compute")),
     KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true,
         RANGE(1, 1000000), HELP("units that make one GPU")),
+    KEY("aboveOneGPU", SCHEMA_WORD, IN(struct compute_resource, above_one_gpu),
+        .words = above_one_gpu_words,
+        HELP("requests above one GPU and no multiple of it: whole GPUs and the rest of one more, or none")),
 };
-static const struct schema_field compute_item = {.type = SCHEMA_SECTION, ROWS(compute_rows)};
+static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_REFUSE};
+static const struct schema_field compute_item = {
+    .type = SCHEMA_SECTION, ROWS(compute_rows), .item_absent = &compute_absent};
 static const struct schema_field resource_item = {.type = SCHEMA_RESOURCE};
 
 static const struct schema_field resources_rows[] = {
@@ -82,6 +89,20 @@ static const struct schema_field resources_rows[] = {
         RELIST, HELP("resources that count whole GPUs handed out by a device plugin of its own")),
 };
 
+static const struct schema_field variant_rows[] = {
+    KEY("namespaces", SCHEMA_LIST, IN(struct size_variant, namespaces), .required = true,
+        IN_ITEMS(&namespace_item, struct str, struct size_variant, namespace_n, 1, ENTRIES_MAX),
+        HELP("namespaces of the pods, '*' for any text")),
+    KEY("milli", SCHEMA_INT, IN(struct size_variant, milli),
+        RANGE(1, DEVICES_PER_NODE_MAX * DEVICE_MILLI), HELP("thousandths of a GPU's compute")),
+    KEY("memory", SCHEMA_MIB, IN(struct size_variant, mem_mib), RANGE(1, DEVICE_MIB_MAX),
+        HELP("device memory, of each GPU")),
+    KEY("count", SCHEMA_INT, IN(struct size_variant, count), RANGE(1, DEVICES_PER_NODE_MAX),
+        HELP("number of GPUs")),
+};
+static const struct schema_field variant_item = {
+    .type = SCHEMA_SECTION, ROWS(variant_rows), .check = schema_check_variant};
+
 static const struct schema_field size_rows[] = {
     KEY("milli", SCHEMA_INT, IN(struct named_size, milli),
         RANGE(1, DEVICES_PER_NODE_MAX * DEVICE_MILLI), HELP("thousandths of a GPU's compute")),
@@ -89,6 +110,13 @@ static const struct schema_field size_rows[] = {
         HELP("device memory, of each GPU")),
     KEY("count", SCHEMA_INT, IN(struct named_size, count), RANGE(1, DEVICES_PER_NODE_MAX),
         HELP("number of GPUs")),
+    KEY("namespaces", SCHEMA_LIST, IN(struct named_size, namespaces),
+        IN_ITEMS(&namespace_item, struct str, struct named_size, namespace_n, 1, ENTRIES_MAX),
+        HELP("whose pods may use it, '*' for any text")),
+    KEY("variants", SCHEMA_LIST, IN(struct named_size, variants),
+        IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1,
+                 SIZE_VARIANTS_MAX),
+        HELP("what it is for pods of some namespaces, the first that names the namespace")),
 };
 static const struct schema_field size_key = KEY("", SCHEMA_NAME, IN(struct named_size, name));
 static const struct schema_field size_item = {.type = SCHEMA_SECTION,

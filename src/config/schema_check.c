@@ -5,20 +5,58 @@
 #include "model/device.h"
 
 /* The combinations that a pod may write itself. */
+static void check_amounts(struct decode *c, const struct yaml_doc_node *n, int32_t milli, int64_t mem_mib,
+                          int32_t count)
+{
+    if (milli == 0 && mem_mib == 0 && count == 0) {
+        config_decode_error(c, n, "an empty size; give milli, memory or count");
+    } else if (milli > DEVICE_MILLI && milli % DEVICE_MILLI != 0) {
+        config_decode_error(c, yaml_doc_find(n, STR("milli")),
+                            "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", milli);
+    } else if (milli > DEVICE_MILLI && (mem_mib != 0 || count != 0)) {
+        config_decode_error(
+            c, yaml_doc_find(n, STR("milli")),
+            "more than 1000 milli means whole GPUs and goes with neither memory nor count");
+    }
+}
+
+void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct size_variant *v = base;
+
+    check_amounts(c, n, v->milli, v->mem_mib, v->count);
+}
+
+/* A variant whose namespaces earlier ones name, every one of them, holds for nobody. */
+static void check_variants(struct decode *c, const struct yaml_doc_node *list, const struct named_size *s)
+{
+    const struct yaml_doc_node *item = list->first;
+
+    for (size_t i = 0; i < s->variant_n; i++, item = item->next) {
+        bool used = false;
+
+        for (size_t k = 0; k < s->variants[i].namespace_n && !used; k++) {
+            bool before = false;
+
+            for (size_t j = 0; j < i && !before; j++) {
+                before = policy_names_namespace(s->variants[j].namespaces, s->variants[j].namespace_n,
+                                                s->variants[i].namespaces[k]);
+            }
+            used = !before;
+        }
+        if (!used) {
+            config_decode_error(c, item, "never used: elements before it hold in all of its namespaces");
+        }
+    }
+}
+
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct named_size *s = base;
 
-    if (s->milli == 0 && s->mem_mib == 0 && s->count == 0) {
-        config_decode_error(c, n, "an empty size; give milli, memory or count");
-    } else if (s->milli > DEVICE_MILLI && s->milli % DEVICE_MILLI != 0) {
-        config_decode_error(
-            c, yaml_doc_find(n, STR("milli")),
-            "%d milli is neither a share of one GPU (1..1000) nor a multiple of 1000", s->milli);
-    } else if (s->milli > DEVICE_MILLI && (s->mem_mib != 0 || s->count != 0)) {
-        config_decode_error(
-            c, yaml_doc_find(n, STR("milli")),
-            "more than 1000 milli means whole GPUs and goes with neither memory nor count");
+    check_amounts(c, n, s->milli, s->mem_mib, s->count);
+    if (s->variant_n > 0) {
+        check_variants(c, yaml_doc_find(n, STR("variants")), s);
     }
 }
 

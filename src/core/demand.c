@@ -29,6 +29,8 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
                               "the compute of one GPU"},
     [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "annotation fgpu.io/size names no size of the fgpu "
                                              "configuration"},
+    [DEMAND_SIZE_ELSEWHERE] = {"size_elsewhere", "annotation fgpu.io/size names a size that the fgpu "
+                                                 "configuration keeps for other namespaces"},
     [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container",
                                   "annotation fgpu.io/container names no container "
                                   "in spec.containers"},

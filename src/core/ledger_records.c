@@ -14,6 +14,45 @@ static const struct assigned_container *assigned_to(const struct assignment *as,
     return NULL;
 }
 
+/* Does wish `w` share its container with a neighbour? */
+static bool has_twin(const struct demand *d, size_t w)
+{
+    return (w > 0 && wish_goes_on(&d->wishes[w - 1], &d->wishes[w])) ||
+           (w + 1 < d->wish_n && wish_goes_on(&d->wishes[w], &d->wishes[w + 1]));
+}
+
+/* The next device of the container, from `*at` on, that answers to wish `w`; NULL: there is no other. */
+static const struct assigned_device *next_device(const struct demand *d, size_t w,
+                                                 const struct assigned_container *c, size_t *at)
+{
+    for (; *at < c->device_n; ++*at) {
+        if (!has_twin(d, w) || wish_is_of_milli(&d->wishes[w], c->devices[*at].milli)) {
+            return &c->devices[(*at)++];
+        }
+    }
+    return NULL;
+}
+
+/* Record and demand match one to one: the same containers, with as many devices as they wish. */
+static bool matches_record(const struct demand *d, const struct assignment *as)
+{
+    size_t container_n = 0;
+
+    for (size_t w = 0; w < d->wish_n; w++) {
+        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+        size_t n = 0;
+
+        for (size_t at = 0; c != NULL && next_device(d, w, c, &at) != NULL;) {
+            n++;
+        }
+        if (c == NULL || n != d->wishes[w].count) {
+            return false;
+        }
+        container_n += w == 0 || !wish_goes_on(&d->wishes[w - 1], &d->wishes[w]);
+    }
+    return container_n == as->container_n;
+}
+
 /* The devices of every wish, or NULL when record and demand do not match one to one. */
 static struct device_ref *refs_of_record(const struct ledger *l, const struct demand *d,
                                          const struct assignment *as, size_t *ret_n)
@@ -21,25 +60,21 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
     struct device_ref *refs;
     size_t n = 0;
 
-    if (as == NULL || d->defect != DEMAND_OK || as->container_n != d->wish_n) {
+    if (as == NULL || d->defect != DEMAND_OK || !matches_record(d, as)) {
         return NULL;
     }
     for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
-
-        if (c == NULL || c->device_n != d->wishes[w].count) {
-            return NULL;
-        }
-        n += c->device_n;
+        n += d->wishes[w].count;
     }
-    refs = xmalloc(n * sizeof(*refs));
+    refs = xcalloc(n + 1, sizeof(*refs));
     *ret_n = 0;
     for (size_t w = 0; w < d->wish_n; w++) {
         const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+        const struct assigned_device *dev;
 
         BUG_ON(c == NULL);
-        for (size_t i = 0; i < c->device_n; i++) {
-            refs[(*ret_n)++] = ledger_device_ref(l, c->devices[i].uuid, c->devices[i].index);
+        for (size_t at = 0; (dev = next_device(d, w, c, &at)) != NULL;) {
+            refs[(*ret_n)++] = ledger_device_ref(l, dev->uuid, dev->index);
         }
     }
     return refs;
@@ -101,11 +136,12 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
         for (size_t w = 0; w < d->wish_n; w++) {
             const struct wish *wish = &d->wishes[w];
             const struct assigned_container *c = assigned_to(as, wish);
+            const struct assigned_device *dev;
 
             BUG_ON(c == NULL);
-            for (size_t i = 0; i < wish->count; i++, at++) {
+            for (size_t i = 0; (dev = next_device(d, w, c, &i)) != NULL; at++) {
                 if ((wish->phases & phases & -phases) != 0) {
-                    phase_add(&f, refs[at], &c->devices[i]);
+                    phase_add(&f, refs[at], dev);
                 }
             }
         }

@@ -166,13 +166,40 @@ bool ledger_chose_devices(const struct ledger *l, struct str uid)
     return pod != LEDGER_NONE && l->pods[pod].ref_n > 0;
 }
 
+/* Adds the devices of wishes `w` and, where its container goes on, of the next one, in the order of the node. */
+static size_t devices_of(const struct ledger *l, const struct pod_entry *p, const struct placement *at, size_t w,
+                         size_t wish_n, struct assigned_device *ret)
+{
+    const struct node_entry *n = &l->nodes[p->node];
+    const struct device_state *states = &l->states[l->rows[p->node].first_device];
+    size_t found_n = 0;
+
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        for (size_t k = w; k < w + wish_n; k++) {
+            struct charge c;
+
+            if ((at->wish_devices[k] & (UINT64_C(1) << i)) == 0) {
+                continue;
+            }
+            c = device_charge(&states[i], &p->demand->wishes[k]);
+            ret[found_n++] = (struct assigned_device){
+                .uuid = n->devices[i].uuid_id == INTERN_NONE ? STR_NULL
+                                                             : intern_text(l->uuids, n->devices[i].uuid_id),
+                .index = n->devices[i].ref.index,
+                .milli = c.milli,
+                .mem_mib = c.mem_mib,
+                .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
+            };
+        }
+    }
+    return found_n;
+}
+
 int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, struct assignment *ret,
                       struct err *reterr)
 {
     uint32_t pod = ledger_pod_lookup(l, uid);
     const struct pod_entry *p;
-    const struct node_entry *n;
-    const struct device_state *states;
     struct placement at;
     struct assigned_container *containers;
     size_t n_out = 0;
@@ -181,45 +208,29 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
         return err_set(reterr, ERR_NOT_FOUND, "pod holds no devices");
     }
     p = &l->pods[pod];
-    n = &l->nodes[p->node];
-    states = &l->states[l->rows[p->node].first_device];
-    if (!ledger_pod_placement(n, p, &at)) {
+    if (!ledger_pod_placement(&l->nodes[p->node], p, &at)) {
         return err_set(reterr, ERR_NOT_FOUND, "the pod's devices left the node");
     }
     containers = ARENA_ARRAY(a, p->demand->wish_n, struct assigned_container);
     for (int init = 1; containers != NULL && init >= 0; init--) {
-        for (size_t w = 0; w < p->demand->wish_n; w++) {
+        for (size_t w = 0, wish_n; w < p->demand->wish_n; w += wish_n) {
             const struct wish *wish = &p->demand->wishes[w];
             struct assigned_device *devices;
-            size_t device_n = 0;
+            size_t device_n = wish->count;
 
+            for (wish_n = 1; w + wish_n < p->demand->wish_n && wish_goes_on(wish, &wish[wish_n]); wish_n++) {
+                device_n += wish[wish_n].count;
+            }
             if (wish->init != (init == 1)) {
                 continue;
             }
-            devices = ARENA_ARRAY(a, wish->count, struct assigned_device);
-            for (uint32_t i = 0; devices != NULL && i < n->device_n; i++) {
-                struct charge c;
-
-                if ((at.wish_devices[w] & (UINT64_C(1) << i)) == 0) {
-                    continue;
-                }
-                c = device_charge(&states[i], wish);
-                devices[device_n++] = (struct assigned_device){
-                    .uuid = n->devices[i].uuid_id == INTERN_NONE
-                                ? STR_NULL
-                                : intern_text(l->uuids, n->devices[i].uuid_id),
-                    .index = n->devices[i].ref.index,
-                    .milli = c.milli,
-                    .mem_mib = c.mem_mib,
-                    .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
-                };
-            }
+            devices = ARENA_ARRAY(a, device_n, struct assigned_device);
             containers[n_out++] = (struct assigned_container){
                 .name = arena_str(a, wish->container),
                 .init = wish->init,
                 .position = wish->position,
                 .devices = devices,
-                .device_n = device_n,
+                .device_n = devices == NULL ? 0 : devices_of(l, p, &at, w, wish_n, devices),
             };
         }
     }

@@ -3,7 +3,7 @@
 #include "base/compiler.h"
 
 static const struct compute_resource default_compute[] = {
-    {{"fgpu.io/gpu-milli", 17}, 1000},
+    {{"fgpu.io/gpu-milli", 17}, 1000, ABOVE_REFUSE},
 };
 static const struct str default_memory[] = {{"fgpu.io/gpu-memory-mib", 22}};
 static const struct str default_count[] = {{"fgpu.io/gpu-count", 17}};
@@ -59,6 +59,34 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
         break;
     }
     return s;
+}
+
+const struct named_size *policy_size_of(const struct policy *p, struct str name, struct str namespace_,
+                                        struct named_size *room, bool *ret_elsewhere)
+{
+    const struct named_size *s = NULL;
+
+    *ret_elsewhere = false;
+    for (size_t i = 0; i < p->size_n && s == NULL; i++) {
+        s = str_eq(p->sizes[i].name, name) ? &p->sizes[i] : NULL;
+    }
+    if (namespace_.n == 0) {
+        return s;
+    }
+    for (size_t i = 0; s != NULL && i < s->variant_n; i++) {
+        const struct size_variant *v = &s->variants[i];
+
+        if (policy_names_namespace(v->namespaces, v->namespace_n, namespace_)) {
+            *room = (struct named_size){
+                .name = name, .milli = v->milli, .mem_mib = v->mem_mib, .count = v->count};
+            return room;
+        }
+    }
+    if (s == NULL || s->namespace_n == 0 || policy_names_namespace(s->namespaces, s->namespace_n, namespace_)) {
+        return s;
+    }
+    *ret_elsewhere = true;
+    return NULL;
 }
 
 bool policy_names_namespace(const struct str *patterns, size_t n, struct str namespace_)

@@ -24,6 +24,7 @@ static int by_pod(const void *x, const void *y)
         r = a->init ? -1 : 1;
     }
     r = r != 0 ? r : str_cmp(a->container, b->container);
+    r = r != 0 ? r : (b->kind == WISH_WHOLE) - (a->kind == WISH_WHOLE); /* and then the rest */
     return r != 0 ? r : by_device(a, b);
 }
 
@@ -50,6 +51,13 @@ static bool same_wish(const struct file_hold *a, const struct file_hold *b)
            a->gpu != b->gpu &&
            (a->kind == WISH_WHOLE || a->kind == WISH_MEMORY || asked_milli(a) == asked_milli(b)) &&
            (a->kind == WISH_WHOLE || a->kind == WISH_MILLI || asked_mem(a) == asked_mem(b));
+}
+
+/* A container that wants two and a half GPUs: `b` is the half, `a` one of the whole ones, which stand first. */
+static bool is_rest_of(const struct file_hold *a, const struct file_hold *b)
+{
+    return same_container(a, b) && a->kind == WISH_WHOLE && b->kind == WISH_MILLI && a->phases == b->phases &&
+           a->pod.node == b->pod.node && a->gpu != b->gpu;
 }
 
 static struct wish wish_of(const struct file_hold *h, size_t count)
@@ -99,13 +107,15 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
     struct wish *wishes = ARENA_ARRAY(f->arena, n, struct wish);
     struct assigned_container *containers = ARENA_ARRAY(f->arena, n, struct assigned_container);
     struct assigned_device *devices = ARENA_ARRAY(f->arena, n, struct assigned_device);
-    size_t wish_n = 0;
+    size_t wish_n = 0, container_n = 0;
 
     if (f->arena->overflowed) {
         return err_set(reterr, ERR_LIMIT, "the document does not fit its memory");
     }
     *ret = h[0].pod;
     for (size_t i = 0, j; i < n; i = j) {
+        bool goes_on = i > 0 && is_rest_of(&h[i - 1], &h[i]);
+
         for (j = i; j < n && same_container(&h[i], &h[j]); j++) {
             if (h[j].kind == WISH_KIND__MAX) {
                 return bad_pod(
@@ -115,6 +125,9 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
             }
             if (h[j].pod.node != ret->node) {
                 return bad_pod(ret, "holds GPUs of two nodes", reterr);
+            }
+            if (j > i && is_rest_of(&h[j - 1], &h[j])) {
+                break;
             }
             if (j > i && !same_wish(&h[i], &h[j])) {
                 return bad_pod(ret, "allocations of one container differ", reterr);
@@ -128,7 +141,12 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
         if (h[i].kind == WISH_WHOLE) { /* an instance is held whole, by who asked for its profile */
             wishes[wish_n].profile = devices[i].profile;
         }
-        containers[wish_n++] = (struct assigned_container){
+        wish_n++;
+        if (goes_on) {
+            containers[container_n - 1].device_n += j - i;
+            continue;
+        }
+        containers[container_n++] = (struct assigned_container){
             .name = h[i].container, .init = h[i].init, .devices = &devices[i], .device_n = j - i};
     }
     q->demand =
@@ -136,7 +154,7 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
                         .wish_n = wish_n,
                         .wishes = wishes,
                         .source = h[0].editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
-    q->assignment = (struct assignment){ret->decision, containers, wish_n};
+    q->assignment = (struct assignment){ret->decision, containers, container_n};
     ret->demand = &q->demand;
     ret->assignment = &q->assignment;
     return 0;

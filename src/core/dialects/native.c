@@ -75,6 +75,28 @@ static enum demand_defect add_wish(struct reading *r, const struct native_ask *a
     return defect;
 }
 
+/* 2500 milli: two whole GPUs, and half of a third. The container has two wishes then, which never meet on a
+ * device because one of them wants its devices alone. */
+static enum demand_defect add_wishes(struct reading *r, const struct native_ask *ask, bool init, size_t position)
+{
+    struct native_ask part = *ask;
+    enum demand_defect defect;
+
+    if (ask->milli <= DEVICE_MILLI || ask->milli % DEVICE_MILLI == 0) {
+        return add_wish(r, ask, init, position);
+    }
+    if (ask->count_given || ask->mem_mib > 0) {
+        return DEMAND_CONTRADICTION;
+    }
+    if (ask->milli > DEVICE_MILLI * DEVICES_PER_NODE_MAX) {
+        return DEMAND_COUNT;
+    }
+    part.milli = ask->milli - ask->milli % DEVICE_MILLI;
+    defect = add_wish(r, &part, init, position);
+    part.milli = ask->milli % DEVICE_MILLI;
+    return defect != DEMAND_OK ? defect : add_wish(r, &part, init, position);
+}
+
 static enum demand_defect read_containers(struct reading *r, bool init)
 {
     const struct container *list = init ? r->pod->init_containers : r->pod->containers;
@@ -84,7 +106,7 @@ static enum demand_defect read_containers(struct reading *r, bool init)
         struct native_ask ask;
         enum demand_defect defect = native_ask_of_container(r->policy, &list[i], &ask);
         if (defect == DEMAND_OK && !native_ask_is_empty(&ask)) {
-            defect = add_wish(r, &ask, init, i);
+            defect = add_wishes(r, &ask, init, i);
         }
         if (defect != DEMAND_OK) {
             return defect;
@@ -106,7 +128,8 @@ static enum demand_defect read_annotations(struct reading *r)
         return DEMAND_UNKNOWN_CONTAINER;
     }
     struct native_ask ask;
-    enum demand_defect defect = native_ask_of_annotations(r->policy, r->pod->annotations, &ask);
+    enum demand_defect defect =
+        native_ask_of_annotations(r->policy, r->pod->namespace_, r->pod->annotations, &ask);
     return defect != DEMAND_OK ? defect : add_wish(r, &ask, false, position);
 }
 
@@ -187,6 +210,10 @@ static enum demand_defect set_phases(struct reading *r)
         struct wish *w = &r->wishes[i];
         if (!w->init || r->pod->init_containers[w->position].sidecar) {
             w->phases = 1;
+            continue;
+        }
+        if (i > 0 && r->wishes[i - 1].init && r->wishes[i - 1].position == w->position) {
+            w->phases = r->wishes[i - 1].phases; /* the rest of what that container wants */
             continue;
         }
         if (phase_n == DEMAND_PHASES_MAX) {

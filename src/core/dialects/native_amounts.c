@@ -47,8 +47,9 @@ static enum demand_defect check_milli(int64_t milli)
     return milli > DEVICE_MILLI && milli % DEVICE_MILLI != 0 ? DEMAND_FRACTION : DEMAND_OK;
 }
 
-static enum demand_defect milli_of_units(int64_t units, int32_t units_per_gpu, int64_t *ret)
+static enum demand_defect milli_of_units(int64_t units, const struct compute_resource *r, int64_t *ret)
 {
+    int32_t units_per_gpu = r->units_per_gpu;
     __int128 scaled = (__int128)units * DEVICE_MILLI;
 
     if (scaled % units_per_gpu != 0) {
@@ -59,7 +60,7 @@ static enum demand_defect milli_of_units(int64_t units, int32_t units_per_gpu, i
         return DEMAND_TOO_LARGE;
     }
     *ret = (int64_t)milli;
-    return check_milli(*ret);
+    return r->above_one_gpu == ABOVE_SPAN ? DEMAND_OK : check_milli(*ret);
 }
 
 /* Adds what the container asks of the resource to `*total`, which no other resource of its sort may
@@ -93,7 +94,7 @@ static enum demand_defect read_compute(const struct policy *p, const struct cont
         int64_t before = units;
         enum demand_defect defect = read_resource(c, p->compute_resources[i].name, &units);
         if (defect == DEMAND_OK && units != before) {
-            defect = milli_of_units(units, p->compute_resources[i].units_per_gpu, ret_milli);
+            defect = milli_of_units(units, &p->compute_resources[i], ret_milli);
         }
         if (defect != DEMAND_OK) {
             return defect;
@@ -241,27 +242,31 @@ static enum demand_defect read_bytes(struct str text, int64_t *ret_mib)
     return DEMAND_OK;
 }
 
-static enum demand_defect read_size(const struct policy *p, struct str name, struct native_ask *ret)
+static enum demand_defect read_size(const struct policy *p, struct str name, struct str namespace_,
+                                    struct native_ask *ret)
 {
-    for (size_t i = 0; i < p->size_n; i++) {
-        const struct named_size *size = &p->sizes[i];
-        bool given = size->milli > 0 || size->mem_mib > 0 || size->count > 0;
-        bool sane = size->milli >= 0 && size->mem_mib >= 0 && size->count >= 0;
-        if (given && sane && str_eq(size->name, name)) {
-            *ret = (struct native_ask){
-                .milli = size->milli,
-                .mem_mib = size->mem_mib,
-                .count = size->count,
-                .count_given = size->count != 0,
-            };
-            return check_milli(size->milli);
-        }
+    struct named_size room;
+    bool elsewhere;
+    const struct named_size *size = policy_size_of(p, name, namespace_, &room, &elsewhere);
+
+    if (elsewhere) {
+        return DEMAND_SIZE_ELSEWHERE;
     }
-    return DEMAND_UNKNOWN_SIZE;
+    if (size == NULL || size->milli < 0 || size->mem_mib < 0 || size->count < 0 ||
+        (size->milli == 0 && size->mem_mib == 0 && size->count == 0)) {
+        return DEMAND_UNKNOWN_SIZE;
+    }
+    *ret = (struct native_ask){
+        .milli = size->milli,
+        .mem_mib = size->mem_mib,
+        .count = size->count,
+        .count_given = size->count != 0,
+    };
+    return check_milli(size->milli);
 }
 
-enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_list annotations,
-                                             struct native_ask *ret)
+enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
+                                             struct kv_list annotations, struct native_ask *ret)
 {
     const struct str *fraction = kv_find(annotations, STR(NATIVE_KEY_FRACTION));
     const struct str *memory = kv_find(annotations, STR(NATIVE_KEY_MEMORY));
@@ -279,7 +284,7 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_l
     }
     if (size != NULL) {
         return fraction != NULL || memory != NULL || count != NULL ? DEMAND_TWICE
-                                                                   : read_size(p, *size, ret);
+                                                                   : read_size(p, *size, namespace_, ret);
     }
     if (fraction != NULL) {
         defect = read_fraction(*fraction, &ask.milli);

@@ -24,7 +24,8 @@
 
 /* What is asked for one container, before the rules of the table. */
 struct native_ask {
-    int64_t milli;   /* above DEVICE_MILLI: that many whole devices; 0: not given */
+    int64_t milli;   /* above DEVICE_MILLI: that many whole devices, and a rest only where the resource allows it;
+                      * 0: not given */
     int64_t mem_mib; /* 0: not given */
     int64_t count;
     bool count_given;
@@ -50,11 +51,12 @@ enum demand_defect native_read_integer(struct str text, int64_t *ret);
 /* From the configured resource names of one container; empty when it uses none. */
 enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
                                            struct native_ask *ret);
-/* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. */
-enum demand_defect native_ask_of_annotations(const struct policy *p, struct kv_list annotations,
-                                             struct native_ask *ret);
+/* From the annotations; at least one of fraction, memory, count, size and MIG profile is there. What a size is
+ * may depend on the namespace. */
+enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
+                                             struct kv_list annotations, struct native_ask *ret);
 
-/* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty. */
+/* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty, and has no rest. */
 enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
 
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */

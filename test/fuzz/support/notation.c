@@ -122,7 +122,7 @@ const struct policy *notation_policy(struct fuzz_input *in)
     uint8_t how = fuzz_u8(in);
 
     compute[0] = (struct compute_resource){STR("fgpu.io/gpu-milli"), 1000};
-    compute[1] = (struct compute_resource){STR("example.com/metagpu"), 7};
+    compute[1] = (struct compute_resource){STR("example.com/metagpu"), 7, ABOVE_SPAN};
     sizes[0] = (struct named_size){.name = STR("small"), .milli = 100, .mem_mib = 1024, .count = 1};
     sizes[1] = (struct named_size){.name = STR("whole"), .milli = 0, .mem_mib = 0, .count = 2};
     sizes[2] = (struct named_size){.name = STR("share"), .milli = 500, .mem_mib = 0, .count = 0};

@@ -72,6 +72,13 @@ static void describe__read_back__same_configuration(void **state)
          "sizes: {a: {milli: 1}, b.c: {memory: 1Mi, count: 64}, d: {milli: 3000}}\n"
          "nodeTemplates: [{label: a.b/c=, gpus: 1, memory: 1023Mi}, "
          "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}]\n"},
+        {"sizes of namespaces",
+         "sizes:\n"
+         "  a: {milli: 1, namespaces: [x, 'y-*'], variants: [{namespaces: [z], memory: 1Mi, count: 2}]}\n"
+         "  b: {count: 1, variants: [{namespaces: [a], milli: 2000}, {namespaces: ['*'], milli: 5}]}\n"},
+        {"requests above one GPU",
+         "resources: {compute: [{name: a.b/c, unitsPerGPU: 7, aboveOneGPU: span},\n"
+         "  {name: a.b/d, unitsPerGPU: 8, aboveOneGPU: refuse}, {name: a.b/e, unitsPerGPU: 9}]}\n"},
         {"odd numbers", "packing: {hold: 1s500ms, candidates: 0}\n"
                         "devices: {overcommit: {compute: 1.001, memory: 9.99}, memoryReserve: "
                         "1025Mi, memoryOnly: free}\n"
@@ -224,6 +231,8 @@ static void examples__metagpu__units_of_100(void **state)
     struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/metagpu.yaml");
     expect_text(c->policy.compute_resources[0].name, "cnvrg.io/metagpu", NULL);
     assert_int_equal(c->policy.compute_resources[0].units_per_gpu, 100);
+    assert_int_equal(c->policy.compute_resources[0].above_one_gpu, ABOVE_SPAN);
+    assert_int_equal(c->policy.compute_resources[1].above_one_gpu, ABOVE_REFUSE);
     config_free(c);
 }
 

@@ -31,6 +31,61 @@ static void expect_reports(const struct mistake *rows, size_t n)
     strbuf_fini(&report);
 }
 
+/* ---- sizes ---- */
+
+static void sizes__of_namespaces__stored(void **state)
+{
+    struct config *c = unit_config("sizes:\n"
+                                   "  a: {milli: 250, namespaces: [x, 'team-*']}\n"
+                                   "  b:\n"
+                                   "    memory: 1Gi\n"
+                                   "    variants:\n"
+                                   "    - {namespaces: [y], milli: 3000}\n"
+                                   "    - {namespaces: ['*'], memory: 2Gi, count: 2}\n");
+    const struct named_size *s = c->policy.sizes;
+
+    (void)state;
+    assert_int_equal(c->policy.size_n, 2);
+    assert_int_equal(s[0].namespace_n, 2);
+    expect_text(s[0].namespaces[1], "team-*", NULL);
+    assert_int_equal(s[0].variant_n, 0);
+    assert_int_equal(s[1].namespace_n, 0);
+    assert_int_equal(s[1].variant_n, 2);
+    assert_int_equal(s[1].variants[0].milli, 3000);
+    assert_int_equal(s[1].variants[1].mem_mib, 2048);
+    assert_int_equal(s[1].variants[1].count, 2);
+    expect_text(s[1].variants[1].namespaces[0], "*", NULL);
+    config_free(c);
+}
+
+static void sizes__mistakes_in_variants__exact_reports(void **state)
+{
+    static const struct mistake rows[] = {
+        {"empty variant", "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x]}\n",
+         "f.yaml:7:7: sizes.a.variants[0]: an empty size; give milli, memory or count\n"
+         "      - {namespaces: [x]}\n"
+         "        ^\n"},
+        {"for nobody", "sizes:\n  a:\n    milli: 1\n    variants:\n    - {milli: 2}\n",
+         "f.yaml:7:7: sizes.a.variants[0]: 'namespaces' is missing\n"
+         "      - {milli: 2}\n"
+         "        ^\n"},
+        {"never used",
+         "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x-*], milli: 2}\n"
+         "    - {namespaces: [x-a, x-b], milli: 3}\n",
+         "f.yaml:8:7: sizes.a: never used: elements before it hold in all of its namespaces\n"
+         "      - {namespaces: [x-a, x-b], milli: 3}\n"
+         "        ^\n"},
+        {"one and a half", "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x], milli: 1500}\n",
+         "f.yaml:7:32: sizes.a.variants[0]: 1500 milli is neither a share of one GPU (1..1000) nor a multiple of "
+         "1000\n"
+         "      - {namespaces: [x], milli: 1500}\n"
+         "                                 ^\n"},
+    };
+
+    (void)state;
+    expect_reports(rows, ARRAY_LEN(rows));
+}
+
 /* ---- tenants ---- */
 
 static void tenants__every_key__stored(void **state)
@@ -326,6 +381,8 @@ static void rules__in_a_useful_order__accepted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes__of_namespaces__stored),
+        cmocka_unit_test(sizes__mistakes_in_variants__exact_reports),
         cmocka_unit_test(tenants__every_key__stored),
         cmocka_unit_test(tenants__mistakes__exact_reports),
         cmocka_unit_test(overrides__every_key__stored),

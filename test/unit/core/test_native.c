@@ -236,10 +236,67 @@ static void native__named_sizes__are_the_same_wishes(void **state)
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
+/* A pod of the namespace with fgpu.io/size: NAME asks for ... */
+static void expect_size(const struct policy *p, const char *namespace_, const char *size, enum demand_defect defect,
+                        int32_t milli, int64_t mem_mib)
+{
+    struct made_pod *m = made_pod_new("c:");
+    const struct kv annotation = {STR("fgpu.io/size"), str_of(size)};
+    struct demand d;
+
+    m->pod.namespace_ = str_of(namespace_);
+    m->pod.annotations = (struct kv_list){&annotation, 1};
+    assert_true(dialect_demand(p, &m->pod, &m->arena, &d));
+    assert_int_equal(d.defect, defect);
+    if (defect == DEMAND_OK) {
+        assert_int_equal(d.wish_n, 1);
+        assert_int_equal(d.wishes[0].milli, milli);
+        assert_int_equal(d.wishes[0].mem_mib, mem_mib);
+    }
+    made_pod_free(m);
+}
+
+static void native__sizes_of_namespaces__hold_there_only(void **state)
+{
+    static const struct str research[] = {STR("research"), STR("team-*")}, a[] = {STR("team-a")},
+                            all[] = {STR("*")};
+    static const struct size_variant variants[] = {
+        {a, 1, 100, 1024, 0}, {research, 2, 200, 2048, 0}, {all, 1, 300, 3072, 0}};
+    static const struct named_size of_namespaces[] = {
+        {.name = STR("varies"), .milli = 400, .mem_mib = 4096, .variants = variants, .variant_n = 2},
+        {.name = STR("always"), .milli = 400, .variants = variants, .variant_n = 3},
+        {.name = STR("kept"), .milli = 500, .mem_mib = 5120, .namespaces = research, .namespace_n = 2},
+        {.name = STR("both"),
+         .milli = 600,
+         .mem_mib = 6144,
+         .namespaces = research,
+         .namespace_n = 1,
+         .variants = variants,
+         .variant_n = 1},
+    };
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.sizes = of_namespaces;
+    p.size_n = ARRAY_LEN(of_namespaces);
+    expect_size(&p, "default", "varies", DEMAND_OK, 400, 4096);
+    expect_size(&p, "team-a", "varies", DEMAND_OK, 100, 1024);
+    expect_size(&p, "team-b", "varies", DEMAND_OK, 200, 2048);
+    expect_size(&p, "default", "always", DEMAND_OK, 300, 3072);
+    expect_size(&p, "team-b", "kept", DEMAND_OK, 500, 5120);
+    expect_size(&p, "teams", "kept", DEMAND_SIZE_ELSEWHERE, 0, 0);
+    expect_size(&p, "research", "both", DEMAND_OK, 600, 6144);
+    expect_size(&p, "team-a", "both", DEMAND_OK, 100, 1024); /* a variant lets its namespaces in */
+    expect_size(&p, "team-b", "both", DEMAND_SIZE_ELSEWHERE, 0, 0);
+    expect_size(&p, "default", "nothing", DEMAND_UNKNOWN_SIZE, 0, 0);
+    expect_size(&p, "", "kept", DEMAND_OK, 500, 5120); /* asked by nobody: as it stands in the file */
+}
+
 static const struct compute_resource units[] = {
     {STR("fgpu.io/gpu-milli"), 1000},
     {STR("nvidia.com/vgpu"), 1000},
     {STR("cnvrg.io/metagpu"), 100},
+    {STR("x/span"), 100, ABOVE_SPAN},
     {STR("x/two"), 2},
     {STR("x/three"), 3},
     {STR("x/million"), 1000000},
@@ -254,6 +311,21 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
         {"metagpu several", "c: cnvrg.io/metagpu=300", "c 3xwhole(1000,0)@1"},
         {"metagpu one and a half", "c: cnvrg.io/metagpu=150", "defect fraction"},
         {"metagpu with memory", "c: cnvrg.io/metagpu=30 gpu-memory-mib=9", "c 1xboth(300,9)@1"},
+        {"a share of one that may span", "c: x/span=30", "c 1xmilli(300,0)@1"},
+        {"one that may span", "c: x/span=100", "c 1xwhole(1000,0)@1"},
+        {"one and a half", "c: x/span=150", "c 1xwhole(1000,0)@1 c 1xmilli(500,0)@1"},
+        {"two and a half", "c: x/span=250", "c 2xwhole(1000,0)@1 c 1xmilli(500,0)@1"},
+        {"several of them", "a: x/span=150; b: x/span=30",
+         "a 1xwhole(1000,0)@1 a 1xmilli(500,0)@1 b 1xmilli(300,0)@1"},
+        {"in an init container", "init i: x/span=150; sidecar s: gpu-milli=10; init j: x/span=250; c: x/span=120",
+         "i 1xwhole(1000,0)@2 i 1xmilli(500,0)@2 s 1xmilli(10,0)@5 j 2xwhole(1000,0)@4 j 1xmilli(500,0)@4 "
+         "c 1xwhole(1000,0)@1 c 1xmilli(200,0)@1"},
+        {"with memory", "c: x/span=250 gpu-memory-mib=9", "defect contradiction"},
+        {"with a count", "c: x/span=250 gpu-count=2", "defect contradiction"},
+        {"almost as many as a node can have", "c: x/span=6350", "c 63xwhole(1000,0)@1 c 1xmilli(500,0)@1"},
+        {"64 and a half", "c: x/span=6450", "defect count"},
+        {"far more", "c: x/span=6550", "defect count"},
+        {"above 64 bits", "c: x/span=9223372036854775801", "defect too_large"},
         {"half of two", "c: x/two=1", "c 1xmilli(500,0)@1"},
         {"a third has no milli", "c: x/three=1", "defect fraction"},
         {"three thirds have", "c: x/three=3", "c 1xwhole(1000,0)@1"},
@@ -314,6 +386,7 @@ int main(void)
         cmocka_unit_test(native__b11_negative_requests__are_defects),
         cmocka_unit_test(native__annotations__as_in_the_table),
         cmocka_unit_test(native__named_sizes__are_the_same_wishes),
+        cmocka_unit_test(native__sizes_of_namespaces__hold_there_only),
         cmocka_unit_test(native__configured_names_and_units__serve_other_vocabularies),
         cmocka_unit_test(native__memory_only__the_same_wish_under_every_configuration),
     };

@@ -48,6 +48,25 @@ const struct demand *world_no_demand(struct world *w, struct host_request host)
     return d;
 }
 
+/* One container that wants whole devices and a part of one more (decision 0028). */
+static bool spans(const struct demand *d)
+{
+    return d->wish_n == 2 && d->wishes[0].init == d->wishes[1].init &&
+           str_eq(d->wishes[0].container, d->wishes[1].container);
+}
+
+static void make_spanning(struct world *w, struct wish *wishes)
+{
+    uint64_t phases = world_chance(w, 70) ? 1 : 2;
+
+    wishes[0] = (struct wish){
+        .count = world_chance(w, 80) ? 1 : 2, .kind = WISH_WHOLE, .milli = 1000};
+    wishes[1] =
+        (struct wish){.count = 1, .kind = WISH_MILLI, .milli = (int32_t)(100 * (1 + world_below(w, 9)))};
+    name_wish(&wishes[0], phases == 1 ? 0 : 2, phases);
+    name_wish(&wishes[1], phases == 1 ? 0 : 2, phases);
+}
+
 const struct demand *world_demand(struct world *w, enum demand_source source)
 {
     struct demand *d = ARENA_NEW(&w->arena, struct demand);
@@ -62,6 +81,11 @@ const struct demand *world_demand(struct world *w, enum demand_source source)
     }
     if (shape == 1 && source == DEMAND_FROM_RESOURCES) {
         d->unsteered_n = (int32_t)(1 + world_below(w, 2));
+        return d;
+    }
+    if (shape == 2 && source == DEMAND_FROM_RESOURCES) {
+        make_spanning(w, wishes);
+        d->wish_n = 2;
         return d;
     }
     for (size_t i = 0; i < 3; i++) {
@@ -99,6 +123,10 @@ const struct demand *world_demand_like(struct world *w, const struct demand *d)
     *copy = *d;
     copy->wishes = wishes;
     for (size_t i = 0; i < d->wish_n; i++) {
+        if (spans(d)) {
+            wishes[i] = d->wishes[i];
+            continue;
+        }
         wishes[i] = random_wish(w);
         wishes[i].container = d->wishes[i].container;
         wishes[i].init = d->wishes[i].init;
@@ -126,11 +154,38 @@ static void random_devices(struct world *w, const struct world_node *n, size_t c
     }
 }
 
+static const struct assignment *world_record_spanning(struct world *w, const struct world_node *n,
+                                                      const struct demand *d)
+{
+    struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
+    struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
+    size_t device_n = d->wishes[0].count + 1U;
+    struct assigned_device *devices = ARENA_ARRAY(&w->arena, device_n, struct assigned_device);
+    size_t rest = world_below(w, (unsigned)device_n);
+
+    if (device_n > n->inventory.device_n) {
+        return NULL;
+    }
+    random_devices(w, n, device_n, devices);
+    for (size_t i = 0; i < device_n; i++) {
+        devices[i].milli = i == rest ? d->wishes[1].milli : 1000;
+    }
+    *c = (struct assigned_container){
+        .name = d->wishes[0].container, .init = d->wishes[0].init, .devices = devices, .device_n = device_n};
+    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
+                              .containers = c,
+                              .container_n = 1};
+    return as;
+}
+
 const struct assignment *world_record(struct world *w, const struct world_node *n, const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->wish_n, struct assigned_container);
 
+    if (spans(d)) {
+        return world_record_spanning(w, n, d);
+    }
     for (size_t i = 0; i < d->wish_n; i++) {
         struct assigned_device *devices = ARENA_ARRAY(&w->arena, d->wishes[i].count, struct assigned_device);
 
@@ -232,12 +287,40 @@ static size_t devices_named(const struct assigned_container *c, const struct wor
     return named;
 }
 
+/* The device with less than a GPU's compute is that of the rest. */
+static bool spanning_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
+{
+    const struct demand *d = p->demand;
+    const struct assigned_container *c = container_of(p->record, &d->wishes[0]);
+    size_t rest_n = 0;
+    bool here;
+
+    *ret = 0;
+    if (c == NULL || p->record->container_n != 1 || c->device_n != d->wishes[0].count + 1U ||
+        devices_named(c, n, i, &here) != c->device_n) {
+        return false;
+    }
+    for (size_t k = 0; k < c->device_n; k++) {
+        rest_n += c->devices[k].milli < 1000;
+        if (world_same_device(&c->devices[k], &n->inventory.devices[i])) {
+            *ret = c->devices[k].milli < 1000 ? 2 : 1;
+        }
+    }
+    return rest_n == 1;
+}
+
 /* Which wishes are on device `i`, a bit each; false when the record does not say it of all. */
 static bool wishes_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
 {
     const struct demand *d = p->demand;
 
-    if (p->record == NULL || d->defect != DEMAND_OK || p->record->container_n != d->wish_n) {
+    if (p->record == NULL || d->defect != DEMAND_OK) {
+        return false;
+    }
+    if (spans(d)) {
+        return spanning_here(p, n, i, ret);
+    }
+    if (p->record->container_n != d->wish_n) {
         return false;
     }
     *ret = 0;
