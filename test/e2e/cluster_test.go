@@ -48,6 +48,12 @@ type cluster struct {
 
 func newCluster(t *testing.T, nodes ...*corev1.Node) *cluster {
 	t.Helper()
+	return newClusterWith(t, checker.Default(), nodes...)
+}
+
+// newClusterWith is for an fgpu whose vocabulary is another.
+func newClusterWith(t *testing.T, settings checker.Settings, nodes ...*corev1.Node) *cluster {
+	t.Helper()
 	start := time.Now()
 	say("%s ...", t.Name())
 	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
@@ -55,7 +61,7 @@ func newCluster(t *testing.T, nodes ...*corev1.Node) *cluster {
 		name = name[:40]
 	}
 	name = strings.NewReplacer("_", "-", "/", "-").Replace(name) + fmt.Sprintf("-%d", serial.Add(1))
-	c := &cluster{T: t, ctx: context.Background(), name: name, namespace: name, settings: checker.Default(),
+	c := &cluster{T: t, ctx: context.Background(), name: name, namespace: name, settings: settings,
 		schedulerName: "fgpu-scheduler"}
 	t.Cleanup(func() { c.close(start) })
 	c.must(plane.Client.CoreV1().Namespaces().Create(c.ctx,

@@ -264,10 +264,17 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	if a.V != 1 || a.ID == "" {
 		return nil, fmt.Errorf("assignment has v %d and id %q", a.V, a.ID)
 	}
-	if len(a.Containers) != len(d.Wishes) {
-		return nil, fmt.Errorf("assignment names %d containers, %d use GPUs", len(a.Containers), len(d.Wishes))
+	containers := 0
+	for i := range d.Wishes {
+		if i == 0 || !d.goesOn(i) {
+			containers++
+		}
+	}
+	if len(a.Containers) != containers {
+		return nil, fmt.Errorf("assignment names %d containers, %d use GPUs", len(a.Containers), containers)
 	}
 	got := make([][]*Device, len(d.Wishes))
+	var visible []string
 	for i, w := range d.Wishes {
 		k := slices.IndexFunc(a.Containers, func(c assignedContainer) bool {
 			return c.Name == w.Container && c.Init == w.Init
@@ -275,17 +282,20 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 		if k < 0 {
 			return nil, fmt.Errorf("container %s is missing in the assignment", w.Container)
 		}
-		if int64(len(a.Containers[k].Devices)) != w.Count {
-			return nil, fmt.Errorf("container %s has %d devices, asked for %d", w.Container, len(a.Containers[k].Devices), w.Count)
+		first, last := !d.goesOn(i), i+1 == len(d.Wishes) || !d.goesOn(i+1)
+		if first {
+			visible = nil
 		}
-		var visible []string
 		for _, ad := range a.Containers[k].Devices {
+			if !(first && last) && w.alone != (ad.Milli >= Whole) {
+				continue // of the other wish of this container
+			}
 			j := slices.IndexFunc(devices, func(dev *Device) bool { return dev.UUID == ad.UUID && dev.Index == ad.Index })
 			if j < 0 {
 				return nil, fmt.Errorf("container %s: device %q index %d is not on the node", w.Container, ad.UUID, ad.Index)
 			}
 			dev := devices[j]
-			if slices.Contains(got[i], dev) {
+			if slices.Contains(got[i], dev) || (!first && slices.Contains(got[i-1], dev)) {
 				return nil, fmt.Errorf("container %s: device %s twice", w.Container, dev.name())
 			}
 			if why := w.objection(dev); why != "" {
@@ -298,6 +308,12 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 			}
 			got[i] = append(got[i], dev)
 			visible = append(visible, dev.name())
+		}
+		if int64(len(got[i])) != w.Count {
+			return nil, fmt.Errorf("container %s has %d devices, asked for %d", w.Container, len(got[i]), w.Count)
+		}
+		if !last {
+			continue
 		}
 		kind := "c"
 		if w.Init {
@@ -312,6 +328,11 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 		}
 	}
 	return got, nil
+}
+
+// goesOn is true for the second wish of a container.
+func (d Demand) goesOn(i int) bool {
+	return i > 0 && d.Wishes[i].Init == d.Wishes[i-1].Init && d.Wishes[i].Position == d.Wishes[i-1].Position
 }
 
 // name is what NVIDIA_VISIBLE_DEVICES would call the device.

@@ -114,6 +114,31 @@ func TestImpossibleWishesAreRefused(t *testing.T) {
 	}
 }
 
+func TestAContainerMaySpanGPUs(t *testing.T) {
+	spanning := func(recorded string) *corev1.Pod {
+		p := pod("wide", "cnvrg.io/metagpu=150")
+		p.Spec.NodeName = "n"
+		return with(p, "fgpu.io/visible-devices.c0=a,b",
+			AssignmentKey+`={"v":1,"id":"d","containers":[{"name":"main","init":false,"devices":[`+recorded+`]}]}`)
+	}
+	whole, half := `{"uuid":"a","index":0,"milli":1000,"memMib":1000}`, `{"uuid":"b","index":1,"milli":500,"memMib":500}`
+	good := spanning(whole + "," + half)
+	r := Check([]*corev1.Node{node()}, []*corev1.Pod{good}, Default())
+	if len(r.Violations) != 0 || r.Nodes["n"][0].Used != (Charge{1000, 1000, 1, true}) || r.Nodes["n"][1].Used != (Charge{500, 500, 1, false}) {
+		t.Errorf("%v, %+v, %+v", r.Violations, r.Nodes["n"][0].Used, r.Nodes["n"][1].Used)
+	}
+	for name, recorded := range map[string]string{
+		"the rest missing": whole,
+		"two rests":        strings.Replace(whole, "1000,\"memMib\":1000", "500,\"memMib\":500", 1) + "," + half,
+		"one device twice": whole + "," + strings.NewReplacer(`"b"`, `"a"`, `"index":1`, `"index":0`).Replace(half),
+		"another share":    whole + "," + strings.Replace(half, "500,", "400,", 1),
+	} {
+		if r := Check([]*corev1.Node{node()}, []*corev1.Pod{spanning(recorded)}, Default()); len(r.Violations) == 0 {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+}
+
 func TestTheChargeIsThePeakOfThePhases(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	p := pod("p", "fgpu.io/gpu-milli=200")

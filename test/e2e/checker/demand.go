@@ -22,9 +22,11 @@ type Settings struct {
 	Count          []corev1.ResourceName         // how many devices
 	Plugin         []corev1.ResourceName         // whole GPUs that a device plugin hands out
 	Sizes          map[string]Size
-	MaxSharers     int64 // of a device that does not publish its own number of slots
-	ReserveMiB     int64 // taken off the memory of every device
-	MemoryOnlyFree bool  // a pod that asks for memory alone takes no compute
+	SizesOf        map[string]map[string]Size   // by namespace: what a size is there instead
+	Spans          map[corev1.ResourceName]bool // above one GPU: whole ones and the rest of one more
+	MaxSharers     int64                        // of a device that does not publish its own number of slots
+	ReserveMiB     int64                        // taken off the memory of every device
+	MemoryOnlyFree bool                         // a pod that asks for memory alone takes no compute
 }
 
 // Default is the vocabulary of manifests/dedicated/fgpu.yaml.
@@ -33,6 +35,7 @@ func Default() Settings {
 		Compute:    map[corev1.ResourceName]int64{"fgpu.io/gpu-milli": 1000, "nvidia.com/vgpu": 1000, "cnvrg.io/metagpu": 100},
 		Memory:     []corev1.ResourceName{"fgpu.io/gpu-memory-mib"},
 		Count:      []corev1.ResourceName{"fgpu.io/gpu-count"},
+		Spans:      map[corev1.ResourceName]bool{"cnvrg.io/metagpu": true},
 		Plugin:     []corev1.ResourceName{"nvidia.com/gpu"},
 		MaxSharers: 16,
 	}
@@ -44,7 +47,8 @@ type Charge struct {
 	Alone                bool
 }
 
-// Wish is what one container wants of each of Count distinct devices.
+// Wish is what one container wants of each of Count distinct devices. A container that wants two and a half has two,
+// one behind the other, and all of their devices are distinct.
 type Wish struct {
 	Container string
 	Init      bool
@@ -157,22 +161,22 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 
 	var plugin []int64 // per init container and then per app container, as the phases need them
 	var sidecar []bool
-	index := map[int]int{} // running number of a container -> wish
+	index := map[int][]int{} // running number of a container -> wishes
 	all := 0
 	add := func(c corev1.Container, init bool, position int) error {
-		w, n, err := containerWish(c, s)
+		ws, n, err := containerWish(c, s)
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
 		if !init && asked != nil && c.Name == target {
-			if w != nil || n > 0 {
+			if len(ws) > 0 || n > 0 {
 				return fmt.Errorf("container %s: asked for by resources and by annotations", c.Name)
 			}
-			w = asked
+			ws = []*Wish{asked}
 		}
-		if w != nil {
+		for _, w := range ws {
 			w.Container, w.Init, w.Position = c.Name, init, position
-			index[all] = len(d.Wishes)
+			index[all] = append(index[all], len(d.Wishes))
 			d.Wishes = append(d.Wishes, *w)
 		}
 		plugin = append(plugin, n)
@@ -211,9 +215,7 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 		gpus := int64(0)
 		for _, k := range running {
 			gpus += plugin[k]
-			if w, ok := index[k]; ok {
-				wishes = append(wishes, w)
-			}
+			wishes = append(wishes, index[k]...)
 		}
 		d.Plugin = max(d.Plugin, gpus)
 		if len(wishes) > 0 {
@@ -254,8 +256,8 @@ func (g given) wish() (*Wish, error) {
 	return w, nil
 }
 
-func containerWish(c corev1.Container, s Settings) (w *Wish, plugin int64, err error) {
-	g, any := given{-1, -1, -1}, false
+func containerWish(c corev1.Container, s Settings) (ws []*Wish, plugin int64, err error) {
+	g, any, spans := given{-1, -1, -1}, false, false
 	read := func(name corev1.ResourceName, into *int64, numerator, denominator int64) error {
 		q, ok := c.Resources.Limits[name]
 		if !ok {
@@ -281,6 +283,8 @@ func containerWish(c corev1.Container, s Settings) (w *Wish, plugin int64, err e
 		if err := read(name, &g.milli, Whole, units); err != nil {
 			return nil, 0, err
 		}
+		_, asks := c.Resources.Limits[name]
+		spans = spans || (asks && s.Spans[name])
 	}
 	for _, name := range s.Memory {
 		if err := read(name, &g.mem, 1, 1); err != nil {
@@ -299,17 +303,21 @@ func containerWish(c corev1.Container, s Settings) (w *Wish, plugin int64, err e
 	}
 	for name, q := range c.Resources.Limits {
 		if profile, ok := migProfile(name); ok && q.Value() > 0 {
-			if any || w != nil {
+			if any || ws != nil {
 				return nil, 0, fmt.Errorf("%s: beside something else", name)
 			}
-			w = &Wish{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}
+			ws = []*Wish{{Count: q.Value(), milli: -1, memMiB: -1, alone: true, profile: profile}}
 		}
 	}
 	if !any {
-		return w, plugin, nil
+		return ws, plugin, nil
 	}
-	w, err = g.wish()
-	return w, plugin, err
+	if spans && g.milli > Whole && g.milli%Whole != 0 && g.mem < 0 && g.count < 0 {
+		return []*Wish{{Count: g.milli / Whole, alone: true, milli: Whole, memMiB: -1},
+			{Count: 1, milli: g.milli % Whole, memMiB: -1}}, plugin, nil
+	}
+	w, err := g.wish()
+	return []*Wish{w}, plugin, err
 }
 
 func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
@@ -340,7 +348,10 @@ func askedByAnnotations(p *corev1.Pod, s Settings) (*Wish, error) {
 		g.count, any = v, true
 	}
 	if name, ok := p.Annotations["fgpu.io/size"]; ok {
-		size, known := s.Sizes[name]
+		size, known := s.SizesOf[p.Namespace][name]
+		if !known {
+			size, known = s.Sizes[name]
+		}
 		if !known || any {
 			return nil, fmt.Errorf("fgpu.io/size: %q", name)
 		}
