@@ -48,6 +48,11 @@ enum demand_defect {
     DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */
     DEMAND_MIG,               /* a MIG profile that is none, or several in one container */
     DEMAND_TOO_MANY,          /* more containers than DEMAND_WISHES_MAX use GPUs */
+    DEMAND_VOCABULARIES,      /* two vocabularies in one pod */
+    DEMAND_KAI_FRACTION,      /* gpu-fraction is no decimal number in (0, 1), or finer than a thousandth */
+    DEMAND_KAI_MEMORY,        /* gpu-memory is no whole number of MiB above 0 */
+    DEMAND_KAI_TWICE,         /* gpu-fraction and gpu-memory, or gpu-fraction-num-devices without either */
+    DEMAND_KAI_CONTAINER,     /* gpu-fraction-container-name names no container of the pod */
     DEMAND_DEFECT__MAX
 };
 
@@ -61,10 +66,22 @@ enum wish_kind {
     WISH_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli, or none
                   * (device_state.memory_only) */
     WISH_WHOLE,  /* the whole device, nobody else on it */
+    /* As KAI-Scheduler rounds, which sees the memory of a device in whole steps of WISH_KAI_STEP_MIB; compute as with
+     * WISH_MEMORY: */
+    WISH_FRACTION, /* milli given, a fraction of the memory seen, rounded down */
+    WISH_PORTION,  /* mem_mib given; its portion of the memory seen counts in hundredths, rounded up */
     WISH_KIND__MAX
 };
 
-const char *wish_kind_name(enum wish_kind k); /* "both", "milli", "memory", "whole" */
+#define WISH_KAI_STEP_MIB 100
+
+/* "both", "milli", "memory", "whole", "fraction", "portion" */
+const char *wish_kind_name(enum wish_kind k);
+/* Are milli, is mem_mib given in a wish of this kind? (The milli of WISH_WHOLE say themselves.) */
+bool wish_kind_has_milli(enum wish_kind k);
+bool wish_kind_has_mem(enum wish_kind k);
+/* Of memory alone, so that the node says whether it takes compute, too? */
+bool wish_kind_is_of_memory(enum wish_kind k);
 
 struct wish {
     struct str container;

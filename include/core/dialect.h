@@ -2,7 +2,7 @@
  *
  * A dialect is a const struct of pure functions in one explicit table. `native` is fgpu's own, with
  * its resource names and units as settings (model/policy.h), which also serves nvidia.com/vgpu and
- * cnvrg.io/metagpu. Further vocabularies are additions to the table.
+ * cnvrg.io/metagpu. `kai` is that of Run:ai and KAI-Scheduler. Further vocabularies are additions to the table.
  */
 #ifndef CORE_DIALECT_H
 #define CORE_DIALECT_H
@@ -34,6 +34,12 @@ extern const struct dialect *const dialects[]; /* NULL-terminated */
  * Whole GPUs of a plugin are counted by Kubernetes' rule for effective requests. */
 extern const struct dialect dialect_native;
 
+/* Run:ai and KAI-Scheduler (decision 0026), where the configuration says so: pod annotations gpu-fraction, a decimal number
+ * above 0 and below 1, or gpu-memory in MiB; with gpu-fraction-num-devices of so many GPUs; for the first
+ * container or that of gpu-fraction-container-name. fgpu's own constraints may stand beside them; its amounts, its
+ * fgpu.io/container and resources may not. */
+extern const struct dialect dialect_kai;
+
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/host.h) is in all
  * of them. False when the arena is full. */
@@ -44,8 +50,8 @@ WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, s
 WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
                                       size_t *ret_n);
 
-/* True for annotation keys under "fgpu.io/" that make up a request, constraints included: those a
- * pod's author should not edit once the pod is bound. */
+/* True for annotation keys that make up a request in any vocabulary, constraints included: those a pod's author
+ * should not edit once the pod is bound. */
 bool dialect_is_request_key(struct str key);
 
 #endif

@@ -19,6 +19,8 @@
  * container. With a name that is not known the node gets no devices and a note; whole GPUs of its plugin
  * are handed out as before.
  *
+ * nvidia.com/gpu.memory counts MiB; from 1 GiB of bytes on it is read as bytes, which some write into it.
+ *
  * Memory that the source does not tell is taken from the next one that does (GFD label, memory
  * resources divided by the number of GPUs, template). Whole GPUs in allocatable are reported beside
  * the devices, whatever the source; a number that differs gives a note.

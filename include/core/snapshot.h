@@ -20,6 +20,7 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
+    int32_t asked_milli;   /* of a fraction of memory that takes no compute; 0: milli says it */
     int64_t asked_mem_mib; /* of a wish for memory alone that has a MIG instance; 0: mem_mib says it */
     enum wish_kind kind; /* which of the amounts were asked for; WISH_KIND__MAX: of a foreign pod */
     uint64_t phases;     /* of the wish (core/demand.h) */

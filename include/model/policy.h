@@ -87,6 +87,12 @@ struct node_pool {
     int32_t timeout_ms;        /* of one run */
 };
 
+/* A vocabulary of another system, in which pods may ask. */
+enum dialect_mode {
+    DIALECT_IGNORE, /* its keys mean nothing here */
+    DIALECT_SERVE,
+};
+
 /* Several node strategies at once. With weights their scores are added up (core/plan.h); without, each further one
  * decides among equals of those before. */
 #define CRITERIA_MAX 4
@@ -141,6 +147,7 @@ struct policy {
     size_t count_resource_n;
     const struct str *whole_resources; /* whole GPUs handed out by a plugin: nvidia.com/gpu */
     size_t whole_resource_n;
+    enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialect.h) */
     const struct named_size *sizes;
     size_t size_n;
     const struct node_template *templates;

@@ -44,11 +44,14 @@ static const char *const ops_authorization_words[] = {
     [OPS_AUTHORIZATION_REMOTE] = "remote", [OPS_AUTHORIZATION_ALWAYS] = "always", NULL};
 static const char *const memory_only_words[] = {
     [MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free", NULL};
+static const char *const dialect_words[] = {
+    [DIALECT_IGNORE] = "ignore", [DIALECT_SERVE] = "serve", NULL};
 static const char *const log_format_words[] = {
     [LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json", NULL};
 
 /* The reader stores an enum as an unsigned int. */
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
+                   sizeof(enum dialect_mode) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
@@ -102,6 +105,11 @@ static const struct schema_field variant_rows[] = {
 };
 static const struct schema_field variant_item = {
     .type = SCHEMA_SECTION, ROWS(variant_rows), .check = schema_check_variant};
+
+static const struct schema_field dialect_rows[] = {
+    KEY("kai", SCHEMA_WORD, AT(policy.kai), .words = dialect_words, RELIST,
+        HELP("annotations gpu-fraction and gpu-memory, as in Run:ai and KAI-Scheduler")),
+};
 
 static const struct schema_field size_rows[] = {
     KEY("milli", SCHEMA_INT, IN(struct named_size, milli),
@@ -382,6 +390,7 @@ static const struct schema_field root_rows[] = {
      .words = kind_words,
      HELP("what the file is")},
     SECTION("resources", resources_rows, .check = schema_check_resources),
+    SECTION("dialects", dialect_rows),
     KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
         ITEMS(&size_item, struct named_size, policy.size_n, ENTRIES_MAX), .key = &size_key,
         RELIST, HELP("wishes with a name, for the annotation fgpu.io/size")),

@@ -44,6 +44,18 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
     [DEMAND_MIG] = {"mig", "MIG request is not possible: ask for one profile like 1g.5gb per container "
                            "and for nothing else"},
     [DEMAND_TOO_MANY] = {"too_many", "more than 64 containers of the pod use GPUs"},
+    [DEMAND_VOCABULARIES] = {"vocabularies",
+                             "GPUs are requested in two vocabularies: use names of fgpu.io or resources or "
+                             "annotation gpu-fraction but only one"},
+    [DEMAND_KAI_FRACTION] = {"kai_fraction",
+                             "annotation gpu-fraction is not possible: use a number like 0.5 above 0 and below "
+                             "1 with at most three decimals"},
+    [DEMAND_KAI_MEMORY] = {"kai_memory",
+                           "annotation gpu-memory is not possible: use a whole number of MiB without a unit"},
+    [DEMAND_KAI_TWICE] = {"kai_twice", "use annotation gpu-fraction or gpu-memory but not both: and "
+                                       "gpu-fraction-num-devices only beside one of them"},
+    [DEMAND_KAI_CONTAINER] = {"kai_container",
+                              "annotation gpu-fraction-container-name names no container of the pod"},
 };
 
 static const struct defect_words *defect_words_of(enum demand_defect d)
@@ -69,10 +81,27 @@ const char *wish_kind_name(enum wish_kind k)
         [WISH_MILLI] = "milli",
         [WISH_MEMORY] = "memory",
         [WISH_WHOLE] = "whole",
+        [WISH_FRACTION] = "fraction",
+        [WISH_PORTION] = "portion",
     };
 
     BUG_ON((unsigned)k >= WISH_KIND__MAX);
     return names[k];
+}
+
+bool wish_kind_has_milli(enum wish_kind k)
+{
+    return k == WISH_BOTH || k == WISH_MILLI || k == WISH_FRACTION;
+}
+
+bool wish_kind_has_mem(enum wish_kind k)
+{
+    return k == WISH_BOTH || k == WISH_MEMORY || k == WISH_PORTION;
+}
+
+bool wish_kind_is_of_memory(enum wish_kind k)
+{
+    return k == WISH_MEMORY || k == WISH_FRACTION || k == WISH_PORTION;
 }
 
 static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
@@ -92,6 +121,25 @@ static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
     }
     v = (__int128)a * b / c;
     return v > max ? max : (int64_t)v;
+}
+
+/* What KAI-Scheduler sees of the memory of a device. Source: its node info, which floors the label nvidia.com/gpu.memory. */
+static int64_t kai_mem(int64_t mem_mib)
+{
+    return mem_mib - mem_mib % WISH_KAI_STEP_MIB;
+}
+
+/* ceil(100 * mem / seen) hundredths, in thousandths. */
+static int32_t kai_portion_milli(int64_t mem_mib, int64_t seen_mib)
+{
+    const int64_t hundredth = DEVICE_MILLI / 100;
+    int64_t portion;
+
+    if (seen_mib <= 0 || mem_mib >= seen_mib) {
+        return DEVICE_MILLI;
+    }
+    portion = (mem_mib * 100 + seen_mib - 1) / seen_mib;
+    return (int32_t)(clamp_i64(portion, 1, 100) * hundredth);
 }
 
 struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
@@ -119,6 +167,15 @@ struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_m
         c.milli = cap_milli > 0 ? cap_milli : 0;
         c.mem_mib = cap_mem_mib > 0 ? cap_mem_mib : 0;
         c.exclusive = true;
+        break;
+    case WISH_FRACTION:
+        c.mem_mib = 0;
+        if (mem_base_mib > 0 && cap_mem_mib > 0) {
+            c.mem_mib = mul_div(kai_mem(mem_base_mib), w->milli, DEVICE_MILLI, cap_mem_mib);
+        }
+        break;
+    case WISH_PORTION:
+        c.milli = kai_portion_milli(w->mem_mib, mem_base_mib > 0 ? kai_mem(mem_base_mib) : 0);
         break;
     case WISH_KIND__MAX:
         BUG("no such kind of wish");

@@ -32,7 +32,8 @@ struct charge device_charge(const struct device_state *d, const struct wish *w)
         return instance_charge(d, w);
     }
     c = wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
-    if (w->kind == WISH_MEMORY && d->memory_only == MEMORY_ONLY_FREE) {
+    /* A fraction of memory that nobody knows would be nothing at all. */
+    if (wish_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
         c.milli = 0;
     }
     return c;

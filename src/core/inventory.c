@@ -9,6 +9,8 @@
 
 #define GFD_COUNT "nvidia.com/gpu.count"
 #define GFD_MEMORY "nvidia.com/gpu.memory"
+#define GFD_MIB_END (UINT64_C(1) << 20)   /* 1 TiB: more than any GPU has */
+#define GFD_BYTES_MIN (UINT64_C(1) << 30) /* 1 GiB: less than any GPU has */
 #define GFD_PRODUCT "nvidia.com/gpu.product"
 #define GFD_REPLICAS "nvidia.com/gpu.replicas"
 #define GFD_STRATEGY "nvidia.com/gpu.sharing-strategy"
@@ -77,14 +79,21 @@ static const struct node_template *find_template(const struct inventory_draft *d
     return NULL;
 }
 
-/* The GFD label for memory; 0 when there is none. */
+/* The GFD label for memory; 0 when there is none. It counts MiB, but some write bytes into it, and KAI-Scheduler takes
+ * numbers from 1 TiB in MiB on as bytes. What is neither a GPU in MiB nor one in bytes is not believed. */
 static bool label_memory(const struct inventory_draft *d, int64_t *ret)
 {
     const struct str *text = kv_find(d->node->labels, STR(GFD_MEMORY));
     uint64_t v = 0;
 
-    if (text != NULL && !str_to_u64(*text, DEMAND_MEM_MIB_MAX, &v)) {
+    if (text != NULL && !str_to_u64(*text, INT64_MAX, &v)) {
         return false;
+    }
+    if (v >= GFD_MIB_END) {
+        if (v < GFD_BYTES_MIN || v >> 20 >= GFD_MIB_END) {
+            return false;
+        }
+        v >>= 20;
     }
     *ret = (int64_t)v;
     return true;

@@ -180,6 +180,7 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
 
             a.milli = c.milli;
             a.mem_mib = c.mem_mib;
+            a.asked_milli = wish->kind == WISH_FRACTION && c.milli != wish->milli ? wish->milli : 0;
             a.asked_mem_mib = device_is_instance(&states[i]) && wish->profile == 0 ? wish->mem_mib : 0;
             put(to, i, &a);
         }

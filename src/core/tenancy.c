@@ -328,9 +328,9 @@ struct holding tenancy_wanted_at_most(const struct demand *d, struct holding lar
 
         if (w->kind == WISH_WHOLE) {
             one = largest;
-        } else if (w->kind == WISH_MEMORY || (w->kind == WISH_BOTH && w->milli == 0)) {
+        } else if (!wish_kind_has_milli(w->kind) || (w->kind == WISH_BOTH && w->milli == 0)) {
             one = largest; /* on a device small enough for it, or on a MIG instance, which it takes whole */
-        } else if (w->kind == WISH_MILLI) {
+        } else if (!wish_kind_has_mem(w->kind)) {
             one.mem_mib = largest.mem_mib;
         }
         all = sum(all, times(one, w->count));

@@ -18,6 +18,7 @@ static const struct policy defaults = {
     .count_resource_n = ARRAY_LEN(default_count),
     .whole_resources = default_whole,
     .whole_resource_n = ARRAY_LEN(default_whole),
+    .kai = DIALECT_IGNORE, /* its keys have no prefix: they may be somebody else's */
     .memory_only = MEMORY_ONLY_SHARE,
     .mem_reserve_mib = 0,
     .max_sharers = 16,

@@ -13,10 +13,10 @@ static void write_wish(struct json_writer *w, const struct wish *wish)
     json_write_kv_bool(w, "init", wish->init);
     json_write_kv_i64(w, "count", wish->count);
     json_write_kv_cstr(w, "kind", wish_kind_name(wish->kind));
-    if (wish->kind == WISH_BOTH || wish->kind == WISH_MILLI) {
+    if (wish_kind_has_milli(wish->kind)) {
         json_write_kv_i64(w, "milli", wish->milli);
     }
-    if (wish->kind == WISH_BOTH || wish->kind == WISH_MEMORY || wish->mem_mib > 0) {
+    if (wish_kind_has_mem(wish->kind) || wish->mem_mib > 0) {
         json_write_kv_i64(w, "memMib", wish->mem_mib);
     }
     if (wish->profile != 0) {

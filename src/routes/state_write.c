@@ -287,6 +287,9 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     json_write_kv_bool(w, "init", h->allocation->init);
     json_write_kv_i64(w, "milli", h->allocation->milli);
     json_write_kv_i64(w, "memMib", h->allocation->mem_mib);
+    if (h->allocation->asked_milli > 0) {
+        json_write_kv_i64(w, "askedMilli", h->allocation->asked_milli);
+    }
     if (h->allocation->asked_mem_mib > 0) {
         json_write_kv_i64(w, "askedMemMib", h->allocation->asked_mem_mib);
     }

@@ -42,15 +42,15 @@ static int64_t asked_mem(const struct file_hold *h)
 
 static int64_t asked_milli(const struct file_hold *h)
 {
-    return h->asked_mem_mib > 0 ? 0 : h->milli;
+    return h->asked_milli > 0 ? h->asked_milli : h->asked_mem_mib > 0 ? 0 : h->milli;
 }
 
 static bool same_wish(const struct file_hold *a, const struct file_hold *b)
 {
     return a->kind == b->kind && a->phases == b->phases && a->pod.node == b->pod.node &&
            a->gpu != b->gpu &&
-           (a->kind == WISH_WHOLE || a->kind == WISH_MEMORY || asked_milli(a) == asked_milli(b)) &&
-           (a->kind == WISH_WHOLE || a->kind == WISH_MILLI || asked_mem(a) == asked_mem(b));
+           (!wish_kind_has_milli(a->kind) || asked_milli(a) == asked_milli(b)) &&
+           (!wish_kind_has_mem(a->kind) || asked_mem(a) == asked_mem(b));
 }
 
 /* A container that wants two and a half GPUs: `b` is the half, `a` one of the whole ones, which stand first. */
@@ -71,10 +71,10 @@ static struct wish wish_of(const struct file_hold *h, size_t count)
     if (h->kind == WISH_WHOLE) {
         w.milli = DEVICE_MILLI;
     }
-    if (h->kind == WISH_BOTH || h->kind == WISH_MILLI) {
+    if (wish_kind_has_milli(h->kind)) {
         w.milli = (int32_t)asked_milli(h);
     }
-    if (h->kind == WISH_BOTH || h->kind == WISH_MEMORY) {
+    if (wish_kind_has_mem(h->kind)) {
         w.mem_mib = asked_mem(h);
     }
     return w;

@@ -142,6 +142,8 @@ static void read_allocation(struct file_reader *f, uint32_t gpu)
             json_bool(r, &h.editable);
         } else if (str_eq_cstr(key, "milli")) {
             state_file_i64(r, 0, ASSIGNMENT_MILLI_MAX, &h.milli);
+        } else if (str_eq_cstr(key, "askedMilli")) {
+            state_file_i64(r, 0, DEVICE_MILLI, &h.asked_milli);
         } else if (str_eq_cstr(key, "askedMemMib")) {
             state_file_i64(r, 0, DEMAND_MEM_MIB_MAX, &h.asked_mem_mib);
         } else if (str_eq_cstr(key, "memMib")) {

@@ -52,6 +52,7 @@ struct file_hold {
     enum wish_kind kind;
     uint64_t phases;
     int64_t milli, mem_mib;
+    int64_t asked_milli;   /* of a fraction of memory that takes no compute; 0: milli */
     int64_t asked_mem_mib; /* of memory alone, on a MIG instance; 0: mem_mib */
     uint32_t gpu; /* of all */
 };

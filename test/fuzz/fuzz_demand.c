@@ -1,4 +1,4 @@
-/* The native vocabulary: whatever stands in a pod's resources and annotations, the demand is within
+/* The vocabularies: whatever stands in a pod's resources and annotations, the demand is within
  * its documented ranges, does not depend on the order of keys or on keys that are not its own, and
  * can be searched and charged. */
 #include "support/notation.h"
@@ -35,6 +35,12 @@ static void check_wish(const struct notation *n, const struct wish *w, uint64_t 
         return;
     case WISH_WHOLE:
         return;
+    case WISH_FRACTION:
+        FUZZ_CHECK(w->milli > 0 && w->milli < DEVICE_MILLI && w->mem_mib == 0);
+        return;
+    case WISH_PORTION:
+        FUZZ_CHECK(w->mem_mib > 0 && w->milli == 0);
+        return;
     case WISH_KIND__MAX:
         break;
     }
@@ -51,6 +57,9 @@ static void check_charge(const struct wish *w)
                (c.milli == w->milli && c.mem_mib == 16000 * (int64_t)w->milli / 1000));
     FUZZ_CHECK(w->kind != WISH_BOTH || (c.milli == w->milli && c.mem_mib == w->mem_mib));
     FUZZ_CHECK(w->kind != WISH_MEMORY || (c.milli >= 1 && c.mem_mib == w->mem_mib));
+    FUZZ_CHECK(w->kind != WISH_FRACTION || (c.milli == w->milli && c.mem_mib == 16 * w->milli));
+    FUZZ_CHECK(w->kind != WISH_PORTION || (c.mem_mib == w->mem_mib && c.milli % 10 == 0 &&
+                                           (c.milli == 1000 || 16 * (int64_t)c.milli >= w->mem_mib)));
 }
 
 /* The search says what the brute-force oracle says. */
@@ -70,6 +79,7 @@ static void check_search(const struct demand *d)
                                            .milli_cap = 1000,
                                            .slot_free = (int16_t)(2 + i),
                                            .slot_cap = 16,
+                                           .memory_only = i == 2 ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE,
                                            .flags = DEVICE_HEALTHY | (i > 0 ? DEVICE_IN_USE : 0)};
     }
     v = feasibility_place(&node, devices, NULL, d, strategy_find(STR("tight-fit")), &p);
@@ -97,7 +107,7 @@ static void check_demand(const struct policy *p, const struct notation *n, const
                d->uuid_n <= DEMAND_PATTERNS_MAX && d->isolate_n <= DEMAND_ISOLATE_MAX);
     FUZZ_CHECK(d->unsteered_n >= 0 && d->unsteered_n <= DEMAND_UNSTEERED_MAX);
     FUZZ_CHECK(d->unsteered_n == 0 || d->wish_n == 0);
-    FUZZ_CHECK(demand_is_empty(d) || dialect_native.claims_pod(p, &n->pod));
+    FUZZ_CHECK(demand_is_empty(d) || dialect_native.claims_pod(p, &n->pod) || dialect_kai.claims_pod(p, &n->pod));
     for (size_t i = 0; i < d->wish_n; i++) {
         check_wish(n, &d->wishes[i], app);
         check_charge(&d->wishes[i]);

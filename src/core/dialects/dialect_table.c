@@ -1,10 +1,12 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
 #include "core/dialect.h"
+#include "core/dialects/kai_internal.h"
 #include "core/dialects/native_internal.h"
 #include "core/host.h"
 
 const struct dialect *const dialects[] = {
     &dialect_native,
+    &dialect_kai,
     NULL,
 };
 
@@ -26,7 +28,7 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
         }
         if (!demand_is_empty(&found)) {
             found = (struct demand){
-                .defect = DEMAND_TWICE,
+                .defect = DEMAND_VOCABULARIES,
                 .source = DEMAND_FROM_ANNOTATIONS, /* the careful one of the two */
                 .dialect = found.dialect,
             };
@@ -64,6 +66,7 @@ bool dialect_is_request_key(struct str key)
         NATIVE_KEY_FRACTION, NATIVE_KEY_MEMORY,    NATIVE_KEY_COUNT,
         NATIVE_KEY_SIZE,     NATIVE_KEY_CONTAINER, NATIVE_KEY_MODEL,
         NATIVE_KEY_UUID,     NATIVE_KEY_ISOLATE,   NATIVE_KEY_QOS,     NATIVE_KEY_PROFILE,
+        KAI_KEY_FRACTION,    KAI_KEY_MEMORY,       KAI_KEY_DEVICES,    KAI_KEY_CONTAINER,
     };
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (str_eq_cstr(key, keys[i])) {

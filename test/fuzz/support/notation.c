@@ -1,5 +1,7 @@
 #include "support/notation.h"
 
+#include <string.h>
+
 static bool add(struct notation_keys *keys, struct str line, struct arena *a)
 {
     struct str rest = line, key;
@@ -8,11 +10,10 @@ static bool add(struct notation_keys *keys, struct str line, struct arena *a)
     if (keys == NULL || key.n == 0 || keys->n == NOTATION_KEYS_MAX) {
         return false;
     }
-    for (size_t i = 0; i < key.n && key.p[i] != '/'; i++) {
-        if (i + 1 == key.n) {
-            key = arena_printf(a, "fgpu.io/%.*s", STR_ARG(key));
-            break;
-        }
+    if (key.p[0] == '/') {
+        key = str_drop(key, 1);
+    } else if (memchr(key.p, '/', key.n) == NULL) {
+        key = arena_printf(a, "fgpu.io/%.*s", STR_ARG(key));
     }
     for (size_t i = 0; i < keys->n; i++) {
         if (str_eq(keys->items[i].key, key)) {
@@ -137,5 +138,6 @@ const struct policy *notation_policy(struct fuzz_input *in)
     p.memory_only = (how & 1) != 0 ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     p.mem_reserve_mib = (how & 2) != 0 ? 512 : 0;
     p.max_sharers = (how & 4) != 0 ? 1 : 16;
+    p.kai = (how & 8) != 0 ? DIALECT_SERVE : DIALECT_IGNORE;
     return &p;
 }

@@ -40,7 +40,7 @@ static void describe__defaults__exact(void **state)
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
         "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-        "\"whole\":[\"nvidia.com/gpu\"]},\"sizes\":{},\"nodeTemplates\":[],"
+        "\"whole\":[\"nvidia.com/gpu\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
         "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
@@ -247,6 +247,15 @@ static void examples__memory_only__compute_is_free(void **state)
     config_free(c);
 }
 
+static void examples__runai__its_annotations_are_served(void **state)
+{
+    (void)state;
+    struct config *c = loaded(FGPU_SOURCE_DIR "/config/examples/runai.yaml");
+    assert_int_equal(policy_defaults()->kai, DIALECT_IGNORE);
+    assert_int_equal(c->policy.kai, DIALECT_SERVE);
+    config_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +267,7 @@ int main(void)
         cmocka_unit_test(examples__vgpu__300_of_1000),
         cmocka_unit_test(examples__metagpu__units_of_100),
         cmocka_unit_test(examples__memory_only__compute_is_free),
+        cmocka_unit_test(examples__runai__its_annotations_are_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,6 +260,9 @@ static void parse__one_mistake__exact_report(void **state)
         {"unknown word with a near one", "logging: {format: jsn}\n",
          "f.yaml:3:19: logging.format: 'jsn' is not one of: text, json; did you mean 'json'?\n"
          "  logging: {format: jsn}\n                    ^\n"},
+        {"unknown word of a dialect", "dialects: {kai: on}\n",
+         "f.yaml:3:17: dialects.kai: 'on' is not one of: ignore, serve\n"
+         "  dialects: {kai: on}\n                  ^\n"},
         {"unknown word", "devices: {memoryOnly: compute}\n",
          "f.yaml:3:23: devices.memoryOnly: 'compute' is not one of: share, free\n"
          "  devices: {memoryOnly: compute}\n                        ^\n"},

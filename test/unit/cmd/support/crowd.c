@@ -183,10 +183,10 @@ static struct wish random_wish(struct crowd *c, const char *container)
                      .kind = (enum wish_kind)below(c, WISH_KIND__MAX),
                      .phases = 1};
 
-    if (w.kind == WISH_BOTH || w.kind == WISH_MILLI) {
+    if (wish_kind_has_milli(w.kind)) {
         w.milli = (int32_t)(w.kind == WISH_BOTH ? below(c, 500) : 1 + below(c, 500));
     }
-    if (w.kind == WISH_BOTH || w.kind == WISH_MEMORY) {
+    if (wish_kind_has_mem(w.kind)) {
         w.mem_mib = 1 + below(c, MIB_MAX / 2);
     }
     w.milli = w.kind == WISH_WHOLE ? DEVICE_MILLI : w.milli;

@@ -5,7 +5,8 @@
 /* Is the device of the kind that the wish is about? */
 static const char *objection_of_kind(const struct device_state *s, const struct wish *w)
 {
-    bool memory_alone = w->profile == 0 && w->mem_mib > 0 && w->milli == 0;
+    bool memory_alone =
+        w->profile == 0 && w->mem_mib > 0 && w->milli == 0 && w->kind != WISH_PORTION;
 
     if (s->profile == 0) {
         return w->profile == 0 ? NULL : "a whole GPU for who wants an instance";
@@ -37,7 +38,9 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
             c = (struct charge){s->milli_cap, 1, s->mem_cap_mib, true, s->profile};
         } else {
             c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
-            if (wish->kind == WISH_MEMORY && s->memory_only == MEMORY_ONLY_FREE) {
+            if ((wish->kind == WISH_MEMORY || wish->kind == WISH_PORTION ||
+                 (wish->kind == WISH_FRACTION && c.mem_mib > 0)) &&
+                s->memory_only == MEMORY_ONLY_FREE) {
                 c.milli = 0;
             }
         }

@@ -15,6 +15,10 @@ static struct str full_name(struct arena *a, struct str s)
 {
     bool own = str_eq_cstr(s, "cpu") || str_eq_cstr(s, "memory");
 
+    if (str_starts(s, STR("/"))) {
+        return str_drop(s, 1);
+    }
+
     return own || memchr(s.p, '/', s.n) != NULL ? s : arena_printf(a, "fgpu.io/%.*s", STR_ARG(s));
 }
 
@@ -124,7 +128,7 @@ static void render_patterns(struct strbuf *b, const char *word, const struct dev
 
 static void render(struct strbuf *b, const struct demand *d)
 {
-    static const char *const kinds[] = {"both", "milli", "memory", "whole"};
+    static const char *const kinds[] = {"both", "milli", "memory", "whole", "fraction", "portion"};
     static const char *const classes[] = {"", " best-effort", " equal-share"};
 
     if (d->defect != DEMAND_OK) {
@@ -149,6 +153,9 @@ static void render(struct strbuf *b, const struct demand *d)
     render_patterns(b, " uuids ", d->uuids, d->uuid_n);
     strbuf_addf(b, "%s%s", classes[d->qos],
                 d->source == DEMAND_FROM_ANNOTATIONS ? " annotated" : "");
+    if (d->defect == DEMAND_OK && d->dialect[0] != '\0' && strcmp(d->dialect, "native") != 0) {
+        strbuf_addf(b, " %s", d->dialect);
+    }
 }
 
 static void check(const struct policy *p, const char *name, const char *notation, const char *want)
@@ -163,7 +170,7 @@ static void check(const struct policy *p, const char *name, const char *notation
     if (!str_eq_cstr(strbuf_view(&got), want)) {
         fail_msg("%s: \"%s\"\n got  \"%s\"\n want \"%s\"", name, notation, got.p, want);
     }
-    assert_string_equal(d.dialect, demand_is_empty(&d) ? "" : "native");
+    assert_int_equal(d.dialect[0] == '\0', demand_is_empty(&d));
     strbuf_fini(&got);
     made_pod_free(m);
 }

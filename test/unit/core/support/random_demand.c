@@ -30,10 +30,10 @@ struct wish random_wish(struct rng *r, uint16_t count_max)
     if (w.kind == WISH_WHOLE && chance(r, 50)) {
         w.kind = WISH_BOTH;
     }
-    if (w.kind == WISH_BOTH || w.kind == WISH_MILLI) {
+    if (wish_kind_has_milli(w.kind)) {
         w.milli = pick(r, millis, ARRAY_LEN(millis));
     }
-    if (w.kind == WISH_BOTH || w.kind == WISH_MEMORY) {
+    if (wish_kind_has_mem(w.kind)) {
         w.mem_mib = pick(r, mems, ARRAY_LEN(mems));
     }
     if (w.kind == WISH_BOTH && chance(r, 20)) {

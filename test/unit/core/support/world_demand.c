@@ -13,13 +13,14 @@ static struct wish random_wish(struct world *w)
 
     if (kind < 4) {
         x.milli = (int32_t)(100 * (1 + world_below(w, 9)));
+        x.kind = x.milli % 400 == 0 ? WISH_FRACTION : WISH_MILLI;
     } else if (kind < 6) {
         x.kind = WISH_BOTH;
         x.milli = (int32_t)(50 * world_below(w, 15));
         x.mem_mib = GIB * (1 + world_below(w, 40));
     } else if (kind < 8) {
-        x.kind = WISH_MEMORY;
         x.mem_mib = GIB * (1 + world_below(w, 30)) + world_below(w, 7);
+        x.kind = x.mem_mib % 2 == 0 ? WISH_PORTION : WISH_MEMORY;
     } else {
         x.kind = WISH_WHOLE;
         x.milli = 1000;
@@ -248,6 +249,20 @@ static struct charge amounts(const struct wish *x, const struct device *d, struc
         milli = milli < 1 ? 1 : milli > 1000 ? 1000 : milli;
         milli = memory_only == MEMORY_ONLY_FREE ? 0 : milli;
         return (struct charge){(int32_t)milli, 1, x->mem_mib, false};
+    }
+    case WISH_FRACTION: {
+        int64_t mem = d->mem_mib / 100 * 100 * x->milli / 1000;
+
+        return (struct charge){memory_only == MEMORY_ONLY_FREE && mem > 0 ? 0 : x->milli, 1, mem, false};
+    }
+    case WISH_PORTION: {
+        int64_t seen = d->mem_mib / 100 * 100;
+        int32_t milli = 10;
+
+        while (milli < 1000 && seen * milli < 1000 * x->mem_mib) {
+            milli += 10;
+        }
+        return (struct charge){memory_only == MEMORY_ONLY_FREE ? 0 : milli, 1, x->mem_mib, false};
     }
     case WISH_WHOLE:
         return (struct charge){f.milli, 1, mem_cap_mib, true};
