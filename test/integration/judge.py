@@ -1,10 +1,11 @@
 """A second opinion: what every GPU must carry, computed from API objects alone, and compared with /state.
 
-Knows the pods these tests make: one app container, amounts as limits. The amount comes from the request, never from
+Knows the pods these tests make: one app container, amounts as limits, or as annotations of Run:ai. The amount comes from the request, never from
 the assignment; the assignment only says which device. A pod without one that can be read counts on every device of
 its node.
 """
 import collections
+import fractions
 import json
 
 from objects import assignment, is_over, node_name
@@ -12,8 +13,23 @@ from objects import assignment, is_over, node_name
 Load = collections.namedtuple("Load", "milli mem_mib")
 
 
+def kai_wish(annotations):
+    """As KAI-Scheduler counts: memory in whole 100 MiB; a fraction of that, or an amount in hundredths of it."""
+    def load(capacity_mib):
+        seen = capacity_mib // 100 * 100
+        if "gpu-fraction" in annotations:
+            return Load(int(fraction * 1000), int(fraction * seen))
+        portion = -(-100 * int(annotations["gpu-memory"]) // seen)
+        return Load(10 * portion, int(annotations["gpu-memory"]))
+    fraction = fractions.Fraction(annotations.get("gpu-fraction", 0))
+    return int(annotations.get("gpu-fraction-num-devices", 1)), load
+
+
 def wish(pod):
-    """(devices, milli, memMib); None in milli or memMib: as the other one says; both None: the whole device."""
+    """(devices, the load on a device by its memory); None: it asks for nothing."""
+    annotations = pod["metadata"].get("annotations") or {}
+    if "gpu-fraction" in annotations or "gpu-memory" in annotations:
+        return kai_wish(annotations)
     limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
     count, milli, mem_mib = (int(limits[k]) if k in limits else None for k in
                              ("fgpu.io/gpu-count", "fgpu.io/gpu-milli", "fgpu.io/gpu-memory-mib"))
@@ -21,10 +37,11 @@ def wish(pod):
         return None
     if milli is not None and milli % 1000 == 0 and mem_mib is None:
         count, milli = count or milli // 1000, None
-    return count or 1, milli, mem_mib
+    return count or 1, lambda capacity_mib: load_on(capacity_mib, milli, mem_mib)
 
 
 def load_on(capacity_mib, milli, mem_mib):
+    """None in milli or memMib: as the other one says; both None: the whole device."""
     if milli is None and mem_mib is None:
         return Load(1000, capacity_mib)
     if mem_mib is None:
@@ -48,10 +65,9 @@ def loads(nodes, pods):
     capacity = capacities(nodes)
     sums = {key: Load(0, 0) for key in capacity}
     for p in pods:
-        w = wish(p)
-        if node_name(p) is None or is_over(p) or w is None:
+        if node_name(p) is None or is_over(p) or wish(p) is None:
             continue
-        count, milli, mem_mib = w
+        count, load = wish(p)
         a = assignment(p)
         if a is None:
             devices = [key for key in capacity if key[0] == node_name(p)]
@@ -60,7 +76,7 @@ def loads(nodes, pods):
             assert len(devices) == len(set(devices)) == count, f"{p['metadata']['name']} holds {devices}"
         for key in devices:
             assert key in capacity, f"{p['metadata']['name']} holds {key}, which does not exist"
-            more = load_on(capacity[key], milli, mem_mib)
+            more = load(capacity[key])
             sums[key] = Load(sums[key].milli + more.milli, sums[key].mem_mib + more.mem_mib)
     return sums
 
