@@ -100,4 +100,34 @@ int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, co
 bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, const struct outlook_terms *terms,
                         int64_t *ret);
 
+/* ---- the same, for people: what is scarce and what it costs ---- */
+
+enum outlook_good {
+    OUTLOOK_HOSTS,  /* idle GPUs on the nodes that can run certain pods */
+    OUTLOOK_PLACES, /* places for pods of several GPUs */
+    OUTLOOK_SIZE,   /* GPUs with at least so much free */
+};
+
+struct outlook_scarce {
+    enum outlook_good good;
+    bool unsteered;         /* of a plugin's GPUs */
+    uint32_t node_n;        /* nodes of the shapes that supply it */
+    int32_t count;          /* GPUs of one pod; SIZE: 0 */
+    int32_t milli, mem_mib; /* of each GPU, at least; HOSTS: 0. mem_mib 0: no matter, or unknown */
+    int32_t share_permille; /* of the volume that is expected: of pods that need this or what is harder to get */
+    int64_t supply_milli;   /* in the cluster */
+    int32_t price_permille; /* of a milli supplied, in thousandths of a milli filled; OUTLOOK_SIZE at most 200 */
+};
+
+struct outlook_report {
+    bool known; /* false: nobody has looked ahead with prices yet; then nothing else is written */
+    int32_t scarce_cpu, churn;  /* as in struct outlook_prices */
+    int32_t phantom_permille; /* of the volume that is expected: pods that nobody has seen yet (packing.md: prior) */
+    size_t scarce_n;
+    struct outlook_scarce scarce[OUTLOOK_CLASSES_MAX]; /* largest share first */
+};
+
+/* As of the last outlook_follow() for a strategy with prices. */
+void outlook_report(const struct outlook *o, struct outlook_report *ret);
+
 #endif

@@ -14,6 +14,8 @@
 #include "core/ledger_audit.h"
 #include "core/ledger_standing.h"
 #include "core/ledger_walk.h"
+#include "core/mix_report.h"
+#include "core/outlook.h"
 #include "core/preempt.h"
 #include "core/snapshot.h"
 #include "core/view.h"
@@ -117,6 +119,8 @@ struct store_head {
     struct snapshot totals; /* numbers only */
     struct ledger_tenant tenants[TENANTS_MAX];
     size_t tenant_n;
+    struct mix_report mix; /* at that generation, too */
+    struct outlook_report outlook; /* of the last decision that looked ahead */
 };
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);

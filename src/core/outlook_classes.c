@@ -358,6 +358,17 @@ static void sum_cores(struct outlook *o, const struct expected *pods, size_t n)
     o->cpu_per_milli = milli > 0 ? cpu / milli : 0;
 }
 
+static double phantom_share(const struct kind *kinds, size_t n)
+{
+    double all = 0, phantom = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        all += volume(&kinds[i]);
+        phantom += kinds[i].shape == NULL ? volume(&kinds[i]) : 0;
+    }
+    return all > 0 ? phantom / all : 0;
+}
+
 void outlook_classes_build(struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n)
 {
     struct kind *kinds = xcalloc(n + OUTLOOK_SHAPES_MAX + 1, sizeof(*kinds));
@@ -378,6 +389,7 @@ void outlook_classes_build(struct outlook *o, const struct ledger *l, const stru
         o->classes[kept++] = all[i];
     }
     o->class_n = (uint32_t)kept;
+    o->phantom_share = phantom_share(kinds, kind_n);
     free(all);
     free(kinds);
     sum_cores(o, pods, n);

@@ -137,6 +137,7 @@ struct outlook {
     uint32_t supply_n; /* largest class_n of a shape */
     bool knows_cpu; /* of some node */
     double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
+    double phantom_share; /* of the expected volume */
 
     struct worth *worths; /* remembered: places of worth_bytes each */
     size_t worth_bytes;

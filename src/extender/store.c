@@ -398,11 +398,18 @@ size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret
     return n;
 }
 
+void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
+{
+    ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
+    mix_report_take(ledger_mix(s->ledger), &ret->mix);
+    outlook_report(s->outlook, &ret->outlook);
+}
+
 void store_head(struct store *s, struct arena *a, struct store_head *ret)
 {
     store_lock(s);
     snapshot_totals(s->ledger, &ret->totals);
-    ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
+    store_head_locked(s, a, ret);
     store_unlock(s);
 }
 

@@ -51,6 +51,8 @@ void store_unlock_and_tell(struct store *s, uint64_t room);
 
 /* store_tenants(), under the lock. */
 size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
+/* All of store_head() but the totals, under the lock. */
+void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 
 /* Under the lock: brings the outlook up to date for these strategies; false: a section's worth of work is done and
  * there is more. */

@@ -18,7 +18,7 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
     w->store = s;
     store_lock(s);
     w->walk = ledger_walk_open(s->ledger, filter, max_bytes, &ret_head->totals);
-    ret_head->tenant_n = store_tenants_locked(s, a, ret_head->tenants);
+    store_head_locked(s, a, ret_head);
     store_unlock(s);
     ledger_walk_sort(w->walk);
     return w;

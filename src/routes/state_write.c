@@ -227,6 +227,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
+    state_write_mix(w, &d->head);
     state_write_vacancy(w, d->context->vacancy);
     state_write_candidate(w, d->context->shadow);
     json_write_object_end(w);

@@ -51,7 +51,9 @@ def test_restart__of_a_populated_cluster__state_equal(own, how):
     if how == "kill -9":  # to wait once is enough
         own.fgpu.ready()
         assert own.fgpu.content() == before
-        assert own.fgpu.filter(question, nodes) == answer
+        # the order may be another: pods that have ended taught the first process something, too
+        again = own.fgpu.filter(question, nodes)
+        assert sorted(again.pop("NodeNames")) == sorted(answer.pop("NodeNames")) and again == answer
 
 
 def test_kill_9_in_a_burst__nothing_lost_nothing_doubled(own):

@@ -171,7 +171,10 @@ static void document__one_pod__golden(void **state)
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
-        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[]},\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
+        "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[],"
+        "\"mix\":{\"arrived\":1,\"departed\":0,\"churnPermille\":0,\"kinds\":1,\"weight\":1024,\"shapes\":["
+        "{\"permille\":1000,\"weight\":1024,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":4096}]}},"
+        "\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"
         "\"schedulable\":true,\"closed\":false,\"dialects\":[\"native\"],\"source\":\"annotation\",\"note\":\"\","
         "\"overCommitMilli\":{\"compute\":1000,\"memory\":1000},\"memoryOnly\":\"share\","
         "\"gpus\":["
@@ -524,6 +527,7 @@ static void summary__mixed_cluster__totals_without_lists(void **state)
     assert_int_equal(json_number_at(json, "summary.pods.bound"), 4);
     assert_int_equal(json_number_at(json, "summary.pods.foreign"), 2);
     assert_int_equal(json_number_at(json, "summary.milli.capacity"), 6000);
+    assert_int_equal(json_number_at(json, "summary.mix.arrived"), 9);
     cJSON_Delete(json);
     strbuf_fini(&out);
     cluster_fini(&c);

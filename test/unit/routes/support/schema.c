@@ -158,6 +158,16 @@ static bool is_minimum(struct check *c, const cJSON *rule, const cJSON *v)
     return !cJSON_IsNumber(v) || v->valuedouble >= rule->valuedouble || violate(c, "minimum");
 }
 
+static bool is_maximum(struct check *c, const cJSON *rule, const cJSON *v)
+{
+    return !cJSON_IsNumber(v) || v->valuedouble <= rule->valuedouble || violate(c, "maximum");
+}
+
+static bool has_few_items(struct check *c, const cJSON *rule, const cJSON *v)
+{
+    return !cJSON_IsArray(v) || cJSON_GetArraySize(v) <= rule->valuedouble || violate(c, "maxItems");
+}
+
 static bool is_long_enough(struct check *c, const cJSON *rule, const cJSON *v)
 {
     return !cJSON_IsString(v) || (double)strlen(v->valuestring) >= rule->valuedouble ||
@@ -207,6 +217,8 @@ static bool check_value(struct check *c, const cJSON *schema, const cJSON *v)
         {"const", is_const},
         {"enum", is_one_of},
         {"minimum", is_minimum},
+        {"maximum", is_maximum},
+        {"maxItems", has_few_items},
         {"minLength", is_long_enough},
         {"pattern", is_pattern},
         {"$ref", is_referred},

@@ -1,0 +1,113 @@
+/* "mix" of the summary: what decisions go by beyond the devices. */
+#include "routes/state_internal.h"
+
+#include "base/bug.h"
+
+static int64_t permille(uint64_t part, uint64_t all)
+{
+    return all == 0 ? 0 : (int64_t)((part * 1000 + all / 2) / all);
+}
+
+static int64_t of_sixteenths(int32_t v)
+{
+    return (v * 1000 + OUTLOOK_SIXTEENTHS / 2) / OUTLOOK_SIXTEENTHS;
+}
+
+static void write_positive(struct json_writer *w, const char *key, int64_t v)
+{
+    if (v > 0) {
+        json_write_kv_i64(w, key, v);
+    }
+}
+
+/* As a wish of a request (state_request.c) says it. */
+static void write_shape(struct json_writer *w, const struct mix_report_shape *s, uint64_t all)
+{
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "permille", permille(s->weight, all));
+    json_write_kv_i64(w, "weight", (int64_t)s->weight);
+    json_write_kv_i64(w, "count", s->count);
+    if (s->unsteered) {
+        json_write_kv_bool(w, "plugin", true);
+    } else if (s->count > 0) {
+        json_write_kv_cstr(w, "kind", wish_kind_name(s->kind));
+        write_positive(w, "milli", s->kind == WISH_BOTH || s->kind == WISH_MILLI ? s->milli : 0);
+        write_positive(w, "memMib", s->mem_mib);
+    }
+    write_positive(w, "cpuMilli", s->host.cpu_milli);
+    write_positive(w, "hostMemMib", s->host.mem_mib);
+    if (s->models[0] != '\0' || s->models_cut) {
+        json_write_kv_cstr(w, "models", s->models);
+    }
+    if (s->models_cut) {
+        json_write_kv_bool(w, "modelsCut", true);
+    }
+    json_write_object_end(w);
+}
+
+static const char *good_name(enum outlook_good g)
+{
+    switch (g) {
+    case OUTLOOK_HOSTS:
+        return "hosts";
+    case OUTLOOK_PLACES:
+        return "places";
+    case OUTLOOK_SIZE:
+        return "size";
+    }
+    BUG("no such good");
+}
+
+static void write_scarce(struct json_writer *w, const struct outlook_scarce *s)
+{
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "good", good_name(s->good));
+    if (s->unsteered) {
+        json_write_kv_bool(w, "plugin", true);
+    }
+    json_write_kv_i64(w, "nodes", s->node_n);
+    write_positive(w, "count", s->count);
+    write_positive(w, "milli", s->milli);
+    write_positive(w, "memMib", s->mem_mib);
+    json_write_kv_i64(w, "permille", s->share_permille);
+    json_write_kv_i64(w, "supplyMilli", s->supply_milli);
+    json_write_kv_i64(w, "pricePermille", s->price_permille);
+    json_write_object_end(w);
+}
+
+static void write_prices(struct json_writer *w, const struct outlook_report *o)
+{
+    json_write_key(w, "prices");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "churnPermille", of_sixteenths(o->churn));
+    json_write_kv_i64(w, "scarceCpuPermille", of_sixteenths(o->scarce_cpu));
+    json_write_kv_i64(w, "unseenPermille", o->phantom_permille);
+    json_write_key(w, "scarce");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < o->scarce_n; i++) {
+        write_scarce(w, &o->scarce[i]);
+    }
+    json_write_array_end(w);
+    json_write_object_end(w);
+}
+
+void state_write_mix(struct json_writer *w, const struct store_head *h)
+{
+    json_write_key(w, "mix");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "arrived", (int64_t)h->mix.arrived_n);
+    json_write_kv_i64(w, "departed", (int64_t)h->mix.departed_n);
+    json_write_kv_i64(w, "churnPermille", of_sixteenths(h->mix.churn));
+    json_write_kv_i64(w, "kinds", (int64_t)h->mix.shape_n);
+    json_write_kv_i64(w, "weight", (int64_t)h->mix.weight);
+    json_write_key(w, "shapes");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < h->mix.top_n; i++) {
+        write_shape(w, &h->mix.top[i], h->mix.weight);
+    }
+    json_write_array_end(w);
+    if (h->outlook.known) {
+        write_prices(w, &h->outlook);
+    }
+    json_write_object_end(w);
+}

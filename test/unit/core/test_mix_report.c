@@ -1,0 +1,265 @@
+/* What is told of a mix and of what is scarce. */
+#include "core/ledger.h"
+#include "core/mix_report.h"
+#include "core/outlook.h"
+#include "core/support/ledger_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct mix *mix;
+static struct mix_report report;
+
+static int setup(void **state)
+{
+    (void)state;
+    mix = mix_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mix_free(mix);
+    return 0;
+}
+
+static void arrive(uint16_t count, int32_t milli, int32_t cpu, int times)
+{
+    struct wish w = {.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
+    const struct demand d = {.host = {cpu, 512}, .wish_n = count > 0, .wishes = &w};
+
+    for (int i = 0; i < times; i++) {
+        mix_arrived(mix, &d);
+    }
+}
+
+static void take(void)
+{
+    memset(&report, 0xff, sizeof(report)); /* what it leaves out would be seen */
+    mix_report_take(mix, &report);
+}
+
+static void report__nothing_has_come__is_empty(void **state)
+{
+    (void)state;
+    take();
+    assert_true(report.arrived_n == 0 && report.departed_n == 0 && report.churn == 0);
+    assert_true(report.weight == 0 && report.shape_n == 0 && report.top_n == 0);
+}
+
+static void report__some_shapes__most_frequent_first_then_larger(void **state)
+{
+    const struct demand gone = {.dialect = ""};
+
+    (void)state;
+    arrive(1, 300, 1000, 2);
+    arrive(0, 0, 4000, 5);
+    arrive(2, 500, 1000, 2);
+    arrive(1, 700, 1000, 2);
+    mix_departed(mix, &gone);
+    mix_settle(mix);
+    take();
+    assert_int_equal(report.arrived_n, 11);
+    assert_int_equal(report.departed_n, 1);
+    assert_int_equal(report.churn, mix_churn(mix));
+    assert_int_equal(report.weight, 11 * MIX_POD);
+    assert_int_equal(report.shape_n, 4);
+    assert_int_equal(report.top_n, 4);
+    assert_true(report.top[0].count == 0 && report.top[0].weight == 5 * MIX_POD);
+    assert_int_equal(report.top[0].host.cpu_milli, 4000);
+    assert_int_equal(report.top[0].host.mem_mib, 512);
+    assert_true(report.top[1].count == 2 && report.top[1].milli == 500);
+    assert_true(report.top[2].count == 1 && report.top[2].milli == 700);
+    assert_true(report.top[3].count == 1 && report.top[3].milli == 300 &&
+                report.top[3].kind == WISH_MILLI);
+    assert_string_equal(report.top[3].models, "");
+    assert_false(report.top[3].models_cut);
+}
+
+static void report__not_settled_yet__is_not_told(void **state)
+{
+    (void)state;
+    arrive(1, 300, 0, MIX_SETTLE_MIN + 200);
+    arrive(1, 900, 0, 1);
+    take();
+    assert_int_equal(report.arrived_n, MIX_SETTLE_MIN + 201);
+    assert_int_equal(report.shape_n, 1); /* decisions do not go by the other one either */
+    assert_int_equal(report.top_n, 1);
+    assert_int_equal(report.top[0].milli, 300);
+}
+
+static void report__many_shapes__the_most_frequent_and_the_weight_of_all(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 100; i++) { /* frequencies in no order */
+        arrive(1, i, 0, 1 + i * 37 % 101);
+    }
+    mix_settle(mix);
+    take();
+    assert_int_equal(report.shape_n, 100);
+    assert_int_equal(report.top_n, MIX_REPORT_SHAPES_MAX);
+    assert_int_equal(report.weight,
+                     MIX_POD * (100 + 100 * 101 / 2)); /* i * 37 % 101 are 1 to 100 */
+    for (size_t i = 0; i < report.top_n; i++) {
+        assert_int_equal(report.top[i].weight, MIX_POD * (101 - i));
+    }
+}
+
+static void report__the_same_pods_in_another_order__is_the_same(void **state)
+{
+    struct mix_report first;
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        arrive((uint16_t)(1 + i % 3), 20 + i, i * 100, 3);
+    }
+    mix_settle(mix);
+    take();
+    first = report;
+    mix_free(mix);
+    mix = mix_new();
+    for (int i = 49; i >= 0; i--) {
+        arrive((uint16_t)(1 + i % 3), 20 + i, i * 100, 3);
+    }
+    mix_settle(mix);
+    take();
+    assert_int_equal(first.top_n, report.top_n);
+    for (size_t i = 0; i < report.top_n; i++) {
+        assert_int_equal(first.top[i].milli, report.top[i].milli);
+        assert_int_equal(first.top[i].count, report.top[i].count);
+    }
+}
+
+static void report__models__as_the_annotation_says_them(void **state)
+{
+    char long_name[MIX_REPORT_MODELS_BYTES];
+    struct device_pattern patterns[3] = {
+        {.text = STR("A100*")}, {.text = STR("T4"), .exclude = true}, {.text = {long_name, 100}}};
+    struct wish w = {.count = 1, .kind = WISH_MILLI, .milli = 100, .phases = 1};
+    struct demand d = {.wish_n = 1, .wishes = &w, .model_n = 2, .models = patterns};
+    char exact[MIX_REPORT_MODELS_BYTES];
+
+    (void)state;
+    memset(long_name, 'x', sizeof(long_name));
+    mix_arrived(mix, &d);
+    mix_settle(mix);
+    take();
+    assert_string_equal(report.top[0].models, "A100*,!T4");
+    assert_false(report.top[0].models_cut);
+
+    patterns[2].text.n = sizeof(long_name) - 1 - strlen("A100*,!T4,"); /* just fits */
+    d.model_n = 3;
+    for (int i = 0; i < 2; i++) {
+        mix_arrived(mix, &d);
+    }
+    mix_settle(mix);
+    take();
+    assert_int_equal(strlen(report.top[0].models), sizeof(exact) - 1);
+    assert_false(report.top[0].models_cut);
+
+    patterns[2].text.n++;
+    for (int i = 0; i < 3; i++) {
+        mix_arrived(mix, &d);
+    }
+    mix_settle(mix);
+    take();
+    assert_string_equal(report.top[0].models, "A100*,!T4");
+    assert_true(report.top[0].models_cut);
+}
+
+/* ---- what is scarce ---- */
+
+static void prices__before_anybody_looked_ahead__are_not_known(void **state)
+{
+    struct outlook *o = outlook_new();
+    struct outlook_report r;
+
+    (void)state;
+    outlook_report(o, &r);
+    assert_false(r.known);
+    outlook_free(o);
+}
+
+static struct outlook_scarce scarce(const struct outlook_report *r, enum outlook_good good,
+                                    int count, int milli)
+{
+    for (size_t i = 0; i < r->scarce_n; i++) {
+        if (r->scarce[i].good == good && r->scarce[i].count == count &&
+            r->scarce[i].milli == milli) {
+            return r->scarce[i];
+        }
+    }
+    fail_msg("no such good: %d x %d milli", count, milli);
+    return (struct outlook_scarce){.count = 0};
+}
+
+/* Two machines of eight GPUs and one of two; pods for eight GPUs make nearly all. */
+static void prices__whole_machines_are_wanted__have_a_price(void **state)
+{
+    struct ledger_fixture f;
+    struct outlook *o = outlook_new();
+    const struct strategy *rsp = strategy_find(STR("rsp"));
+    struct outlook_report r = {.scarce_n = 0};
+    struct wish eight, part;
+    const struct demand gang = fixture_whole(&eight, 8), share = fixture_share(&part, 600);
+    struct outlook_scarce places, sized;
+
+    (void)state;
+    fixture_init(&f);
+    fixture_node(&f, "a", 8, 1024);
+    fixture_node(&f, "b", 8, 1024);
+    fixture_node(&f, "c", 2, 1024);
+    for (int i = 0; i < 90; i++) {
+        mix_arrived(mix, &gang);
+        mix_arrived(mix, &share);
+        mix_arrived(mix, &share);
+    }
+    mix_settle(mix);
+    outlook_give_mix(o, mix);
+    while (!outlook_follow(o, f.l, rsp)) {
+    }
+    outlook_report(o, &r);
+    assert_true(r.known);
+    assert_int_equal(r.scarce_n, outlook_prices(o)->n);
+    /* Two kinds of machines have phantoms at most: 4 of 8 GPUs, against 90 * (8 + 1.2) GPUs, and
+     * never above 3 %. */
+    assert_true(r.phantom_permille > 0 && r.phantom_permille <= 30);
+    assert_true(r.churn == 0 && r.scarce_cpu == 0);
+    for (size_t i = 0; i < r.scarce_n; i++) {
+        assert_true(r.scarce[i].price_permille >= 0 && r.scarce[i].price_permille <= 1000);
+    }
+    places = scarce(&r, OUTLOOK_PLACES, 8, 1000);
+    assert_int_equal(places.node_n, 2);
+    assert_int_equal(places.supply_milli, 16000);
+    assert_in_range(places.share_permille, 860,
+                    880); /* 8 / (8 + 1.2) = 0.87, and some that nobody has seen */
+    assert_true(places.price_permille > 0);
+    sized = scarce(&r, OUTLOOK_SIZE, 0, 600);
+    assert_int_equal(sized.node_n, 3);
+    assert_int_equal(sized.share_permille, 1000); /* a whole GPU is at least 600 milli, too */
+    outlook_free(o);
+    fixture_fini(&f);
+}
+
+int main(void)
+{
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(report__nothing_has_come__is_empty),
+        TEST(report__some_shapes__most_frequent_first_then_larger),
+        TEST(report__not_settled_yet__is_not_told),
+        TEST(report__many_shapes__the_most_frequent_and_the_weight_of_all),
+        TEST(report__the_same_pods_in_another_order__is_the_same),
+        TEST(report__models__as_the_annotation_says_them),
+        TEST(prices__before_anybody_looked_ahead__are_not_known),
+        TEST(prices__whole_machines_are_wanted__have_a_price),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* What /state tells of the pods that are expected, and of what is scarce. */
+#include "core/pack.h"
+#include "core/plan.h"
+#include "routes/support/cluster.h"
+#include "routes/support/schema.h"
+
+#include <stdio.h>
+
+static struct cluster c;
+
+static int setup(void **state)
+{
+    (void)state;
+    cluster_init(&c);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_fini(&c);
+    return 0;
+}
+
+/* "mix" as text, of the summary and of the whole document, which must say the same and keep the
+ * schema. */
+static char *mix_text(void)
+{
+    cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
+    cJSON *all = cluster_state(&c, NULL, NULL), *summary;
+    struct strbuf out;
+    char *text, *again;
+
+    strbuf_init(&out, 1 << 16);
+    (void)state_write_summary(&c.context, &out);
+    summary = json_of(out.p, out.n);
+    for (int i = 0; i < 2; i++) {
+        const char *why = schema_violation(schema, i == 0 ? all : summary);
+
+        if (why != NULL) {
+            fail_msg("%s", why);
+        }
+    }
+    text = cJSON_PrintUnformatted(json_at(all, "summary.mix"));
+    again = cJSON_PrintUnformatted(json_at(summary, "summary.mix"));
+    assert_string_equal(text, again);
+    cJSON_free(again);
+    cJSON_Delete(all);
+    cJSON_Delete(summary);
+    cJSON_Delete(schema);
+    strbuf_fini(&out);
+    return text;
+}
+
+static void expect_mix(const char *want)
+{
+    char *got = mix_text();
+
+    assert_string_equal(got, want);
+    cJSON_free(got);
+}
+
+/* A decision by the default strategies. */
+static void decide(const char *node)
+{
+    struct wish w = {.count = 1, .kind = WISH_MILLI, .milli = 100, .phases = 1};
+    const struct demand d = {.dialect = "native", .wish_n = 1, .wishes = &w};
+    const struct view_pod pod = {.uid = STR("me"), .namespace_ = STR("ns"), .demand = &d};
+    const struct str name = str_of(node);
+    struct store_pack_answer answer;
+    struct pack_plans plans;
+    struct arena a;
+
+    assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
+    arena_init(&a, 1 << 20);
+    assert_int_equal(store_pack(c.store, &a, &pod, &plans, NULL, 0, &name, 1, &answer, NULL), 0);
+    assert_int_equal(answer.results[0].verdict, VERDICT_FITS);
+    arena_fini(&a);
+}
+
+static void add_pod(const char *prefix, int i, const char *node, int32_t milli, int32_t cpu)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s%d", prefix, i);
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns",
+                                       .name = name,
+                                       .node = node,
+                                       .milli = milli,
+                                       .mem_mib = milli,
+                                       .light = milli == 0,
+                                       .host = {cpu, 0}});
+}
+
+static void mix__nothing_yet__empty(void **state)
+{
+    (void)state;
+    expect_mix("{\"arrived\":0,\"departed\":0,\"churnPermille\":0,\"kinds\":0,\"weight\":0,"
+               "\"shapes\":[]}");
+}
+
+static void mix__pods_of_several_kinds__told_by_frequency(void **state)
+{
+    (void)state;
+    cluster_node(&c,
+                 &(struct node_spec){
+                     .name = "n1", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    add_pod("light", 0, "n1", 0, 4000);
+    add_pod("light", 1, "n1", 0, 4000);
+    add_pod("light", 2, "n1", 0, 4000);
+    add_pod("light", 3, "n1", 0, 4000);
+    add_pod("share", 0, NULL, 300, 1000);
+    add_pod("share", 1, NULL, 300, 1000);
+    add_pod("share", 2, NULL, 300, 1000);
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns", .name = "whole", .whole_n = 2});
+    expect_mix(
+        "{\"arrived\":8,\"departed\":0,\"churnPermille\":0,\"kinds\":3,\"weight\":8192,\"shapes\":["
+        "{\"permille\":500,\"weight\":4096,\"count\":0,\"cpuMilli\":4000},"
+        "{\"permille\":375,\"weight\":3072,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":"
+        "300,"
+        "\"cpuMilli\":1000},"
+        "{\"permille\":125,\"weight\":1024,\"count\":2,\"plugin\":true}]}");
+}
+
+static void mix__more_kinds_than_are_told__the_first_32(void **state)
+{
+    char *text;
+    cJSON *mix;
+
+    (void)state;
+    for (int i = 0; i < 64; i++) {
+        add_pod("p", i, NULL, 100 + i, 0);
+    }
+    text = mix_text();
+    mix = cJSON_Parse(text);
+    assert_int_equal(cJSON_GetArraySize(json_at(mix, "shapes")), 32);
+    assert_int_equal(json_number_at(mix, "kinds"), 64);
+    assert_int_equal(json_number_at(mix, "weight"), 64 * 1024);
+    cJSON_Delete(mix);
+    cJSON_free(text);
+}
+
+static void prices__after_a_decision_of_rsp__told(void **state)
+{
+    char *text;
+    cJSON *mix;
+
+    (void)state;
+    cluster_node(&c,
+                 &(struct node_spec){
+                     .name = "n1", .gpu_n = 8, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    for (int i = 0; i < 20; i++) {
+        add_pod("p", i, NULL, 600, 0);
+    }
+    text = mix_text();
+    assert_null(strstr(text, "prices"));
+    cJSON_free(text);
+    decide("n1");
+    text = mix_text();
+    mix = cJSON_Parse(text);
+    assert_int_equal(json_number_at(mix, "prices.churnPermille"), 0);
+    assert_int_equal(json_number_at(mix, "prices.unseenPermille"),
+                     29); /* 3 % of what is seen: 3 / 103 */
+    assert_int_equal(cJSON_GetArraySize(json_at(mix, "prices.scarce")), 3);
+    /* GPUs with 600 milli, and because somebody may want the machine: eight whole ones, each of
+     * them whole */
+    assert_non_null(strstr(
+        text, "{\"good\":\"size\",\"nodes\":1,\"milli\":600,\"memMib\":600,\"permille\":1000,"
+              "\"supplyMilli\":"));
+    assert_non_null(
+        strstr(text, "{\"good\":\"places\",\"nodes\":1,\"count\":8,\"milli\":1000,\"permille\":29,"
+                     "\"supplyMilli\":8000,\"pricePermille\":"));
+    cJSON_Delete(mix);
+    cJSON_free(text);
+}
+
+int main(void)
+{
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(mix__nothing_yet__empty),
+        TEST(mix__pods_of_several_kinds__told_by_frequency),
+        TEST(mix__more_kinds_than_are_told__the_first_32),
+        TEST(prices__after_a_decision_of_rsp__told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
