@@ -87,7 +87,7 @@ static size_t insert(const struct mix_shape **top, size_t n, const struct mix_sh
 
 void mix_report_take(const struct mix *m, struct mix_report *ret)
 {
-    const struct mix_shape *top[MIX_REPORT_SHAPES_MAX];
+    const struct mix_shape *top[MIX_REPORT_SHAPES_MAX] = {NULL};
 
     ret->arrived_n = mix_arrived_n(m);
     ret->departed_n = mix_departed_n(m);
