@@ -1,14 +1,18 @@
 /* demo/checker.h - the independent judge: who holds what, read off the API server's objects alone.
  *
  * It knows nothing of the extender's ledger and shares no code with it. From one moment of the
- * simulated API server it takes each node's fgpu.io/gpus annotation and each live pod's
- * fgpu.io/assignment, sums per device, and compares. A violation is one of: a device with more than
- * 1000 milli, more memory than it has, or more sharers than slots; an assignment that cannot be
- * read, names a device its node does not have, or names one twice in one container; a bound pod
- * that asks for GPUs in fgpu's own vocabulary and has no assignment, or has one that gives less
- * than its container limits ask. A live pod has a node and a phase other than Succeeded and Failed;
- * being deleted changes nothing. What a pod with init containers holds of a device is the peak over
- * its life.
+ * simulated API server it takes what is in each node and each live pod's fgpu.io/assignment, sums per
+ * device, and compares. A violation is one of: a device with more compute or memory handed out than it
+ * has, or more sharers than slots; an assignment that cannot be read, names a device its node does not
+ * have, or names one twice in one container; a bound pod that asks for GPUs in fgpu's own vocabulary and
+ * has no assignment, or has one that gives less than its container limits ask; more of an extended
+ * resource in the limits of a node's pods than its allocatable has; pods whose GPU kubelet picks beside
+ * pods whose GPU fgpu picked. A live pod has a node and a phase other than Succeeded and Failed; being
+ * deleted changes nothing. What a pod with init containers holds is the peak over its life.
+ *
+ * What is in a node stands in its annotation demo.fgpu.io/hardware, which is written by whoever makes the
+ * node up and read by nobody else; without it fgpu.io/gpus is believed. The format is that of fgpu.io/gpus. A
+ * GPU with a list "mig" is cut: it has nothing of its own, its instances are devices for one each.
  */
 #ifndef DEMO_CHECKER_H
 #define DEMO_CHECKER_H
@@ -16,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define CHECKER_HARDWARE_KEY "demo.fgpu.io/hardware"
 
 struct apiserver;
 struct cJSON;
@@ -25,7 +31,9 @@ struct checker_device {
     char model[64];
     int32_t index;
     bool healthy;
+    bool cut; /* into MIG instances */
     int32_t slot_n;
+    int64_t milli; /* 1000; of a MIG instance its share, of a GPU that is cut 0 */
     int64_t mem_mib;
     /* held by live pods */
     int64_t milli_used;
@@ -33,11 +41,22 @@ struct checker_device {
     int32_t sharer_n;
 };
 
+/* An extended resource in allocatable: what kubelet will not go beyond. */
+struct checker_resource {
+    char name[128];
+    int64_t amount;
+    int64_t used; /* limits of live pods */
+};
+
 struct checker_node {
     char name[254];
     bool readable;                  /* the annotation parsed */
     struct checker_device *devices; /* ascending by index */
     size_t device_n;
+    struct checker_resource *resources;
+    size_t resource_n;
+    uint32_t picked_n;   /* pods with devices that fgpu picked */
+    int64_t unpicked, unpicked_of; /* whole GPUs of a plugin that kubelet picks: in use, and how many there are */
 };
 
 struct checker_report {

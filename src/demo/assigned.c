@@ -21,7 +21,7 @@ static bool amount(const cJSON *v, int64_t max, int64_t *ret)
 static const char *read_device(const cJSON *d, struct assigned *as)
 {
     int64_t index;
-    if (!amount(doc_field(d, "index"), 1000, &index)) {
+    if (!amount(doc_field(d, "index"), 65535, &index)) {
         return "index is not a small whole number";
     }
     if (!amount(doc_field(d, "milli"), 1000, &as->milli)) {

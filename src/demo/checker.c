@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "demo/apiserver.h"
 #include "demo/assigned_internal.h"
+#include "demo/checker_internal.h"
 #include "demo/doc_internal.h"
 
 #include <stdarg.h>
@@ -10,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void violation(struct checker_report *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-static void violation(struct checker_report *r, const char *fmt, ...)
+void checker_violation(struct checker_report *r, const char *fmt, ...)
 {
     if (r->violation_n++ == 0) {
         va_list ap;
@@ -33,20 +32,53 @@ static int by_index(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+static int64_t slices_of(const char *profile)
+{
+    return profile[0] >= '1' && profile[0] <= '9' ? profile[0] - '0' : 0;
+}
+
+/* The places behind the GPUs are 1024 + 8 * (index of the GPU) + start, as in fgpu.io/assignment. */
+static void read_instance(struct checker_node *n, const struct checker_device *gpu, const cJSON *in)
+{
+    struct checker_device *d = &n->devices[n->device_n++];
+    int64_t slices = slices_of(doc_text(in, "profile")), of = strstr(gpu->model, "A30") ? 4 : 7;
+    int64_t mem = whole(doc_field(in, "memMib"));
+
+    *d = (struct checker_device){
+        .index = (int32_t)(1024 + 8 * gpu->index + whole(doc_field(in, "start"))),
+        .mem_mib = mem > 0 ? mem : gpu->mem_mib,
+        .milli = 1000 * slices / of,
+        .slot_n = 1,
+        .healthy = !cJSON_IsFalse(doc_field(in, "healthy"))};
+    snprintf(d->uuid, sizeof(d->uuid), "%s", doc_text(in, "uuid"));
+    snprintf(d->model, sizeof(d->model), "%.63s", doc_text(in, "profile"));
+}
+
 static void read_devices(struct checker_node *n, const cJSON *gpus)
 {
-    const cJSON *g;
-    int size = cJSON_GetArraySize(gpus);
+    const cJSON *g, *in;
+    int size = 0;
+    cJSON_ArrayForEach (g, gpus) {
+        size += 1 + cJSON_GetArraySize(doc_field(g, "mig"));
+    }
     n->devices = xcalloc(size > 0 ? (size_t)size : 1, sizeof(*n->devices));
     cJSON_ArrayForEach (g, gpus) {
         struct checker_device *d = &n->devices[n->device_n++];
-        const cJSON *slots = doc_field(g, "slots");
+        const cJSON *slots = doc_field(g, "slots"), *mig = doc_field(g, "mig");
         snprintf(d->uuid, sizeof(d->uuid), "%s", doc_text(g, "uuid"));
         snprintf(d->model, sizeof(d->model), "%s", doc_text(g, "model"));
         d->index = (int32_t)whole(doc_field(g, "index"));
         d->mem_mib = whole(doc_field(g, "memMib"));
+        d->milli = 1000;
         d->slot_n = cJSON_IsNumber(slots) ? (int32_t)whole(slots) : INT32_MAX;
         d->healthy = !cJSON_IsFalse(doc_field(g, "healthy"));
+        if (cJSON_IsArray(mig)) {
+            d->cut = true;
+            cJSON_ArrayForEach (in, mig) {
+                read_instance(n, d, in);
+            }
+            d->milli = d->mem_mib = d->slot_n = 0;
+        }
     }
     qsort(n->devices, n->device_n, sizeof(*n->devices), by_index);
 }
@@ -61,11 +93,14 @@ static void add_node(void *ctx, const cJSON *object)
     *n = (struct checker_node){.readable = false};
     snprintf(n->name, sizeof(n->name), "%s", doc_text(object, "metadata.name"));
 
-    const cJSON *text = doc_field(doc_at(object, "metadata.annotations"), "fgpu.io/gpus");
+    const cJSON *annotations = doc_at(object, "metadata.annotations");
+    const cJSON *text = doc_field(annotations, CHECKER_HARDWARE_KEY);
+    text = text ? text : doc_field(annotations, "fgpu.io/gpus");
     cJSON *inventory = doc_parse(str_of(cJSON_GetStringValue(text)));
     const cJSON *gpus = doc_field(inventory, "gpus");
     n->readable = cJSON_IsArray(gpus);
     read_devices(n, gpus);
+    checker_read_resources(n, object);
     cJSON_Delete(inventory);
 }
 
@@ -155,11 +190,11 @@ static void charge(struct checker_report *r, struct checker_node *n, const cJSON
     const char *name = doc_text(pod, "metadata.name");
     for (size_t i = 0; i < list->n; i++) {
         if (!find_device(n, &list->items[i])) {
-            violation(r, "pod %s: assigned device %s (index %d) is not on node %s", name,
+            checker_violation(r, "pod %s: assigned device %s (index %d) is not on node %s", name,
                       list->items[i].uuid, list->items[i].index, n->name);
         }
         if (named_before(list, i)) {
-            violation(r, "pod %s: container %s has device %s twice", name, list->items[i].container,
+            checker_violation(r, "pod %s: container %s has device %s twice", name, list->items[i].container,
                       list->items[i].uuid);
         }
     }
@@ -181,16 +216,19 @@ static void check_bound(struct checker_report *r, const cJSON *pod)
     const char *why = assigned_read(pod, &list);
     char less[160];
     if (why) {
-        violation(r, "pod %s: assignment: %s", name, why);
+        checker_violation(r, "pod %s: assignment: %s", name, why);
         return;
     }
+    if (n) {
+        checker_take_resources(n, pod, list.n > 0);
+    }
     if (list.n > 0 && !n) {
-        violation(r, "pod %s: assigned devices on node %s, which does not exist", name, node);
+        checker_violation(r, "pod %s: assigned devices on node %s, which does not exist", name, node);
     } else if (n) {
         charge(r, n, pod, &list);
     }
     if (assigned_short(pod, &list, less, sizeof(less))) {
-        violation(r, "pod %s: %s", name, less);
+        checker_violation(r, "pod %s: %s", name, less);
     }
     assigned_fini(&list);
 }
@@ -214,15 +252,18 @@ static void add_pod(void *ctx, const cJSON *pod)
 static void check_device(struct checker_report *r, const struct checker_node *n,
                          const struct checker_device *d)
 {
-    int64_t milli = 1000 - d->milli_used, mem = d->mem_mib - d->mem_used_mib;
+    int64_t milli = d->milli - d->milli_used, mem = d->mem_mib - d->mem_used_mib;
     if (milli < 0 || mem < 0 || d->sharer_n > d->slot_n) {
         r->overcommit_n++;
-        violation(r, "node %s gpu %d: %lld of 1000 milli, %lld of %lld MiB, %d of %d sharers",
-                  n->name, d->index, (long long)d->milli_used, (long long)d->mem_used_mib,
-                  (long long)d->mem_mib, d->sharer_n, d->slot_n);
+        checker_violation(r, "node %s gpu %d: %lld of %lld milli, %lld of %lld MiB, %d of %d sharers",
+                  n->name, d->index, (long long)d->milli_used, (long long)d->milli,
+                  (long long)d->mem_used_mib, (long long)d->mem_mib, d->sharer_n, d->slot_n);
+    }
+    if (d->cut) {
+        return;
     }
     r->device_n++;
-    r->milli_capacity += 1000;
+    r->milli_capacity += d->milli;
     r->milli_used += d->milli_used;
     r->mem_capacity_mib += d->mem_mib;
     r->mem_used_mib += d->mem_used_mib;
@@ -238,8 +279,9 @@ void checker_run(struct apiserver *a, struct checker_report *ret)
     r.rv = apiserver_each(a, APISERVER_PODS, add_pod, &r);
     for (size_t i = 0; i < r.node_n; i++) {
         if (!r.nodes[i].readable) {
-            violation(&r, "node %s: annotation fgpu.io/gpus cannot be read", r.nodes[i].name);
+            checker_violation(&r, "node %s: annotation fgpu.io/gpus cannot be read", r.nodes[i].name);
         }
+        checker_judge_resources(&r, &r.nodes[i]);
         for (size_t d = 0; d < r.nodes[i].device_n; d++) {
             check_device(&r, &r.nodes[i], &r.nodes[i].devices[d]);
         }
@@ -251,26 +293,43 @@ void checker_report_fini(struct checker_report *r)
 {
     for (size_t i = 0; i < r->node_n; i++) {
         free(r->nodes[i].devices);
+        free(r->nodes[i].resources);
     }
     free(r->nodes);
     *r = (struct checker_report){0};
 }
 
+/* "2", or of an instance its GPU and its start: "0/4". */
+static int index_text(int32_t index, char *buf, size_t size)
+{
+    return index < 1024 ? snprintf(buf, size, "%d", index)
+                        : snprintf(buf, size, "%d/%d", (index - 1024) / 8, index % 8);
+}
+
+static bool index_seen(const struct assigned_list *list, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (list->items[i].index == list->items[at].index) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void checker_devices_text(const cJSON *pod, char *buf, size_t size)
 {
     struct assigned_list list;
-    uint64_t seen = 0;
     size_t at = 0;
     buf[0] = '\0';
     if (assigned_read(pod, &list)) {
         return;
     }
     for (size_t i = 0; i < list.n; i++) {
-        uint64_t bit = UINT64_C(1) << (list.items[i].index & 63);
-        if (!(seen & bit) && at < size) {
-            int n = snprintf(buf + at, size - at, "%s%d", seen ? "," : "gpu ", list.items[i].index);
+        char text[24];
+        index_text(list.items[i].index, text, sizeof(text));
+        if (!index_seen(&list, i) && at < size) {
+            int n = snprintf(buf + at, size - at, "%s%s", at > 0 ? "," : "gpu ", text);
             at += n > 0 ? (size_t)n : 0;
-            seen |= bit;
         }
     }
     assigned_fini(&list);

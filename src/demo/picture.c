@@ -113,8 +113,8 @@ static void add_cell(struct line *l, const char *utf8, char ascii)
 
 static void add_bar(struct line *l, const struct checker_device *d, int32_t width)
 {
-    bool over = d->milli_used > 1000 || d->mem_used_mib > d->mem_mib || d->sharer_n > d->slot_n;
-    int32_t compute = cells(d->milli_used, 1000, width),
+    bool over = d->milli_used > d->milli || d->mem_used_mib > d->mem_mib || d->sharer_n > d->slot_n;
+    int32_t compute = cells(d->milli_used, d->milli, width),
             mem = cells(d->mem_used_mib, d->mem_mib, width);
     color(l, over ? "31" : !d->healthy ? "90" : compute == width ? "32" : "36");
     for (int32_t i = 0; i < width; i++) {
@@ -149,7 +149,11 @@ static int32_t bar_cols(const struct checker_report *r, size_t n, int32_t left)
 {
     size_t devices = 1;
     for (size_t i = 0; i < n; i++) {
-        devices = r->nodes[i].device_n > devices ? r->nodes[i].device_n : devices;
+        size_t bars = 0;
+        for (size_t d = 0; d < r->nodes[i].device_n; d++) {
+            bars += !r->nodes[i].devices[d].cut;
+        }
+        devices = bars > devices ? bars : devices;
     }
     int32_t width = left / (int32_t)devices - 1;
     return width > BAR_COLS_MAX ? BAR_COLS_MAX : width < 1 ? 1 : width;
@@ -174,8 +178,13 @@ static void add_nodes(const struct picture_view *v, const struct picture_style *
         }
         addf(&l, "%-*.*s %-*.*s", names, names, n->name, MODEL_COLS, MODEL_COLS, model);
         for (size_t d = 0; d < n->device_n && l.cols + 1 + width <= style->cols; d++) {
-            add(&l, " ");
-            add_bar(&l, &n->devices[d], width);
+            if (!n->devices[d].cut) {
+                add(&l, " ");
+                add_bar(&l, &n->devices[d], width);
+            }
+        }
+        if (n->unpicked > 0) { /* which GPUs these are, nobody but kubelet knows */
+            addf(&l, " %" PRId64 " of %" PRId64 " handed out by kubelet", n->unpicked, n->unpicked_of);
         }
         line_end(&l);
     }
@@ -208,6 +217,37 @@ static void add_head(const struct picture_view *v, const struct picture_style *s
         add(&l, " both");
     }
     line_end(&l);
+}
+
+/* `text` in lines of whole words, at most `max` of them, and then empty lines up to `max`. */
+static void add_text(const char *text, const char *code, int32_t max, const struct picture_style *style,
+                     struct strbuf *out)
+{
+    for (int32_t i = 0; i < max; i++) {
+        struct line l = line_begin(out, style);
+        size_t n = strlen(text), cols = (size_t)style->cols;
+
+        if (n > cols) {
+            for (n = cols; n > 0 && text[n] != ' '; n--) {
+            }
+            n = n > 0 ? n : cols;
+        }
+        color(&l, code);
+        addf(&l, "%.*s", (int)n, text);
+        color(&l, "0");
+        line_end(&l);
+        text += n;
+        text += strspn(text, " ");
+    }
+}
+
+#define CAPTION_ROWS 5 /* three of what is said, one of what came true, one blank */
+
+static void add_caption(const struct picture_view *v, const struct picture_style *style, struct strbuf *out)
+{
+    add_text(v->said, "1", CAPTION_ROWS - 2, style, out);
+    add_text(v->held, "32", 1, style, out);
+    strbuf_add_char(out, '\n');
 }
 
 static void add_decision(const struct decision *d, const struct picture_style *style,
@@ -268,10 +308,15 @@ void picture_render(const struct picture_view *v, const struct picture_style *st
 {
     /* head, blank, nodes, blank, decisions, blank, two of totals, and the line of the cursor */
     int32_t rows = (style->rows > ROWS_MIN ? style->rows : ROWS_MIN) - 7;
+    bool story = v->said != NULL && rows > CAPTION_ROWS + 4;
     int32_t nodes = v->report->node_n < 10000 ? (int32_t)v->report->node_n : 10000;
+    rows -= story ? CAPTION_ROWS : 0;
     nodes = nodes > rows - 3 ? rows - 3 : nodes; /* three decisions at least */
     add_head(v, style, out);
     strbuf_add_char(out, '\n');
+    if (story) {
+        add_caption(v, style, out);
+    }
     add_nodes(v, style, nodes, out);
     strbuf_add_char(out, '\n');
     int32_t decisions = rows - nodes;

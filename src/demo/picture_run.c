@@ -157,6 +157,12 @@ static void draw(struct run *r, int64_t now_ns)
         .for_ms = r->o->for_ms,
         .violation_n = r->result.violation_n,
     };
+    char said[512] = "", held[256] = "";
+    if (r->o->caption != NULL) {
+        r->o->caption(r->o->ctx, said, sizeof(said), held, sizeof(held));
+        v.said = said;
+        v.held = held;
+    }
     player_stats(r->o->player, &r->result.stats);
     v.binds_per_s_milli = bind_rate(r, r->result.stats.bound, now_ns);
     strbuf_init(&frame, 1 << 20);
@@ -164,7 +170,7 @@ static void draw(struct run *r, int64_t now_ns)
         measure(r->o->fd, &r->style);
         picture_render(&v, &r->style, &frame);
         redraw(r, &frame);
-    } else {
+    } else if (r->o->caption == NULL) {
         picture_line(&v, &frame);
         put(r->o->fd, frame.p, frame.n);
     }

@@ -247,6 +247,51 @@ static void checker__counts__pods_holes_and_capacity(void **state)
     checker_report_fini(&r);
 }
 
+/* What nobody but the judge reads, an instance, and what kubelet counts. */
+#define CUT_NODE                                                                                   \
+    "{\"metadata\":{\"name\":\"n1\",\"annotations\":{\"demo.fgpu.io/hardware\":\"{\\\"v\\\":1,\\\"gpus\\\":["    \
+    "{\\\"uuid\\\":\\\"GPU-a\\\",\\\"index\\\":0,\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":40960,"            \
+    "\\\"mig\\\":[{\\\"uuid\\\":\\\"MIG-a\\\",\\\"profile\\\":\\\"3g.20gb\\\",\\\"start\\\":4,"           \
+    "\\\"memMib\\\":19968}]}]}\"}},\"status\":{\"allocatable\":{\"nvidia.com/gpu\":\"2\",\"cpu\":\"1\"}}}"
+#define INSTANCE(milli) "{'uuid':'MIG-a','index':1028,'milli':" #milli ",'memMib':19968}"
+#define GPUS(n) "\"nvidia.com/gpu\":\"" #n "\""
+
+static void checker__hardware_instances_and_allocatable__each_judged(void **state)
+{
+    static const struct row cut[] = {
+        {"one on the instance", {{.devices = INSTANCE(428)}}, 0, 0, 428, NULL},
+        {"two on the instance", {{.devices = INSTANCE(200)}, {.devices = INSTANCE(200)}}, 1, 1, 400, "2 of 1 sharers"},
+        {"more than the instance", {{.devices = INSTANCE(429)}}, 1, 1, 429, "429 of 428 milli"},
+        {"on the GPU that is cut", {{.devices = A(1, 1)}}, 1, 1, 0, "1 of 0 milli"},
+        {"as many as kubelet has", {{.limits = GPUS(1)}, {.limits = GPUS(1)}}, 0, 0, 0, NULL},
+        {"more than kubelet has", {{.limits = GPUS(1)}, {.limits = GPUS(2)}}, 1, 1, 0, "3 of 2 nvidia.com/gpu"},
+        {"both hands in it", {{.limits = GPUS(1)}, {.devices = INSTANCE(428)}}, 1, 0, 428, "beside those"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        const struct row *row = &cut[i];
+        struct checker_report r;
+
+        server_start_with(NULL);
+        server_create(APISERVER_NODES, CUT_NODE);
+        for (int k = 0; k < PODS_MAX; k++) {
+            if (row->pods[k].devices || row->pods[k].limits) {
+                plant(&row->pods[k], k);
+            }
+        }
+        checker_run(server, &r);
+        if (r.violation_n != row->violations || r.overcommit_n != row->overcommits ||
+            r.milli_used != row->milli_used || (row->first && !strstr(r.first_violation, row->first)) ||
+            (!row->first && r.first_violation[0])) {
+            fail_msg("%s: %u violations, %u over-commits, %lld milli: %s", row->name, r.violation_n,
+                     r.overcommit_n, (long long)r.milli_used, r.first_violation);
+        }
+        checker_report_fini(&r);
+        server_stop(NULL);
+    }
+}
+
 static void cluster__default_size__readable_and_unique(void **state)
 {
     (void)state;
@@ -284,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checker__planted_states__finds_each),
+        cmocka_unit_test(checker__hardware_instances_and_allocatable__each_judged),
         TEST(checker__node_gone_under_a_pod__violation),
         TEST(checker__unreadable_node__violation),
         TEST(checker__counts__pods_holes_and_capacity),

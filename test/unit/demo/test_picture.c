@@ -46,7 +46,7 @@ static int fill(void **state)
         for (int g = 0; g < 4; g++) {
             struct checker_device *d = &devices[n][g];
             *d = (struct checker_device){
-                .index = g, .healthy = true, .slot_n = 16, .mem_mib = 81920};
+                .index = g, .healthy = true, .slot_n = 16, .milli = 1000, .mem_mib = 81920};
             d->milli_used = n * 1000 / 7;
             d->mem_used_mib = g * 81920 / 3;
             d->sharer_n = 1;
