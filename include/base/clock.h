@@ -40,6 +40,15 @@ void clock_manual_init(struct clock_manual *m, int64_t mono_ns, int64_t wall_ms)
 /* While other threads read it. */
 void clock_manual_advance_ms(struct clock_manual *m, int64_t ms);
 
+/* The system's clock whose wall time is another one and goes on from there; for demonstrations and for tests of
+ * what happens at certain hours. Intervals are real. May be set while other threads read it. */
+struct clock_shifted {
+    struct clock clock; /* pass &s.clock */
+    int64_t shift_ms;
+};
+void clock_shifted_init(struct clock_shifted *s);
+void clock_shifted_set(struct clock_shifted *s, int64_t wall_ms);
+
 #define CLOCK_RFC3339_MAX 32
 /* "2026-11-20T08:00:00.123Z", UTC, years 1970 to 9999. Returns buf. */
 char *clock_rfc3339(int64_t wall_ms, char buf[CLOCK_RFC3339_MAX]);

@@ -5,8 +5,8 @@
  * prioritize (skipped when one node is left), the node with the highest score * weight (ties at
  * random), bind on a few threads beside the next cycle. A refused pod waits for its backoff and for
  * a change in the cluster; a failed call waits for its backoff (1 s doubling to 10 s). The replies
- * are held to what kube-scheduler accepts; whatever it would call an error counts as one here. No
- * in-tree filters, scores, preemption or nominations.
+ * are held to what kube-scheduler accepts; whatever it would call an error counts as one here. Of
+ * the in-tree plugins there are cordons and nodeSelector; no scores, preemption or nominations.
  *
  * Workload (optional): pods of named shapes arrive, run for a while and end or are deleted; seeded,
  * so the same seed asks for the same pods. A kubelet of sorts makes bound pods Running and lets
@@ -45,7 +45,7 @@ struct decision {
     char wish[48];    /* "300 milli", "2 x 500 milli", "8192 MiB" */
     char node[64];    /* BOUND */
     char devices[48]; /* BOUND: "gpu 2" */
-    char reason[192]; /* REFUSED: as kube-scheduler words it; FAILED: the error */
+    char reason[320]; /* REFUSED: as kube-scheduler words it; FAILED: the error */
     int64_t us;       /* the calls of this pod's cycle together */
 };
 

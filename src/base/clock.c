@@ -61,6 +61,23 @@ void clock_manual_advance_ms(struct clock_manual *m, int64_t ms)
     __atomic_fetch_add(&m->wall_ms, ms, __ATOMIC_RELAXED);
 }
 
+static int64_t shifted_wall_ms(void *ctx)
+{
+    const struct clock_shifted *s = ctx;
+    return system_wall_ms(NULL) + __atomic_load_n(&s->shift_ms, __ATOMIC_RELAXED);
+}
+
+void clock_shifted_init(struct clock_shifted *s)
+{
+    *s = (struct clock_shifted){
+        .clock = {.mono_ns = system_mono_ns, .wall_ms = shifted_wall_ms, .ctx = s}};
+}
+
+void clock_shifted_set(struct clock_shifted *s, int64_t wall_ms)
+{
+    __atomic_store_n(&s->shift_ms, wall_ms - system_wall_ms(NULL), __ATOMIC_RELAXED);
+}
+
 enum { DAYS_PER_400_YEARS = 146097, DAYS_PER_100_YEARS = 36524, DAYS_PER_4_YEARS = 1461 };
 
 struct date {

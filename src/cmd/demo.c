@@ -1,32 +1,23 @@
-/* fgpu demo: the whole thing without a cluster. A simulated API server, the real service against it, and a
- * player in kube-scheduler's role, all in one process and over real HTTP. */
+/* fgpu demo: the whole thing without a cluster. */
 #include "cmd/commands.h"
-#include "cmd/service.h"
+#include "cmd/demo_stage.h"
 
-#include "base/bug.h"
-#include "base/rng.h"
-#include "demo/apiserver.h"
+#include "base/str.h"
 #include "demo/cluster.h"
-#include "demo/picture.h"
-#include "demo/player.h"
-#include "obs/logsink.h"
 
 #include <getopt.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define SYNC_WAIT_MS 5000
 
 struct options {
-    int32_t nodes, gpus, for_s, speed_milli;
-    uint64_t seed;
+    struct demo_options d;
+    bool list;        /* of the stories */
+    bool own_cluster; /* --nodes or --gpus was given */
 };
 
-enum { OPT_NODES = 256, OPT_GPUS, OPT_SPEED, OPT_FOR, OPT_SEED, OPT_NO_BROWSER };
+enum { OPT_NODES = 256, OPT_GPUS, OPT_SPEED, OPT_FOR, OPT_SEED, OPT_SCENARIO, OPT_NO_BROWSER };
 
 static const struct option long_options[] = {
     {"nodes", required_argument, NULL, OPT_NODES},
@@ -34,6 +25,7 @@ static const struct option long_options[] = {
     {"speed", required_argument, NULL, OPT_SPEED},
     {"for", required_argument, NULL, OPT_FOR},
     {"seed", required_argument, NULL, OPT_SEED},
+    {"scenario", required_argument, NULL, OPT_SCENARIO},
     {"no-browser", no_argument, NULL, OPT_NO_BROWSER},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -48,8 +40,11 @@ static void print_help(void)
            "  --speed X      times real time, 0.1 to 1000, default 5\n"
            "  --for SECONDS  default 60\n"
            "  --seed N       of the workload, default 1\n"
+           "  --scenario NAME  a story instead, with a cluster of its own: scenes that say what happens and\n"
+           "                 prove it, a minute long; --for says how long, --speed how many times faster (then\n"
+           "                 default 1). --scenario list shows the names\n"
            "  --no-browser   accepted for scripts; nothing opens a browser yet\n\n"
-           "Exit code 0 only if every invariant held.\n",
+           "Exit code 0 only if every invariant held and, of a story, everything it claims came true.\n",
            CLUSTER_NODES_MAX, CLUSTER_GPUS_MAX);
 }
 
@@ -77,12 +72,48 @@ static bool parse_speed(const char *text, int32_t *ret)
     return true;
 }
 
+static void print_stories(FILE *to)
+{
+    const struct story *s;
+
+    for (size_t i = 0; (s = story_at(i)) != NULL; i++) {
+        fprintf(to, "  %-13s %s\n", s->name, s->line);
+    }
+}
+
+static int parse_scenario(const char *name, struct options *o)
+{
+    o->list = strcmp(name, "list") == 0;
+    o->d.story = story_find(name);
+    if (o->d.story == NULL && !o->list) {
+        fprintf(stderr, "fgpu demo: there is no scenario \"%s\"; there are\n", name);
+        print_stories(stderr);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+/* What goes with a story and what does not. */
+static int settle_scenario(struct options *o)
+{
+    if (o->d.story != NULL && o->own_cluster) {
+        return cmd_usage_error("demo", "a scenario has its own nodes: leave out --nodes and --gpus");
+    }
+    if (o->d.for_s == 0) {
+        o->d.for_s = 60;
+    }
+    if (o->d.speed_milli == 0) {
+        o->d.speed_milli = o->d.story != NULL ? 1000 : 5000;
+    }
+    return EXIT_OK;
+}
+
 /* EXIT_OK, or the exit code; -1: help was printed. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
     int c;
 
-    *o = (struct options){.nodes = 8, .gpus = 4, .for_s = 60, .speed_milli = 5000, .seed = 1};
+    *o = (struct options){.d = {.nodes = 8, .gpus = 4, .seed = 1}};
     optind = 1;
     opterr = 0;
     while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
@@ -90,19 +121,26 @@ static int parse_options(int argc, char **argv, struct options *o)
 
         switch (c) {
         case OPT_NODES:
-            ok = parse_count(optarg, CLUSTER_NODES_MAX, &o->nodes);
+            ok = parse_count(optarg, CLUSTER_NODES_MAX, &o->d.nodes);
+            o->own_cluster = true;
             break;
         case OPT_GPUS:
-            ok = parse_count(optarg, CLUSTER_GPUS_MAX, &o->gpus);
+            ok = parse_count(optarg, CLUSTER_GPUS_MAX, &o->d.gpus);
+            o->own_cluster = true;
             break;
         case OPT_SPEED:
-            ok = parse_speed(optarg, &o->speed_milli);
+            ok = parse_speed(optarg, &o->d.speed_milli);
             break;
         case OPT_FOR:
-            ok = parse_count(optarg, 1000000, &o->for_s);
+            ok = parse_count(optarg, 1000000, &o->d.for_s);
             break;
         case OPT_SEED:
-            ok = str_to_u64(str_of(optarg), UINT64_MAX, &o->seed);
+            ok = str_to_u64(str_of(optarg), UINT64_MAX, &o->d.seed);
+            break;
+        case OPT_SCENARIO:
+            if (parse_scenario(optarg, o) != EXIT_OK) {
+                return EXIT_USAGE;
+            }
             break;
         case OPT_NO_BROWSER:
             break;
@@ -118,137 +156,13 @@ static int parse_options(int argc, char **argv, struct options *o)
             return cmd_usage_error("demo", "\"%s\" is out of range", optarg);
         }
     }
-    return optind < argc ? cmd_usage_error("demo", "unexpected \"%s\"", argv[optind]) : EXIT_OK;
+    return optind < argc ? cmd_usage_error("demo", "unexpected \"%s\"", argv[optind]) : settle_scenario(o);
 }
-
-static atomic_bool stop_requested;
 
 static void on_signal(int sig)
 {
     (void)sig;
-    atomic_store(&stop_requested, true);
-}
-
-/* The configuration of the demo: the defaults, on ports of the kernel's choice. */
-static struct config *demo_config(void)
-{
-    struct config *c = config_defaults();
-
-    c->serving.verbs.port = 0;
-    c->serving.ops.port = 0;
-    c->serving.health.port = 0;
-    c->client.wake_object = STR_NULL; /* the player asks again by itself */
-    return c;
-}
-
-static int wait_until_ready(struct service *service)
-{
-    for (int waited_ms = 0; waited_ms < SYNC_WAIT_MS; waited_ms += 10) {
-        if (service_is_ready(service)) {
-            return 0;
-        }
-        usleep(10000);
-    }
-    return -1;
-}
-
-/* What the judge saw, and whether the ledger itself is in order. */
-static int conclude(struct picture_result *result, const char *broken)
-{
-    struct strbuf text;
-
-    strbuf_init(&text, 64 * 1024);
-    if (broken != NULL) {
-        printf("The ledger says of itself: %s\n", broken);
-        result->violation_n++;
-    }
-    if (result->violation_n > 0 && result->first_violation[0] != '\0') {
-        printf("First violation: %s\n", result->first_violation);
-    }
-    picture_summary(result, &text);
-    fputs(text.p, stdout);
-    strbuf_fini(&text);
-    return result->violation_n == 0 ? EXIT_OK : EXIT_INVARIANT;
-}
-
-static int play(const struct options *o, struct apiserver *api, struct service *service)
-{
-    char url[64];
-    const struct player_options po = {.apiserver = api,
-                                      .verbs_url = url,
-                                      .seed = o->seed,
-                                      .speed_milli = o->speed_milli,
-                                      .workload = true};
-    struct picture_options pic = {
-        .apiserver = api, .fd = STDOUT_FILENO, .for_ms = o->for_s * INT64_C(1000), .stop = &stop_requested};
-    struct picture_result result;
-    struct err err;
-    int code;
-
-    snprintf(url, sizeof(url), "http://127.0.0.1:%u/v1", service_port(service, SERVICE_VERBS));
-    if (wait_until_ready(service) != 0) {
-        fprintf(stderr, "fgpu demo: the service did not read the simulated cluster within %d s\n",
-                SYNC_WAIT_MS / 1000);
-        return EXIT_RUNTIME;
-    }
-    if (player_start(&po, &pic.player, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
-        return EXIT_RUNTIME;
-    }
-    picture_run(&pic, &result);
-    code = conclude(&result, service_check(service));
-    picture_result_fini(&result);
-    player_free(pic.player);
-    return code;
-}
-
-static int with_service(const struct options *o, struct apiserver *api, const struct log *log)
-{
-    struct config *config = demo_config();
-    struct credentials credentials = {0};
-    const struct service_options so = {.config = config,
-                                       .credentials = &credentials,
-                                       .clock = clock_system(),
-                                       .log = log,
-                                       .instance = "fgpu-demo"};
-    struct service *service;
-    struct err err;
-    int code = EXIT_RUNTIME;
-
-    credentials.server = strdup(apiserver_url(api));
-    BUG_ON(credentials.server == NULL);
-    if (service_start(&so, &service, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
-    } else {
-        code = play(o, api, service);
-        service_stop(service, 1000);
-    }
-    credentials_fini(&credentials);
-    config_free(config);
-    return code;
-}
-
-static int demo(const struct options *o)
-{
-    const struct apiserver_options ao = {.seed = o->seed};
-    struct logsink *sink = logsink_new(STDERR_FILENO, LOGSINK_TEXT, -1, clock_system());
-    struct apiserver *api;
-    struct err err;
-    int code = EXIT_RUNTIME;
-
-    if (apiserver_start(&ao, &api, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
-        logsink_free(sink);
-        return code;
-    }
-    if (cluster_create(api, o->nodes, o->gpus, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
-    } else {
-        code = with_service(o, api, logsink_log(sink));
-    }
-    apiserver_free(api);
-    logsink_free(sink);
-    return code;
+    demo_stop();
 }
 
 int cmd_demo(int argc, char **argv)
@@ -260,7 +174,11 @@ int cmd_demo(int argc, char **argv)
     if (code != EXIT_OK) {
         return code == -1 ? EXIT_OK : code;
     }
+    if (o.list) {
+        print_stories(stdout);
+        return EXIT_OK;
+    }
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
-    return demo(&o);
+    return demo_run(&o.d);
 }

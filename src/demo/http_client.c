@@ -70,8 +70,8 @@ static enum err_code code_of(CURLcode r)
     return r == CURLE_WRITE_ERROR ? ERR_LIMIT : ERR_UNAVAILABLE;
 }
 
-int http_client_post(struct http_client *c, const char *url, struct str body, int32_t timeout_ms,
-                     struct strbuf *ret_body, struct err *reterr)
+static int perform(struct http_client *c, const char *method, const char *url, int32_t timeout_ms,
+                   struct strbuf *ret_body, struct err *reterr)
 {
     long status = 0;
     strbuf_reset(ret_body);
@@ -79,17 +79,30 @@ int http_client_post(struct http_client *c, const char *url, struct str body, in
     curl_easy_setopt(c->easy, CURLOPT_URL, url);
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, ret_body);
-    curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
-    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, body.p);
     CURLcode r = curl_easy_perform(c->easy);
     if (r != CURLE_OK) {
-        return err_set(reterr, code_of(r), "POST %s: %s", url,
+        return err_set(reterr, code_of(r), "%s %s: %s", method, url,
                        c->why[0] ? c->why : curl_easy_strerror(r));
     }
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
-        return err_set(reterr, ERR_UNAVAILABLE, "POST %s: HTTP status %ld", url, status);
+        return err_set(reterr, ERR_UNAVAILABLE, "%s %s: HTTP status %ld", method, url, status);
     }
     return 0;
+}
+
+int http_client_post(struct http_client *c, const char *url, struct str body, int32_t timeout_ms,
+                     struct strbuf *ret_body, struct err *reterr)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, body.p);
+    return perform(c, "POST", url, timeout_ms, ret_body, reterr);
+}
+
+int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms,
+                    struct strbuf *ret_body, struct err *reterr)
+{
+    curl_easy_setopt(c->easy, CURLOPT_HTTPGET, 1L);
+    return perform(c, "GET", url, timeout_ms, ret_body, reterr);
 }

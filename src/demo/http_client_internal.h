@@ -23,4 +23,8 @@ void http_client_free(struct http_client *c);
 WARN_UNUSED int http_client_post(struct http_client *c, const char *url, struct str body,
                                  int32_t timeout_ms, struct strbuf *ret_body, struct err *reterr);
 
+/* The same with GET. */
+WARN_UNUSED int http_client_get(struct http_client *c, const char *url, int32_t timeout_ms,
+                                struct strbuf *ret_body, struct err *reterr);
+
 #endif

@@ -19,6 +19,7 @@
 struct pending {
     struct bind_job job; /* names, and the decision to be */
     char *json;
+    cJSON *selector; /* spec.nodeSelector; NULL: none */
 };
 
 struct pass { /* one look at all pods and nodes */
@@ -72,7 +73,7 @@ static bool is_pending(const struct player *p, const cJSON *pod)
 static void take_pending(struct pass *pass, const cJSON *pod)
 {
     struct pending *d = &pass->due[pass->due_n++];
-    *d = (struct pending){.json = doc_print(pod)};
+    *d = (struct pending){.json = doc_print(pod), .selector = cJSON_Duplicate(doc_at(pod, "spec.nodeSelector"), true)};
     snprintf(d->job.uid, sizeof(d->job.uid), "%s", doc_text(pod, "metadata.uid"));
     snprintf(d->job.namespace_, sizeof(d->job.namespace_), "%s",
              doc_text(pod, "metadata.namespace"));
@@ -161,7 +162,7 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     }
     pthread_mutex_unlock(&p->lock);
     if (write) {
-        char message[320];
+        char message[sizeof(d->reason) + 64];
         snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n,
                  d->reason);
         write_condition(p, job, message);
@@ -192,20 +193,82 @@ static void add_latency(struct player *p, struct latency *l, struct decision *d,
     pthread_mutex_unlock(&p->lock);
 }
 
-static void cycle(struct pass *pass, struct verbs *v, struct pending *pod)
+/* ---- NodeAffinity, as far as nodeSelector goes ---- */
+
+struct selected {
+    const cJSON *selector;
+    const struct name_list *nodes;
+    struct name_list names; /* borrowed from `nodes` */
+};
+
+static int by_text(const void *key, const void *item)
+{
+    return strcmp(key, *(char *const *)item);
+}
+
+static void select_node(void *ctx, const cJSON *node)
+{
+    struct selected *s = ctx;
+    const cJSON *want;
+    char **name = s->nodes->n > 0 ? bsearch(doc_text(node, "metadata.name"), s->nodes->items, s->nodes->n,
+                                            sizeof(char *), by_text)
+                                  : NULL;
+    if (!name) {
+        return; /* cordoned, or new since this pass began */
+    }
+    cJSON_ArrayForEach (want, s->selector) {
+        const char *has = cJSON_GetStringValue(doc_field(doc_at(node, "metadata.labels"), want->string));
+        if (!has || !cJSON_IsString(want) || strcmp(has, want->valuestring) != 0) {
+            return;
+        }
+    }
+    s->names.items[s->names.n++] = *name;
+}
+
+/* The nodes whose labels the pod asks for. The caller frees the array, not the names. */
+static struct name_list nodes_for(const struct pass *pass, const struct pending *pod)
+{
+    struct selected s = {.selector = pod->selector, .nodes = &pass->nodes};
+    s.names.items = xcalloc(pass->nodes.n > 0 ? pass->nodes.n : 1, sizeof(char *));
+    if (pod->selector) {
+        apiserver_each(pass->p->apiserver, APISERVER_NODES, select_node, &s);
+    } else if (pass->nodes.n > 0) {
+        memcpy(s.names.items, pass->nodes.items, pass->nodes.n * sizeof(char *));
+        s.names.n = pass->nodes.n;
+    }
+    return s.names;
+}
+
+/* Nodes that were not even offered to the extender come behind its own reasons. */
+static void add_unselected(struct filter_result *f, size_t n)
+{
+    if (n > 0 && f->reason_n < VERBS_REASONS_MAX) {
+        f->reasons[f->reason_n].n = n;
+        snprintf(f->reasons[f->reason_n++].text, sizeof(f->reasons[0].text),
+                 "node(s) didn't match Pod's node affinity/selector");
+    }
+}
+
+static void cycle(struct pass *pass, const struct name_list *nodes, struct verbs *v, struct pending *pod)
 {
     struct player *p = pass->p;
-    struct filter_result f;
+    struct filter_result f = {0};
     struct err err;
     int64_t us;
     struct str json = str_of(pod->json);
-    if (verbs_filter(v, json, &pass->nodes, &f, &us, &err)) {
+    if (nodes->n == 0) {
+        add_unselected(&f, pass->nodes.n);
+        refused(pass, &pod->job, &f);
+        return;
+    }
+    if (verbs_filter(v, json, nodes, &f, &us, &err)) {
         player_failed(p, pod->job.uid, &pod->job.decision, &err);
         return;
     }
     add_latency(p, f.feasible_n == 0 ? &p->stats.refusal : &p->stats.filter, &pod->job.decision,
                 us);
     if (f.feasible_n == 0) {
+        add_unselected(&f, pass->nodes.n - nodes->n);
         refused(pass, &pod->job, &f);
         free(f.feasible);
         return;
@@ -213,7 +276,7 @@ static void cycle(struct pass *pass, struct verbs *v, struct pending *pod)
     size_t place = 0;
     if (f.feasible_n > 1) {
         int64_t *scores = xcalloc(f.feasible_n, sizeof(*scores));
-        if (verbs_prioritize(v, json, &pass->nodes, &f, scores, &us, &err) == 0) {
+        if (verbs_prioritize(v, json, nodes, &f, scores, &us, &err) == 0) {
             add_latency(p, &p->stats.prioritize, &pod->job.decision, us);
             place = choose(p, scores, f.feasible_n);
         } else {
@@ -223,7 +286,7 @@ static void cycle(struct pass *pass, struct verbs *v, struct pending *pod)
         }
         free(scores);
     }
-    snprintf(pod->job.node, sizeof(pod->job.node), "%s", pass->nodes.items[f.feasible[place]]);
+    snprintf(pod->job.node, sizeof(pod->job.node), "%s", nodes->items[f.feasible[place]]);
     snprintf(pod->job.decision.node, sizeof(pod->job.decision.node), "%.63s", pod->job.node);
     free(f.feasible);
     player_submit(p, &pod->job);
@@ -239,9 +302,12 @@ void *player_schedule(void *ctx)
         look(pass);
         for (size_t i = 0; i < pass->due_n; i++) {
             if (!atomic_load(&p->stop)) {
-                cycle(pass, v, &pass->due[i]);
+                struct name_list nodes = nodes_for(pass, &pass->due[i]);
+                cycle(pass, &nodes, v, &pass->due[i]);
+                free(nodes.items);
             }
             free(pass->due[i].json);
+            cJSON_Delete(pass->due[i].selector);
         }
         name_list_fini(&pass->nodes);
         if (pass->due_n == 0) {

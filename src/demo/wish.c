@@ -31,12 +31,42 @@ static bool limits_text(const cJSON *container, char *buf, size_t size)
     return milli || mem || count;
 }
 
+/* What others call GPUs: the first limit with a domain, "300 nvidia.com/vgpu". */
+static bool foreign_text(const cJSON *container, char *buf, size_t size)
+{
+    const cJSON *l;
+
+    cJSON_ArrayForEach (l, doc_at(container, "resources.limits")) {
+        if (strchr(l->string, '/') != NULL && cJSON_IsString(l)) {
+            snprintf(buf, size, "%.16s %.30s", l->valuestring, strchr(l->string, '/') + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "gpu-fraction 0.5": the first annotation whose key speaks of a GPU or a size. */
+static bool annotations_text(const cJSON *pod, char *buf, size_t size)
+{
+    const cJSON *a;
+
+    cJSON_ArrayForEach (a, doc_at(pod, "metadata.annotations")) {
+        const char *slash = strchr(a->string, '/'), *key = slash != NULL ? slash + 1 : a->string;
+
+        if (cJSON_IsString(a) && (strncmp(key, "gpu-", 4) == 0 || strncmp(key, "mig-", 4) == 0)) {
+            snprintf(buf, size, "%.24s %.20s", key, a->valuestring);
+            return true;
+        }
+    }
+    return false;
+}
+
 void wish_text(const cJSON *pod, char *buf, size_t size)
 {
     const cJSON *c;
     const char *text;
     cJSON_ArrayForEach (c, doc_at(pod, "spec.containers")) {
-        if (limits_text(c, buf, size)) {
+        if (limits_text(c, buf, size) || foreign_text(c, buf, size)) {
             return;
         }
     }
@@ -48,7 +78,7 @@ void wish_text(const cJSON *pod, char *buf, size_t size)
         snprintf(buf, size, "%.16s whole GPUs", text);
     } else if ((text = annotation(pod, "fgpu.io/size")) != NULL) {
         snprintf(buf, size, "size %.32s", text);
-    } else {
+    } else if (!annotations_text(pod, buf, size)) {
         snprintf(buf, size, "other");
     }
 }

@@ -1,0 +1,74 @@
+#include "demo/stories/stories_internal.h"
+
+#define WHOLE_GPUS "gpus: whole"
+#define SLICES "gpus: slices"
+
+static const struct story_node nodes[] = {
+    {"gpu-node", .labels = WHOLE_GPUS, .model = "Tesla-V100-SXM2-32GB", .gpu_n = 2,
+     .mem_mib = 32768},
+    {"slices-8g", .labels = SLICES "; vgpu.type: v100-8q-8GB", .allocatable = "nvidia.com/gpu: 2",
+     .model = "GRID-V100", .gpu_n = 2, .mem_mib = 8192, .secret = true},
+    {"slices-4g", .labels = SLICES "; virtual.gpu.type: v100-4q-4GB",
+     .allocatable = "nvidia.com/gpu: 2", .model = "GRID-V100", .gpu_n = 2, .mem_mib = 4096,
+     .secret = true},
+};
+
+static const struct story_step steps[] = {
+    SAY("nvidia.com/vgpu counts thousandths of a GPU: train-a asks for 300 of 1000, train-b for "
+        "700. Together they "
+        "are one GPU."),
+    CREATE("train-a", 1, .limits = "nvidia.com/vgpu: 300", .selector = WHOLE_GPUS),
+    BOUND("train-a"),
+    CREATE("train-b", 1, .limits = "nvidia.com/vgpu: 700", .selector = WHOLE_GPUS),
+    TOGETHER("train-*"),
+    HOLDS("train-a", 1, 300, 9830),
+    HOLDS("train-b", 1, 700, 22937),
+    TOLD("train-*", "fgpu.io/visible-devices.c0: GPU-gpu-node-*"),
+
+    SAY("1000 units are a whole GPU, which nobody else gets a part of. The node is full: 1 more "
+        "unit is refused."),
+    CREATE("whole", 1, .limits = "nvidia.com/vgpu: 1000", .selector = WHOLE_GPUS),
+    BOUND_TO("whole", "gpu-node"),
+    CREATE("one-more", 1, .limits = "nvidia.com/vgpu: 1", .selector = WHOLE_GPUS),
+    REFUSED("one-more", "too few GPUs with enough free compute"),
+
+    SAY("train-a ends, and its 300 units serve the one that waited."),
+    DELETE("train-a"),
+    BOUND_TO("one-more", "gpu-node"),
+
+    SAY("Nodes of vGPU software have slices of a fixed profile, named by a label. As ever, a pod "
+        "takes one with "
+        "nvidia.com/gpu: 1 and a nodeSelector."),
+    CREATE("desktop", 2, .limits = "nvidia.com/gpu: 1", .selector = "vgpu.type: v100-8q-8GB"),
+    BOUND_TO("desktop-*", "slices-8g"),
+    CREATE("latecomer", 1, .limits = "nvidia.com/gpu: 1", .selector = "vgpu.type: v100-8q-8GB"),
+    REFUSED("latecomer", "whole GPUs of the device plugin are taken"),
+
+    SAY("New: say how much memory you need and get the smallest profile that has it. 3 GiB fit a "
+        "slice of 4 GB, which "
+        "is then taken as a whole."),
+    DELETE("desktop-*"),
+    BOUND("latecomer"),
+    DELETE("latecomer"),
+    CREATE("notebook-a", 1, .annotations = "fgpu.io/gpu-memory: 3Gi", .selector = SLICES),
+    BOUND_TO("notebook-a", "slices-4g"),
+    CREATE("notebook-b", 1, .annotations = "fgpu.io/gpu-memory: 3Gi", .selector = SLICES),
+    BOUND_TO("notebook-b", "slices-4g"),
+    APART("notebook-*"),
+    CREATE("larger", 1, .annotations = "fgpu.io/gpu-memory: 6Gi", .selector = SLICES),
+    BOUND_TO("larger", "slices-8g"),
+
+    SAY("A profile that nobody knows is reported, and what its slices have is never guessed."),
+    PATCH("slices-4g", "{\"metadata\":{\"labels\":{\"virtual.gpu.type\":\"v100-4z-4GB\"}}}"),
+    EVENT("slices-4g", "does not guess"),
+    BOUND_TO("notebook-*", "slices-4g"),
+};
+
+const struct story story_vgpu = {
+    .name = "vgpu",
+    .line =
+        "K8vGPUSharing: nvidia.com/vgpu in thousandths, and nodes with slices of a fixed profile",
+    .example = "vgpu.yaml",
+    STORY_NODES(nodes),
+    STORY_STEPS(steps),
+};
