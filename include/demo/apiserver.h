@@ -18,6 +18,7 @@
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
  *   POST   tokenreviews and subjectaccessreviews, answered as POST /_reviews says; at first no token
  *          is good and nobody may anything
+ *   PATCH  of any CSIStorageCapacity: accepted and forgotten
  *   /version, /readyz, /livez
  *
  * One counter gives every write its resourceVersion. There is no kubelet: a bound pod that is

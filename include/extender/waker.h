@@ -50,6 +50,10 @@ void waker_stop(struct waker *w); /* NULL is fine */
 /* Everything sent must have been answered: free it after the API client. NULL is fine. */
 void waker_free(struct waker *w);
 
+/* Another process may have refused pods before this one began, and they wait as if we had done it. So the room that
+ * the first list shows wakes too, once, as soon as `settle_ms` have passed and somebody who asks is answered. */
+void waker_follows(struct waker *w, int64_t settle_ms);
+
 /* A pod was refused on a ledger of this generation, for want of room or because of what its nodes are: both may change
  * (kube-scheduler before 1.32 does not try again for every new node). */
 void waker_refused(struct waker *w, uint64_t generation);

@@ -139,8 +139,12 @@ static int start_waker(struct service *s, struct err *reterr)
     if (s->waker_patch.object.n == 0) {
         return 0;
     }
-    return waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, &s->waker_patch, &s->waker,
-                     reterr);
+    if (waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, &s->waker_patch, &s->waker,
+                  reterr) != 0) {
+        return -1;
+    }
+    waker_follows(s->waker, s->options.holdoff_ms);
+    return 0;
 }
 
 /* ---- audits ---- */

@@ -59,6 +59,14 @@ void waker_room(struct waker *w)
     }
 }
 
+void waker_follows(struct waker *w, int64_t settle_ms)
+{
+    lock(w);
+    w->refused = true;
+    w->not_before_ns = clock_mono_ns(w->clock) + settle_ms * 1000000;
+    unlock(w);
+}
+
 void waker_refused(struct waker *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */

@@ -69,7 +69,7 @@ def test_tenant__pod_of_it_gone__room_for_the_next(configured, api, fgpu):
 
 
 def test_tenant__limit_raised__kube_scheduler_is_woken(own):
-    """The simulated API server has no such object, so only the first attempt can be told from its repetition."""
+    """The first wake is for those whom a process before this one may have refused."""
     configured, fgpu = Configured(own), own.fgpu
     node = own.node(gpus=4)
 
@@ -77,11 +77,12 @@ def test_tenant__limit_raised__kube_scheduler_is_woken(own):
         return sum(v for k, v in fgpu.metrics().items()
                    if k.startswith("fgpu_api_requests_total") and "csistoragecapacities" in k)
     configured.effective(tenants("name: red, namespaces: [red], milli: 500"))
+    eventually(lambda: wakes() == 1, "the wake after the start")
     pod = own.api.pod(milli(600), namespace="red")
     assert fgpu.reasons(pod, [node]) == {node: LIMIT}
-    assert wakes() == 0
+    assert wakes() == 1
     configured.effective(tenants("name: red, namespaces: [red], milli: 900"))
-    eventually(lambda: wakes() > 0, "a wake after the limit was raised")
+    eventually(lambda: wakes() == 2, "a wake after the limit was raised")
     assert fgpu.bind(pod, node) == ""
 
 

@@ -144,6 +144,18 @@ static void wake__refused_and_then_a_charge_ends__wakes(void **state)
     wait_sent(1);
 }
 
+/* Who was refused by a process that has ended waits for its room, too. */
+static void wake__first_room_after_a_predecessor__wakes_once(void **state)
+{
+    (void)state;
+    waker_follows(waker, 0);
+    assert_stays(0);
+    node(2);
+    wait_sent(1);
+    node(3);
+    assert_stays(1);
+}
+
 static void wake__room_appeared_while_the_refusal_was_computed__wakes(void **state)
 {
     uint64_t seen;
@@ -252,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(wake__room_but_nobody_was_refused__is_silent),
         T(wake__refused_and_then_a_charge_ends__wakes),
+        T(wake__first_room_after_a_predecessor__wakes_once),
         T(wake__room_appeared_while_the_refusal_was_computed__wakes),
         T(wake__refused_and_then_nothing_but_repeated_facts__is_silent),
         T(wake__refused_and_then_a_node_grows__wakes),
