@@ -32,12 +32,14 @@ struct options {
     const char *addresses[SERVICE_LISTENER__MAX];
     const char *cert, *key, *client_ca;
     const char *format;
+    const char *wall_clock;
+    int64_t wall_clock_ms; /* of `wall_clock` */
     int verbosity; /* -1: as configured */
     bool wait;
 };
 
 enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT,
-       OPT_WRITE, OPT_CERT, OPT_KEY, OPT_CLIENT_CA };
+       OPT_WRITE, OPT_CERT, OPT_KEY, OPT_CLIENT_CA, OPT_WALL_CLOCK };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -52,6 +54,7 @@ static const struct option long_options[] = {
     {"logging-format", required_argument, NULL, OPT_FORMAT},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"write-config-to", required_argument, NULL, OPT_WRITE},
+    {"wall-clock", required_argument, NULL, OPT_WALL_CLOCK},
     {"v", required_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -73,7 +76,9 @@ static void print_help(void)
            "  --logging-format text|json\n"
            "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
            "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
-           "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n\n"
+           "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
+           "  --wall-clock TIME         a rehearsal of time windows: fgpu's clock shows TIME (2026-03-28T18:59:50Z) at the\n"
+           "                            start and goes on from there, in Events, /state and the log too; with a warning\n\n"
            "SIGHUP reads the configuration file again, as does a change of it. SIGUSR2 audits the ledger.\n"
            "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
            "unreachable, 70 broken invariant.\n",
@@ -89,6 +94,14 @@ static int parse_verbosity(const char *text, int *ret)
     }
     *ret = (int)v;
     return EXIT_OK;
+}
+
+static int parse_wall_clock(const char *text, struct options *o)
+{
+    o->wall_clock = text;
+    return clock_rfc3339_parse(str_of(text), &o->wall_clock_ms)
+               ? EXIT_OK
+               : cmd_usage_error("serve", "--wall-clock takes a time such as 2026-03-28T18:59:50Z, not \"%s\"", text);
 }
 
 /* EXIT_OK, or the exit code; -1: help was printed. */
@@ -139,6 +152,11 @@ static int parse_options(int argc, char **argv, struct options *o)
             break;
         case OPT_WRITE:
             o->write_config_to = optarg;
+            break;
+        case OPT_WALL_CLOCK:
+            if (parse_wall_clock(optarg, o) != EXIT_OK) {
+                return EXIT_USAGE;
+            }
             break;
         case 'v':
             if (parse_verbosity(optarg, &o->verbosity) != EXIT_OK) {
@@ -367,7 +385,8 @@ static int watch_over(struct service *service, struct reload *reload, const stru
 static int serve(const struct options *o, const struct config *config,
                  const struct credentials *credentials)
 {
-    const struct clock *clock = clock_system();
+    struct clock_shifted shifted;
+    const struct clock *clock = o->wall_clock != NULL ? &shifted.clock : clock_system();
     struct logsink *sink;
     struct service *service;
     struct reload *reload;
@@ -379,10 +398,17 @@ static int serve(const struct options *o, const struct config *config,
     const struct log *log;
     int code;
 
+    clock_shifted_init(&shifted);
+    if (o->wall_clock != NULL) {
+        clock_shifted_set(&shifted, o->wall_clock_ms);
+    }
     sink = logsink_new(STDERR_FILENO,
                        config->logging.format == LOG_FORMAT_JSON ? LOGSINK_JSON : LOGSINK_TEXT,
                        config->logging.verbosity, clock);
     log = logsink_log(sink);
+    if (o->wall_clock != NULL) {
+        LOG_WARNING(log, "The wall clock is not the real one: --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
+    }
     /* Before any thread: all of them inherit the mask, so that only this one hears signals. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
