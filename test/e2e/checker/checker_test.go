@@ -139,6 +139,58 @@ func TestAContainerMaySpanGPUs(t *testing.T) {
 	}
 }
 
+func TestDemandInTheAnnotationsOfKAI(t *testing.T) {
+	s := Default()
+	s.KAI = true
+	for _, row := range []struct {
+		fraction, memory, devices string
+		count                     int64
+		want                      Charge // on a device with 81559 MiB
+	}{
+		{"0.5", "", "", 1, Charge{500, 40750, 1, false}},
+		{"0.125", "", "2", 2, Charge{125, 10187, 1, false}},
+		{"0.3330", "", "", 1, Charge{333, 27139, 1, false}},
+		{".001", "", "", 1, Charge{1, 81, 1, false}},
+		{"", "20480", "", 1, Charge{260, 20480, 1, false}},
+		{"", "20375", "3", 3, Charge{250, 20375, 1, false}},
+		{"", "81559", "", 1, Charge{1000, 81559, 1, false}},
+	} {
+		p := pod("p")
+		for key, value := range map[string]string{
+			"gpu-fraction": row.fraction, "gpu-memory": row.memory, "gpu-fraction-num-devices": row.devices} {
+			if value != "" {
+				with(p, key+"="+value)
+			}
+		}
+		d, err := DemandOf(p, s)
+		if err != nil || len(d.Wishes) != 1 {
+			t.Errorf("%+v: %v, %v", row, d, err)
+			continue
+		}
+		if w := d.Wishes[0]; w.Count != row.count || w.On(81559, s) != row.want {
+			t.Errorf("%+v: %d x %+v", row, w.Count, w.On(81559, s))
+		}
+		if d, err := DemandOf(p, Default()); err != nil || !d.Empty() {
+			t.Errorf("%+v, not served: %v, %v", row, d, err)
+		}
+	}
+	for _, bad := range []*corev1.Pod{
+		with(pod("p"), "gpu-fraction=0"), with(pod("p"), "gpu-fraction=1.0"), with(pod("p"), "gpu-fraction=1.5"),
+		with(pod("p"), "gpu-fraction=NaN"), with(pod("p"), "gpu-fraction=0,5"), with(pod("p"), "gpu-fraction=1e-1"),
+		with(pod("p"), "gpu-fraction=-0.5"), with(pod("p"), "gpu-fraction="), with(pod("p"), "gpu-fraction=0.1234"),
+		with(pod("p"), "gpu-fraction=0.-5"), with(pod("p"), "gpu-fraction=0.5", "gpu-memory=5"),
+		with(pod("p"), "gpu-memory=0"), with(pod("p"), "gpu-memory=4Gi"), with(pod("p"), "gpu-fraction-num-devices=2"),
+		with(pod("p"), "gpu-fraction=0.5", "gpu-fraction-num-devices=0"),
+		with(pod("p"), "gpu-fraction=0.5", "gpu-fraction-container-name=other"),
+		with(pod("p"), "gpu-fraction=0.5", "fgpu.io/gpu-count=1"), with(pod("p", "nvidia.com/gpu=1"), "gpu-fraction=0.5"),
+		with(pod("p", "fgpu.io/gpu-milli=1"), "gpu-fraction=0.5"),
+	} {
+		if d, err := DemandOf(bad, s); err == nil {
+			t.Errorf("%v: understood as %+v", bad.Annotations, d)
+		}
+	}
+}
+
 func TestTheChargeIsThePeakOfThePhases(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	p := pod("p", "fgpu.io/gpu-milli=200")

@@ -27,6 +27,7 @@ type Settings struct {
 	MaxSharers     int64                        // of a device that does not publish its own number of slots
 	ReserveMiB     int64                        // taken off the memory of every device
 	MemoryOnlyFree bool                         // a pod that asks for memory alone takes no compute
+	KAI            bool                         // the annotations of Run:ai and KAI-Scheduler mean something
 }
 
 // Default is the vocabulary of manifests/dedicated/fgpu.yaml.
@@ -58,10 +59,14 @@ type Wish struct {
 	memMiB    int64 // -1: the share that the milli are of the device
 	alone     bool
 	profile   string // MIG instances of this profile
+	kai       bool   // amounts as KAI-Scheduler counts them; -1 as above
 }
 
 // On is the charge of this wish on a device with memMiB of memory (design.md section 5, table).
 func (w Wish) On(memMiB int64, s Settings) Charge {
+	if w.kai {
+		return w.onByKAI(memMiB, s)
+	}
 	c := Charge{Milli: w.milli, MemMiB: w.memMiB, Slots: 1, Alone: w.alone}
 	switch {
 	case w.alone:
@@ -94,7 +99,7 @@ func (w Wish) objection(dev *Device) string {
 		return "cut into MIG instances"
 	case dev.Profile == "" && w.profile != "":
 		return "no MIG instance"
-	case dev.Profile != "" && w.profile == "" && (w.alone || w.milli >= 0):
+	case dev.Profile != "" && w.profile == "" && (w.alone || w.kai || w.milli >= 0):
 		return "a MIG instance for a pod that wants compute of a GPU"
 	case dev.Profile != "" && w.profile != "" && w.profile != dev.Profile:
 		return "a MIG instance of another profile"
@@ -151,13 +156,22 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 	if err != nil {
 		return d, err
 	}
-	d.annotated = asked != nil
 	target := ""
 	if asked != nil {
 		if target, err = annotatedContainer(p); err != nil {
 			return d, err
 		}
 	}
+	if s.KAI {
+		byKAI, container, err := askedByKAI(p)
+		if err != nil {
+			return d, err
+		}
+		if byKAI != nil {
+			asked, target = byKAI, container
+		}
+	}
+	d.annotated = asked != nil
 
 	var plugin []int64 // per init container and then per app container, as the phases need them
 	var sidecar []bool
@@ -168,7 +182,10 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 		if err != nil {
 			return fmt.Errorf("container %s: %w", c.Name, err)
 		}
-		if !init && asked != nil && c.Name == target {
+		if asked != nil && asked.kai && (len(ws) > 0 || n > 0) {
+			return fmt.Errorf("container %s: resources beside gpu-fraction or gpu-memory", c.Name)
+		}
+		if asked != nil && c.Name == target {
 			if len(ws) > 0 || n > 0 {
 				return fmt.Errorf("container %s: asked for by resources and by annotations", c.Name)
 			}
