@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"fgpu.io/fgpu/test/e2e/checker"
 )
 
 // kind is one way in which a node has GPUs, and the pods that are for it.
@@ -42,6 +44,15 @@ func kinds() []kind {
 				return annotated(pod(name), "fgpu.io/gpu-memory=20Gi")
 			}
 			return pod(name, "fgpu.io/gpu-milli=200", "fgpu.io/gpu-count=2")
+		}, false},
+		{"runai", func(n string) *corev1.Node { return gpuNode(n, 2, 81559) }, 2, func(name string, i int) *corev1.Pod {
+			switch i % 3 {
+			case 0:
+				return annotated(pod(name), "gpu-fraction=0.45")
+			case 1:
+				return annotated(pod(name), "gpu-memory=20480")
+			}
+			return annotated(pod(name), "gpu-fraction=0.125", "gpu-fraction-num-devices=2")
 		}, false},
 		{"plugin", func(n string) *corev1.Node { return plainNode(n, "nvidia.com/gpu=3") }, 3, wholes, true},
 		// One GPU, three tellers: the annotation, the plugin's allocatable and the labels of GPU Feature Discovery.
@@ -123,13 +134,14 @@ func lookedAt(p *corev1.Pod) bool {
 	})
 }
 
-// allConfig is the shipped configuration and a night that closes the native nodes.
+// allConfig is the shipped configuration with every vocabulary and a night that closes the native nodes.
 func (c *cluster) allConfig() string {
 	c.Helper()
 	shipped, err := os.ReadFile(manifest("dedicated", "fgpu.yaml"))
 	c.must(shipped, err)
 	path := filepath.Join(plane.Dir, c.name+".yaml")
 	c.must(nil, os.WriteFile(path, append(shipped, []byte(`
+dialects: {kai: serve}
 timeWindows:
 - {name: night, from: "20:00", to: "08:00", timeZone: Europe/Berlin, nodePools: [{nodeSelector: {kind: native}, state: closed}]}
 `)...), 0o600))
@@ -142,7 +154,9 @@ func TestEveryKindOfNodeOnOneClusterThroughChurnRestartsAndNight(t *testing.T) {
 	for _, k := range all {
 		nodes = append(nodes, labelled(k.node(k.name+"-0"), "kind="+k.name))
 	}
-	c := newCluster(t, nodes...)
+	settings := checker.Default()
+	settings.KAI = true
+	c := newClusterWith(t, settings, nodes...)
 	e := &everything{cluster: c, kinds: all, bound: map[string]int{}}
 	c.startAt("2026-03-28T18:00:00Z", c.allConfig())
 	c.startScheduler(annotationsOnly)
