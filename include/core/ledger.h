@@ -182,6 +182,7 @@ struct ledger_pod {
     const uint64_t *label_hashes;
     size_t label_n;
     bool deleting;
+    struct holding held; /* charged, over all devices (core/tenancy.h) */
 };
 /* False when the UID is unknown. */
 bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *ret);

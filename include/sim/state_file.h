@@ -36,6 +36,7 @@ struct state_file {
     struct ledger_limits
         limits;            /* over-commit factors; the hash key is zero, the caller's choice */
     struct config *config; /* that was in effect */
+    const struct config *file_config; /* the same with every time window closed */
     uint64_t generation;
     int64_t as_of_ms;
     size_t node_n, gpu_n; /* gpus: lost ones included */

@@ -208,25 +208,9 @@ static int run(const struct inquiry *q)
 
 int cmd_frag(int argc, char **argv)
 {
+    const struct inquiry_command command = {.name = "frag", .options = long_options, .print_help = print_help};
     struct inquiry q;
-    int c;
+    int code;
 
-    inquiry_init(&q);
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-        if (c == 'h') {
-            print_help();
-            return EXIT_OK;
-        }
-        if (!inquiry_option(&q, c, optarg)) {
-            return cmd_usage_error("frag", "cannot use %s", argv[optind - 1]);
-        }
-    }
-    if (optind < argc) {
-        return cmd_usage_error("frag", "unexpected argument %s", argv[optind]);
-    }
-    if (inquiry_problem(&q) != NULL) {
-        return cmd_usage_error("frag", "%s", inquiry_problem(&q));
-    }
-    return run(&q);
+    return inquiry_read(&q, &command, argc, argv, &code) ? run(&q) : code;
 }

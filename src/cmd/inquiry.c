@@ -1,6 +1,7 @@
 #include "cmd/inquiry.h"
 
 #include "base/bug.h"
+#include "cmd/commands.h"
 #include "kube/transport.h"
 #include "sim/state_file.h"
 
@@ -8,12 +9,8 @@
 
 #define SILENCE_MS 30000
 
-void inquiry_init(struct inquiry *q)
-{
-    *q = (struct inquiry){.server = INQUIRY_SERVER};
-}
-
-bool inquiry_option(struct inquiry *q, int c, const char *value)
+/* False: `c` is none of ours, or the value is wrong. */
+static bool take_option(struct inquiry *q, int c, const char *value)
 {
     switch (c) {
     case INQUIRY_OPT_SERVER:
@@ -36,13 +33,41 @@ bool inquiry_option(struct inquiry *q, int c, const char *value)
     }
 }
 
-const char *inquiry_problem(const struct inquiry *q)
+static const char *problem_of(const struct inquiry *q)
 {
     if (q->state_file != NULL &&
         (strcmp(q->server, INQUIRY_SERVER) != 0 || q->token_file != NULL)) {
         return "give --state or --server, not both";
     }
     return NULL;
+}
+
+bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc, char **argv, int *ret_code)
+{
+    const char *problem;
+    int c;
+
+    *q = (struct inquiry){.server = INQUIRY_SERVER};
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":o:h", cmd->options, NULL)) != -1) {
+        if (c == 'h') {
+            cmd->print_help();
+            *ret_code = EXIT_OK;
+            return false;
+        }
+        if (!take_option(q, c, optarg) && (cmd->own == NULL || !cmd->own(cmd->ctx, c, optarg))) {
+            *ret_code = cmd_usage_error(cmd->name, "cannot use %s", argv[optind - 1]);
+            return false;
+        }
+    }
+    problem = optind == argc && cmd->problem != NULL ? cmd->problem(cmd->ctx) : NULL;
+    problem = problem != NULL ? problem : problem_of(q);
+    if (optind < argc) {
+        *ret_code = cmd_usage_error(cmd->name, "unexpected argument %s", argv[optind]);
+    } else if (problem != NULL) {
+        *ret_code = cmd_usage_error(cmd->name, "%s", problem);
+    }
+    return optind == argc && problem == NULL;
 }
 
 static int take(void *ctx, struct str bytes, struct err *reterr)

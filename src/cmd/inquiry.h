@@ -42,11 +42,17 @@ enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_
     "  --state FILE      a saved /state instead (curl URL/state > FILE)\n"                         \
     "  -o table|json\n"
 
-void inquiry_init(struct inquiry *q);
-/* False: `c` is none of ours, or the value is wrong. */
-bool inquiry_option(struct inquiry *q, int c, const char *value);
-/* NULL, or what does not go together. */
-const char *inquiry_problem(const struct inquiry *q);
+/* A command that asks. */
+struct inquiry_command {
+    const char *name;
+    const struct option *options; /* INQUIRY_OPTIONS, --help as 'h', its own */
+    void (*print_help)(void);
+    bool (*own)(void *ctx, int c, const char *value); /* takes one of its own; NULL: it has none */
+    const char *(*problem)(void *ctx);                /* NULL, or what is missing; NULL: nothing can be */
+    void *ctx;
+};
+/* Reads the command line. False: there is nothing to do, *ret_code is the exit code. */
+bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc, char **argv, int *ret_code);
 
 /* The document of /state, whole or, with `summary` and from a server, its summary only.
  *   ERR_UNAVAILABLE  nobody answers

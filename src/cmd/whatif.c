@@ -1,20 +1,26 @@
 /* fgpu whatif: what another configuration would make of the cluster as it is. */
 #include "sim/whatif.h"
 
-#include "base/json_write.h"
+#include "base/clock.h"
+#include "cmd/cluster_reading.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
+#include "cmd/whatif_show.h"
+#include "config/kubeconfig.h"
+#include "core/timetable.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define OUTPUT_BYTES_MAX ((size_t)64 << 20)
 
-enum { OPT_CONFIG = 256 };
+enum { OPT_CONFIG = 256, OPT_AT, OPT_KUBECONFIG, OPT_CONTEXT };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
+    {"at", required_argument, NULL, OPT_AT},
+    {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
+    {"context", required_argument, NULL, OPT_CONTEXT},
     INQUIRY_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -24,236 +30,140 @@ static void print_help(void)
 {
     printf(
         "Usage: fgpu whatif --config FILE [options]\n\n"
-        "Checks the configuration, then shows what it would make of the state of a running "
-        "extender:\n"
-        "settings that differ, pods charged otherwise, GPUs over-committed, what would fit, "
-        "fragmentation,\n"
-        "and the node of each pending pod. Reads only.\n\n"
-        "  --config FILE     the new configuration\n" INQUIRY_HELP "\n"
-        "Exit codes: 0 ok, 1 it would over-commit GPUs or there is no answer, 2 usage, 3 invalid\n"
-        "configuration.\n");
+        "Checks the configuration, then shows what it would make of the cluster of a running extender:\n"
+        "settings that differ, pods charged otherwise, GPUs over-committed, tenants above their limits,\n"
+        "closed nodes, what would fit, fragmentation, and the node of each pending pod. Reads only.\n\n"
+        "/state holds neither labels nor the words of requests; what depends on them is named as not\n"
+        "judged. With --kubeconfig nodes and pods are read from the API server, and all is judged.\n\n"
+        "  --config FILE     the new configuration\n"
+        "  --kubeconfig FILE the API server: lists nodes and pods\n"
+        "  --context NAME    of the kubeconfig; without it its current-context\n"
+        "  --at TIME         the moment for which time windows count, 2026-03-01T20:30:00Z; without it\n"
+        "                    that of the state\n" INQUIRY_HELP "\n"
+        "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no\n"
+        "answer, 2 usage, 3 invalid configuration.\n");
 }
 
-/* ---- JSON ---- */
+struct options {
+    const char *config, *at, *kubeconfig, *context;
+    int64_t at_ms;
+};
 
-static void write_survey(struct json_writer *w, const char *key, const struct survey *s,
-                         size_t overcommitted)
+static bool take_option(void *ctx, int c, const char *value)
 {
-    json_write_key(w, key);
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "overCommittedGpus", (int64_t)overcommitted);
-    json_write_kv_i64(w, "idleMilli", s->idle_milli);
-    json_write_kv_i64(w, "fragmentedMilli", s->fragmented_milli);
-    json_write_kv_i64(w, "typicalPods", (int64_t)s->typical_n);
-    json_write_kv_i64(w, "largestFreeMilli", s->largest_milli);
-    json_write_kv_i64(w, "largestFreeMemMib", s->largest_mem_mib);
-    json_write_kv_i64(w, "mostEmptyGpus", s->empty_gpu_n);
-    json_write_object_end(w);
+    struct options *o = ctx;
+
+    switch (c) {
+    case OPT_CONFIG:
+        o->config = value;
+        return true;
+    case OPT_KUBECONFIG:
+        o->kubeconfig = value;
+        return true;
+    case OPT_CONTEXT:
+        o->context = value;
+        return true;
+    case OPT_AT:
+        o->at = value;
+        return clock_rfc3339_parse(str_of(value), &o->at_ms);
+    default:
+        return false;
+    }
 }
 
-static void write_count(struct json_writer *w, const char *key, int64_t n)
+static const char *problem_of(void *ctx)
 {
-    json_write_key(w, key);
-    if (n < 0) {
-        json_write_null(w);
-    } else {
-        json_write_i64(w, n);
-    }
+    const struct options *o = ctx;
+
+    return o->config == NULL                                ? "--config is missing"
+           : o->context != NULL && o->kubeconfig == NULL ? "--context is of a --kubeconfig"
+                                                            : NULL;
 }
 
-static void write_changes(struct json_writer *w, const struct whatif *x)
-{
-    json_write_key(w, "changes");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < x->diff.n; i++) {
-        const struct config_change *c = &x->diff.changes[i];
+/* ---- asking ---- */
 
-        json_write_object_begin(w);
-        json_write_kv_str(w, "key", c->key);
-        json_write_kv_str(w, "before", c->before);
-        json_write_kv_str(w, "after", c->after);
-        json_write_kv_cstr(w, "applies", config_reload_text(c->reload));
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-    json_write_key(w, "notJudged");
-    json_write_array_begin(w);
-    for (size_t i = 0; x->unjudged[i] != NULL; i++) {
-        json_write_cstr(w, x->unjudged[i]);
-    }
-    json_write_array_end(w);
-}
-
-static void write_lists(struct json_writer *w, const struct whatif *x)
-{
-    json_write_key(w, "overCommitted");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < x->gpu_n && i < WHATIF_GPUS_MAX; i++) {
-        json_write_object_begin(w);
-        json_write_kv_str(w, "node", x->gpus[i].node);
-        json_write_kv_str(w, "uuid", x->gpus[i].uuid);
-        json_write_kv_i64(w, "index", x->gpus[i].index);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-    json_write_key(w, "moreFit");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < x->size_n; i++) {
-        json_write_object_begin(w);
-        json_write_kv_cstr(w, "size", x->sizes[i].name);
-        write_count(w, "before", x->sizes[i].before);
-        write_count(w, "after", x->sizes[i].after);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-    json_write_key(w, "pending");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < x->pending_n; i++) {
-        json_write_object_begin(w);
-        json_write_kv_str(w, "namespace", x->pending[i].namespace_);
-        json_write_kv_str(w, "pod", x->pending[i].name);
-        json_write_kv_str(w, "before", x->pending[i].before);
-        json_write_kv_str(w, "after", x->pending[i].after);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-}
-
-static void write_json(const struct whatif *x, struct strbuf *out)
-{
-    struct json_writer w;
-
-    json_writer_init(&w, out);
-    json_write_object_begin(&w);
-    write_changes(&w, x);
-    json_write_kv_i64(&w, "pods", (int64_t)x->pod_n);
-    json_write_kv_i64(&w, "podsChargedOtherwise", (int64_t)x->recharged_n);
-    json_write_kv_i64(&w, "nodes", (int64_t)x->node_n);
-    json_write_kv_i64(&w, "nodesReadOtherwise", (int64_t)x->reread_n);
-    write_survey(&w, "before", &x->before, x->overcommitted_before);
-    write_survey(&w, "after", &x->after, x->overcommitted_after);
-    write_lists(&w, x);
-    json_write_object_end(&w);
-    strbuf_add_char(out, '\n');
-}
-
-/* ---- table ---- */
-
-static void table_changes(const struct whatif *x, struct strbuf *out)
-{
-    if (x->diff.n == 0) {
-        strbuf_add_cstr(out, "No setting differs.\n");
-    } else {
-        strbuf_addf(out, "%-32s %-20s %-20s %s\n", "SETTING", "BEFORE", "AFTER", "APPLIES");
-    }
-    for (size_t i = 0; i < x->diff.n; i++) {
-        const struct config_change *c = &x->diff.changes[i];
-
-        strbuf_addf(out, "%-32.*s %-20.*s %-20.*s %s\n", STR_ARG(c->key), STR_ARG(c->before),
-                    STR_ARG(c->after), config_reload_text(c->reload));
-    }
-    for (size_t i = 0; x->unjudged[i] != NULL; i++) {
-        strbuf_addf(
-            out,
-            "%s: not judged below; the state does not hold what pods and nodes literally say\n",
-            x->unjudged[i]);
-    }
-}
-
-static void table_pair(struct strbuf *out, const char *what, int64_t before, int64_t after)
-{
-    strbuf_addf(out, "%-32s %12" PRId64 " %12" PRId64 "\n", what, before, after);
-}
-
-static void table_sizes(const struct whatif *x, struct strbuf *out)
-{
-    for (size_t i = 0; i < x->size_n; i++) {
-        char before[24] = "-", after[24] = "-", name[96];
-
-        if (x->sizes[i].before >= 0) {
-            snprintf(before, sizeof(before), "%" PRId64, x->sizes[i].before);
-        }
-        if (x->sizes[i].after >= 0) {
-            snprintf(after, sizeof(after), "%" PRId64, x->sizes[i].after);
-        }
-        snprintf(name, sizeof(name), "more fit: %s", x->sizes[i].name);
-        strbuf_addf(out, "%-32s %12s %12s\n", name, before, after);
-    }
-}
-
-static void write_table(const struct whatif *x, struct strbuf *out)
-{
-    table_changes(x, out);
-    strbuf_addf(
-        out, "\n%zu of %zu pods would be charged otherwise, %zu of %zu nodes read otherwise.\n\n",
-        x->recharged_n, x->pod_n, x->reread_n, x->node_n);
-    strbuf_addf(out, "%-32s %12s %12s\n", "", "BEFORE", "AFTER");
-    table_pair(out, "over-committed GPUs", (int64_t)x->overcommitted_before,
-               (int64_t)x->overcommitted_after);
-    table_pair(out, "idle milli", x->before.idle_milli, x->after.idle_milli);
-    table_pair(out, "fragmented milli", x->before.fragmented_milli, x->after.fragmented_milli);
-    table_pair(out, "largest free milli of a GPU", x->before.largest_milli, x->after.largest_milli);
-    table_pair(out, "its free memory, MiB", x->before.largest_mem_mib, x->after.largest_mem_mib);
-    table_pair(out, "most empty GPUs on a node", x->before.empty_gpu_n, x->after.empty_gpu_n);
-    table_sizes(x, out);
-    for (size_t i = 0; i < x->gpu_n && i < WHATIF_GPUS_MAX; i++) {
-        strbuf_addf(out, "%swould be over-committed: %.*s GPU %d %.*s\n", i == 0 ? "\n" : "",
-                    STR_ARG(x->gpus[i].node), (int)x->gpus[i].index, STR_ARG(x->gpus[i].uuid));
-    }
-    for (size_t i = 0; i < x->pending_n; i++) {
-        const struct whatif_pod *p = &x->pending[i];
-
-        strbuf_addf(out, "%spending %.*s/%.*s: %.*s -> %.*s\n", i == 0 ? "\n" : "",
-                    STR_ARG(p->namespace_), STR_ARG(p->name),
-                    STR_ARG(p->before.n > 0 ? p->before : STR("nowhere")),
-                    STR_ARG(p->after.n > 0 ? p->after : STR("nowhere")));
-    }
-}
-
-/* ---- the command ---- */
-
-static int show(const struct inquiry *q, const struct whatif *x)
+static int show(const struct inquiry *q, const struct whatif_shown *s)
 {
     struct strbuf out;
 
     strbuf_init(&out, OUTPUT_BYTES_MAX);
     if (q->json) {
-        write_json(x, &out);
+        whatif_show_json(s, &out);
     } else {
-        write_table(x, &out);
+        whatif_show_table(s, &out);
     }
     fputs(out.p, stdout);
     strbuf_fini(&out);
-    return x->gpu_n > 0 ? EXIT_RUNTIME : EXIT_OK;
+    return whatif_is_worse(s->result) ? EXIT_RUNTIME : EXIT_OK;
 }
 
-static int compare(const struct inquiry *q, const struct config *next,
-                   const struct config_names *names, int *ret_code, struct err *reterr)
+/* From the API server instead of the state. */
+static int read_cluster(const struct options *o, struct whatif_question *q, struct err *reterr)
+{
+    const struct policy *const policies[2] = {&q->before->policy, &q->after->policy};
+    struct credentials creds = {0};
+    int r = kubeconfig_load(o->kubeconfig, o->context, &creds, reterr);
+
+    if (r == 0) {
+        r = cluster_read(&creds, policies, q->ledgers, reterr);
+        credentials_fini(&creds);
+    }
+    q->state = NULL;
+    return r;
+}
+
+static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q, int64_t at_ms,
+                 int *ret_code, struct err *reterr)
+{
+    struct whatif x;
+    int r = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
+
+    r = r != 0 ? r : whatif_run(q, &x, reterr);
+    if (r == 0) {
+        const struct whatif_shown shown = {&x, at_ms, {q->before, q->after}};
+
+        *ret_code = show(in, &shown);
+        whatif_fini(&x);
+    }
+    ledger_free(q->ledgers[0]);
+    ledger_free(q->ledgers[1]);
+    return r;
+}
+
+/* As it is at that moment: with the windows that are open then. */
+static struct config *config_then(const struct config *c, int64_t at_ms)
+{
+    return config_at(c, timetable_open(&c->timetable, at_ms / 1000));
+}
+
+static int ask(const struct options *o, const struct inquiry *in, const struct config *next,
+               const struct config_names *names, int *ret_code, struct err *reterr)
 {
     struct strbuf document;
     struct state_file state;
-    struct whatif x;
     int r;
 
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
-    r = inquiry_state(q, false, &document, reterr);
+    r = inquiry_state(in, false, &document, reterr);
     if (r == 0) {
-        r = state_file_parse(q->state_file != NULL ? q->state_file : q->server,
-                             strbuf_view(&document), names, &state, reterr);
+        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server, strbuf_view(&document), names,
+                             &state, reterr);
     }
     if (r == 0) {
-        r = whatif_run(&state, next, &x, reterr);
-        if (r == 0) {
-            *ret_code = show(q, &x);
-            whatif_fini(&x);
-        }
+        int64_t at_ms = o->at != NULL ? o->at_ms : state.as_of_ms;
+        struct config *before = config_then(state.file_config, at_ms), *after = config_then(next, at_ms);
+        struct whatif_question q = {.before = before, .after = after, .state = &state};
+
+        r = judge(o, in, &q, at_ms, ret_code, reterr);
+        config_free(before);
+        config_free(after);
         state_file_fini(&state);
     }
     strbuf_fini(&document);
     return r;
 }
 
-static int run(const struct inquiry *q, const char *path)
+static int run(const struct options *o, const struct inquiry *in)
 {
     struct config_names names;
     struct config *next = NULL;
@@ -263,14 +173,14 @@ static int run(const struct inquiry *q, const char *path)
 
     cmd_config_names(&names);
     strbuf_init(&report, 1 << 20);
-    if (config_load(path, &names, &next, &report, &err) != 0) {
+    if (config_load(o->config, &names, &next, &report, &err) != 0) {
         fputs(report.n > 0 ? report.p : err.msg, stderr);
         fputs(report.n > 0 ? "" : "\n", stderr);
         strbuf_fini(&report);
         return EXIT_CONFIG;
     }
     strbuf_fini(&report);
-    if (compare(q, next, &names, &code, &err) != 0) {
+    if (ask(o, in, next, &names, &code, &err) != 0) {
         fprintf(stderr, "fgpu whatif: %s\n", err.msg);
         code = EXIT_RUNTIME;
     }
@@ -280,29 +190,15 @@ static int run(const struct inquiry *q, const char *path)
 
 int cmd_whatif(int argc, char **argv)
 {
-    const char *path = NULL;
+    struct options o = {.config = NULL};
+    const struct inquiry_command command = {.name = "whatif",
+                                            .options = long_options,
+                                            .print_help = print_help,
+                                            .own = take_option,
+                                            .problem = problem_of,
+                                            .ctx = &o};
     struct inquiry q;
-    int c;
+    int code;
 
-    inquiry_init(&q);
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:h", long_options, NULL)) != -1) {
-        if (c == 'h') {
-            print_help();
-            return EXIT_OK;
-        }
-        if (c == OPT_CONFIG) {
-            path = optarg;
-        } else if (!inquiry_option(&q, c, optarg)) {
-            return cmd_usage_error("whatif", "cannot use %s", argv[optind - 1]);
-        }
-    }
-    if (optind < argc) {
-        return cmd_usage_error("whatif", "unexpected argument %s", argv[optind]);
-    }
-    if (path == NULL || inquiry_problem(&q) != NULL) {
-        return cmd_usage_error("whatif", "%s",
-                               path == NULL ? "--config is missing" : inquiry_problem(&q));
-    }
-    return run(&q, path);
+    return inquiry_read(&q, &command, argc, argv, &code) ? run(&o, &q) : code;
 }

@@ -215,6 +215,7 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .label_hashes = p->labels,
         .label_n = p->label_n,
         .deleting = p->deleting,
+        .held = p->held,
     };
     return true;
 }

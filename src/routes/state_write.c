@@ -482,5 +482,9 @@ void state_write_configuration(struct json_writer *w, const struct state_documen
     if (d->effective != NULL) {
         json_write_key(w, "configuration");
         config_describe(d->effective, w);
+        if (d->effective->file_values != NULL) {
+            json_write_key(w, "fileConfiguration");
+            config_describe(d->effective->file_values, w);
+        }
     }
 }

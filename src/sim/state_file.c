@@ -117,11 +117,13 @@ int state_file_read(const char *path, const struct config_names *names, struct s
 
 void state_file_fini(struct state_file *f)
 {
+    config_free(f->file_config);
     config_free(f->config);
     arena_fini(&f->arena);
     free(f->text);
     f->text = NULL;
     f->config = NULL;
+    f->file_config = NULL;
 }
 
 int state_file_ledger(const struct state_file *f, struct ledger **ret, struct err *reterr)

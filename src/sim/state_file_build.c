@@ -250,11 +250,25 @@ static int attach_raised(struct file_reader *f, struct err *reterr)
 
 /* ---- limits ---- */
 
+static int read_configuration(struct file_reader *f, const struct config_names *names, struct err *reterr)
+{
+    struct config *file = NULL;
+    int r =
+        config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
+
+    if (r == 0 && f->file_configuration.n > 0) {
+        r = config_parse(STR("fileConfiguration"), f->file_configuration, names, &file, NULL, reterr);
+    }
+    if (r == 0) {
+        f->file->file_config = file != NULL ? file : config_ref(f->file->config);
+    }
+    return r;
+}
+
 static int read_limits(struct file_reader *f, const struct config_names *names, struct err *reterr)
 {
     struct ledger_limits *l = &f->file->limits;
-    int r =
-        config_parse(STR("configuration"), f->configuration, names, &f->file->config, NULL, reterr);
+    int r = read_configuration(f, names, reterr);
 
     if (r != 0) {
         return r;

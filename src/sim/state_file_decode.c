@@ -550,6 +550,8 @@ void state_file_decode(struct file_reader *f)
             read_pending(f);
         } else if (str_eq_cstr(key, "configuration")) {
             json_raw(r, &f->configuration);
+        } else if (str_eq_cstr(key, "fileConfiguration")) {
+            json_raw(r, &f->file_configuration);
         } else {
             read_head_key(f, key, &is_state);
         }

@@ -80,7 +80,7 @@ struct file_reader {
     size_t raised_n, raised_cap;
     struct file_pod *pods; /* whole GPUs, not placed, pending */
     size_t pod_n, pod_cap;
-    struct str configuration;
+    struct str configuration, file_configuration; /* the second empty: the same */
     bool has_nodes, has_pending;
 };
 

@@ -1,0 +1,113 @@
+/* The node that each waiting pod would get, by itself, on either side. */
+#include "sim/whatif_internal.h"
+
+#include "core/trial.h"
+#include "core/view.h"
+
+#define SCRATCH_BYTES_MAX ((size_t)256 << 20)
+
+static int too_large(struct err *reterr)
+{
+    return err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
+}
+
+static int choose_node(struct whatif_side *s, struct arena *a, const struct view_pod *pod, enum whatif_place *ret_place,
+                       struct str *ret_node, struct err *reterr)
+{
+    const struct strategy *by[AGENDA_STRATEGIES_MAX];
+    struct trial t = {.mirror = &s->mirror, .demand = pod->demand};
+    uint32_t *nodes = ARENA_ARRAY(a, s->mirror.node_n + 1, uint32_t);
+    struct trial_choice c;
+    struct agenda agenda;
+    struct ledger_view v;
+    int r = ledger_view(s->ledger, a, pod, &v, reterr);
+
+    if (r != 0 || nodes == NULL) {
+        return r != 0 ? r : too_large(reterr);
+    }
+    if (v.flags_devices || v.isolates || v.nomination_n > 0) { /* what the mirror does not have */
+        *ret_place = WHATIF_UNKNOWN;
+        return 0;
+    }
+    for (uint32_t i = 0; i < s->mirror.node_n; i++) {
+        if (s->mirror.open[i]) {
+            nodes[t.node_n++] = i;
+        }
+    }
+    t.nodes = nodes;
+    t.allowed_models = v.allowed_models;
+    t.tenant_room = v.limits_tenant ? &v.tenant_room : NULL;
+    agenda_make(&agenda, &s->plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    for (size_t i = agenda_strategies(&agenda, by); i > 0; i--) {
+        whatif_look_ahead(s, by[i - 1]);
+    }
+    c = trial_choose(&t, &agenda, s->outlook, a);
+    *ret_place = c.fits ? WHATIF_NODE : WHATIF_NOWHERE;
+    *ret_node = c.fits ? s->mirror.names[c.node] : STR_NULL;
+    return a->overflowed ? too_large(reterr) : 0;
+}
+
+static int choose(struct whatif_side *s, const struct snapshot_pod *shown, struct whatif_pod *ret, int side,
+                  struct arena *keep, struct err *reterr)
+{
+    struct str node = STR_NULL;
+    struct ledger_pod p;
+    struct arena scratch;
+    int r = 0;
+
+    if (!ledger_find_pod(s->ledger, shown->uid, &p)) {
+        ret->place[side] = WHATIF_NO_GPU;
+    } else if (p.demand->defect != DEMAND_OK) {
+        ret->place[side] = WHATIF_DEFECT;
+    } else {
+        const struct view_pod pod = {.uid = shown->uid,
+                                     .namespace_ = shown->namespace_,
+                                     .priority = shown->priority,
+                                     .demand = p.demand,
+                                     .label_hashes = p.label_hashes,
+                                     .label_n = p.label_n};
+
+        arena_init(&scratch, SCRATCH_BYTES_MAX);
+        r = choose_node(s, &scratch, &pod, &ret->place[side], &node, reterr);
+        ret->node[side] = arena_str(keep, node);
+        arena_fini(&scratch);
+    }
+    return r;
+}
+
+static int choose_both(struct whatif_side *sides, const struct snapshot_pod *p, struct whatif *w, struct err *reterr)
+{
+    struct whatif_pod pod = {arena_str(&w->arena, p->namespace_), arena_str(&w->arena, p->name), {0}, {{0}}};
+    int r = 0;
+
+    if (w->pending_n >= WHATIF_LIST_MAX) {
+        w->pending_n++;
+        return 0;
+    }
+    for (int side = 0; side < 2 && r == 0; side++) {
+        r = choose(&sides[side], p, &pod, side, &w->arena, reterr);
+    }
+    w->pending[w->pending_n++] = pod;
+    return r;
+}
+
+int whatif_compare_pending(struct whatif_side *sides, struct whatif *ret, struct err *reterr)
+{
+    int r = 0;
+
+    ret->pending = ARENA_ARRAY(&ret->arena, WHATIF_LIST_MAX, struct whatif_pod);
+    for (int side = 0; side < 2 && ret->pending != NULL; side++) {
+        const struct snapshot *s = &sides[side].snapshot;
+
+        for (size_t i = 0; i < s->pod_n && r == 0; i++) {
+            struct ledger_pod other;
+
+            /* The second time those that the first side does not have. */
+            if (s->pods[i].state == LEDGER_PENDING &&
+                (side == BEFORE || !ledger_find_pod(sides[BEFORE].ledger, s->pods[i].uid, &other))) {
+                r = choose_both(sides, &s->pods[i], ret, reterr);
+            }
+        }
+    }
+    return r;
+}
