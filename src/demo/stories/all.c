@@ -4,6 +4,7 @@
 #include <string.h>
 
 static const struct story *const stories[] = {
+    &story_runai,
     &story_vgpu, &story_day_night, &story_mig, &story_memory, &story_metagpu,
 };
 
