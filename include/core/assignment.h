@@ -4,16 +4,20 @@
  * Annotation fgpu.io/assignment (design.md section 5):
  *   {"v":1,"id":"<decision>","containers":[{"name":"main","init":false,
  *     "devices":[{"uuid":"GPU-a","index":0,"milli":300,"memMib":4096}]}]}
+ * with "qos":"best-effort" or "equal-share" behind the id, where it is not fixed-share (core/qos.h),
  * and, per container by position (`.c0` app, `.i0` init), keys for the downward API:
  *   fgpu.io/visible-devices.c0                 UUIDs, or indexes where no UUID is known
  *   fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
  *   fgpu.io/mps-pinned-device-mem-limit.c0     for CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=4096M"
  *
- * The MPS keys follow the quality of service: with fixed-share the percentage is the smallest share
- * among the container's devices (at least 1; 100 where no compute was asked, because then all of it
- * is shared), with the other two it is 100. Devices in the memory limit are numbered as CUDA
+ * The MPS keys follow the quality of service: the percentage is the smallest share charged among the
+ * container's devices (at least 1; 100 where no compute is charged, because then all of it is shared),
+ * or 100 where idle compute may be used. Devices in the memory limit are numbered as CUDA
  * numbers them inside the container, by their place in the list; a device without a memory amount
  * has no limit.
+ *
+ * A virtual GPU of a fixed profile is held by one container alone, and its compute is divided by the
+ * scheduler of the host: percentage 100, no memory limit.
  *
  * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
  * alone, and MPS inside of it is not ours: percentage 100, no memory limit.
@@ -55,6 +59,7 @@ struct assigned_device {
     int32_t milli;
     int64_t mem_mib;
     uint16_t profile; /* of a MIG instance (core/mig.h); 0: a GPU */
+    bool slice;       /* as in struct device; not part of the record */
 };
 
 struct assigned_container {
@@ -69,12 +74,14 @@ struct assignment {
     struct str id;
     const struct assigned_container *containers; /* init first, then app, each by position */
     size_t container_n;
+    enum qos qos;
+    enum lending lending; /* not part of the record: the percentages say it */
 };
 
 /* Every annotation of the decision, in `a`, the record first. ERR_LIMIT when the arena is full or
  * the record is longer than ASSIGNMENT_BYTES_MAX. */
-WARN_UNUSED int assignment_format(const struct assignment *as, enum demand_qos qos, struct arena *a,
-                                  struct kv_list *ret, struct err *reterr);
+WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, struct kv_list *ret,
+                                  struct err *reterr);
 /* Reads the value of ASSIGNMENT_KEY strictly. Whoever wrote it may be hostile: amounts, indexes and
  * counts are range-checked, names unique, devices of a container distinct and in ascending order.
  * Unknown keys are skipped (later versions may add some); every key named above must be there.

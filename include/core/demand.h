@@ -106,17 +106,11 @@ struct charge {
 };
 
 /* Where the amounts come from. Constraints (gpu-model, gpu-uuid, isolate-from, qos) are always
- * annotations and change no amount, so they do not change the source. */
+ * annotations and change no amount, so they do not change the source. (What equal-share adds to the charge
+ * is fixed when devices are reserved: core/qos.h.) */
 enum demand_source {
     DEMAND_FROM_RESOURCES,   /* immutable: the charge follows it */
     DEMAND_FROM_ANNOTATIONS, /* its author can edit it: the charge never falls (design.md 3.1) */
-};
-
-enum demand_qos {
-    QOS_FIXED_SHARE, /* default: the container may use its milli and no more */
-    QOS_BEST_EFFORT, /* may use idle compute */
-    QOS_EQUAL_SHARE, /* sharers divide the device evenly */
-    QOS__MAX
 };
 
 /* "a,!b*" of fgpu.io/gpu-model or fgpu.io/gpu-uuid. */
@@ -137,7 +131,8 @@ struct host_request {
 struct demand {
     enum demand_defect defect;
     enum demand_source source;
-    enum demand_qos qos;
+    bool says_qos; /* else its node does */
+    enum qos qos;
     const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
     int32_t unsteered_n; /* whole GPUs of a plugin that kubelet picks; then wish_n == 0 */
     struct host_request host; /* also of a pod that asks for no GPU; core/host.h */

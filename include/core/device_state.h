@@ -21,6 +21,8 @@ enum device_flag {
     DEVICE_ISOLATED = 1 << 5,  /* holds a pod that must not share with the demand of this view */
     DEVICE_COUNTED = 1 << 6,   /* a MIG instance of which kubelet picks one: they are counted, not steered */
     DEVICE_BLOCKED = 1 << 7,   /* the same GPU is held in its other form, whole or as an instance */
+    DEVICE_EQUAL = 1 << 8,     /* pods that do not say otherwise share it in equal parts (core/qos.h) */
+    DEVICE_SLICE = 1 << 9,     /* a virtual GPU of a fixed profile (core/vgpu_profile.h) */
 };
 
 struct device_state {
@@ -33,7 +35,7 @@ struct device_state {
     int16_t slot_cap;
     uint16_t model_id;    /* index into the view's table of models */
     uint16_t profile;     /* of struct device; takes only charges of the same */
-    uint8_t flags;        /* enum device_flag */
+    uint16_t flags;       /* enum device_flag */
     uint8_t memory_only;  /* enum memory_only_mode: what a wish for memory alone takes of the compute */
 };
 
@@ -110,11 +112,12 @@ static inline bool device_is_overcommitted(const struct device_state *d)
     return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
 }
 
-/* What `w` takes of this device: wish_charge(), but no compute for wishes for memory alone where the node says so, and
- * what MIG adds. An instance is always taken whole, by wishes for its profile and, where fgpu steers it, by wishes for
- * memory alone. Where the device is no answer to the wish at all, the charge is of another profile, so that the device
- * does not take it. */
-struct charge device_charge(const struct device_state *d, const struct wish *w);
+/* What the wish `w` of `of` takes of this device: wish_charge(), but no compute for wishes for memory alone where the
+ * node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at least the even part
+ * (core/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by wishes for its profile
+ * and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all, the charge is
+ * of another profile, so that the device does not take it. `of` NULL: it says no quality of service. */
+struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w);
 
 /* Is it one instance of a GPU in MIG mode? */
 static inline bool device_is_instance(const struct device_state *d)

@@ -20,8 +20,8 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
-    int32_t asked_milli;   /* of a fraction of memory that takes no compute; 0: milli says it */
-    int64_t asked_mem_mib; /* of a wish for memory alone that has a MIG instance; 0: mem_mib says it */
+    int32_t asked_milli;   /* where the wish says other amounts than are charged; */
+    int64_t asked_mem_mib; /* both 0: the charge says them */
     enum wish_kind kind; /* which of the amounts were asked for; WISH_KIND__MAX: of a foreign pod */
     uint64_t phases;     /* of the wish (core/demand.h) */
 };
@@ -40,6 +40,7 @@ struct snapshot_device {
     uint16_t profile; /* as in struct device, with the next three */
     int8_t start;
     bool counted;
+    bool slice;
     int32_t gpu_index;
     uint16_t mig_occupied; /* in MIG mode: slots that instances take (core/mig.h) */
     const struct mig_family *mig_family; /* in MIG mode; NULL: of a model without a table */
@@ -68,6 +69,8 @@ struct snapshot_node {
     int32_t unsteered_cap, unsteered_used;
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
     enum memory_only_mode memory_only;
+    enum qos qos;
+    enum lending lending;
     bool mig_changing, mig_counted, mig_single; /* enum node_flag */
     struct host_state host;
     const struct snapshot_device *devices;
@@ -88,6 +91,7 @@ struct snapshot_pod {
     int32_t unsteered_n;
     int32_t priority;
     enum demand_source source;
+    enum qos qos; /* while it holds something */
     const struct demand *demand; /* where allocations do not tell it: pending, or its devices are not known; else NULL */
     int64_t since_ms;       /* wall time of the last change of state */
 };

@@ -107,7 +107,8 @@ struct holding tenancy_node_total(const struct device_state *devices, uint32_t d
 struct holding tenancy_wanted(const struct demand *d, const struct placement *at,
                               const struct device_state *devices, uint32_t device_n);
 /* No placement on devices up to `largest` holds more: a cheap bound, far too high for pods whose
- * containers take turns. */
-struct holding tenancy_wanted_at_most(const struct demand *d, struct holding largest);
+ * containers take turns. `may_be_all`: some node has virtual GPUs of a fixed profile, or divides GPUs evenly, and
+ * charges more than is asked for. */
+struct holding tenancy_wanted_at_most(const struct demand *d, struct holding largest, bool may_be_all);
 
 #endif

@@ -84,7 +84,6 @@ struct store_reservation {
     size_t annotation_bytes; /* of the pod as last seen */
     enum verdict verdict;
     enum demand_defect defect;
-    enum demand_qos qos;
     struct assignment assignment; /* container_n 0: devices are a plugin's affair */
 };
 

@@ -46,6 +46,22 @@ struct device {
     int32_t gpu_index; /* of an instance: index of its GPU, -1 unknown */
     int8_t start;      /* of an instance: its first memory slice, -1 unknown */
     bool counted;      /* of an instance: a device plugin has it, kubelet picks */
+    bool slice;        /* a virtual GPU of a fixed profile: one container has all of it */
+};
+
+/* How the containers on one GPU divide its compute: core/qos.h. */
+enum qos {
+    QOS_FIXED_SHARE,
+    QOS_BEST_EFFORT,
+    QOS_EQUAL_SHARE,
+    QOS__MAX
+};
+
+/* May compute that its holder does not use be used by others? */
+enum lending {
+    LEND_ALLOW,
+    LEND_FORBID,
+    LEND__MAX
 };
 
 /* What a wish for memory alone takes of the compute of a GPU (design.md section 5, memory-only placement). */
@@ -65,6 +81,8 @@ struct inventory {
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
     enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */
+    enum qos qos;         /* of pods that say nothing themselves */
+    enum lending lending; /* of idle compute */
     bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
 };

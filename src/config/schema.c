@@ -46,12 +46,20 @@ static const char *const memory_only_words[] = {
     [MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free", NULL};
 static const char *const dialect_words[] = {
     [DIALECT_IGNORE] = "ignore", [DIALECT_SERVE] = "serve", NULL};
+static const char *const qos_words[] = {[QOS_FIXED_SHARE] = "fixed-share",
+                                        [QOS_BEST_EFFORT] = "best-effort",
+                                        [QOS_EQUAL_SHARE] = "equal-share",
+                                        NULL};
+static const char *const lending_words[] = {
+    [LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid", NULL};
 static const char *const log_format_words[] = {
     [LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json", NULL};
 
 /* The reader stores an enum as an unsigned int. */
 _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum dialect_mode) == sizeof(unsigned int) &&
+                   sizeof(enum qos) == sizeof(unsigned int) &&
+                   sizeof(enum lending) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
@@ -196,11 +204,15 @@ static const struct schema_field override_rows[] = {
         HELP("containers that may share one GPU that publishes no number of its own")),
     KEY("memoryOnly", SCHEMA_WORD, IN(struct device_override, settings.memory_only),
         .words = memory_only_words, HELP("compute taken by a pod that asks for memory only")),
+    KEY("qos", SCHEMA_WORD, IN(struct device_override, settings.qos), .words = qos_words,
+        HELP("how containers share a GPU whose pods say nothing themselves")),
+    KEY("lendIdleCompute", SCHEMA_WORD, IN(struct device_override, settings.lending),
+        .words = lending_words, HELP("may containers use compute that others leave idle")),
     SECTION("overcommit", override_overcommit_rows),
 };
 static const struct device_override override_absent = {
     .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
-                 DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX}};
+                 DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX}};
 static const struct schema_field override_item = {.type = SCHEMA_SECTION,
                                                   ROWS(override_rows),
                                                   .item_absent = &override_absent,
@@ -213,6 +225,10 @@ static const struct schema_field devices_rows[] = {
         RELIST, HELP("containers that may share one GPU that publishes no number of its own")),
     KEY("memoryOnly", SCHEMA_WORD, AT(policy.memory_only), .words = memory_only_words,
         RELIST, HELP("compute taken by a pod that asks for memory only")),
+    KEY("qos", SCHEMA_WORD, AT(policy.qos), .words = qos_words,
+        RELIST, HELP("how containers share a GPU whose pods say nothing themselves")),
+    KEY("lendIdleCompute", SCHEMA_WORD, AT(policy.lending), .words = lending_words,
+        RELIST, HELP("may containers use compute that others leave idle")),
     SECTION("overcommit", overcommit_rows),
     KEY("overrides", SCHEMA_LIST, AT(policy.overrides),
         ITEMS(&override_item, struct device_override, policy.override_n, DEVICE_OVERRIDES_MAX),

@@ -4,6 +4,7 @@
 #include "base/json_write.h"
 #include "base/strbuf.h"
 #include "core/mig.h"
+#include "core/qos.h"
 
 static void write_device(struct json_writer *w, const struct assigned_device *dev)
 {
@@ -42,6 +43,9 @@ static void write_record(const struct assignment *as, struct strbuf *out)
     json_write_object_begin(&w);
     json_write_kv_i64(&w, "v", 1);
     json_write_kv_str(&w, "id", as->id);
+    if (as->qos != QOS_FIXED_SHARE) {
+        json_write_kv_cstr(&w, "qos", qos_name(as->qos));
+    }
     json_write_key(&w, "containers");
     json_write_array_begin(&w);
     for (size_t i = 0; i < as->container_n; i++) {
@@ -70,12 +74,18 @@ static void write_visible(const struct assigned_container *c, struct strbuf *out
     }
 }
 
-static int32_t active_thread_percentage(const struct assigned_container *c, enum demand_qos qos)
+/* Whose compute is divided by something else: the hardware, the scheduler of the host. */
+static bool is_divided_already(const struct assigned_device *d)
+{
+    return d->profile != 0 || d->slice;
+}
+
+static int32_t active_thread_percentage(const struct assigned_container *c, bool capped)
 {
     int32_t milli = DEVICE_MILLI;
 
-    for (size_t i = 0; qos == QOS_FIXED_SHARE && i < c->device_n; i++) {
-        if (c->devices[i].profile == 0 && c->devices[i].milli > 0 && c->devices[i].milli < milli) {
+    for (size_t i = 0; capped && i < c->device_n; i++) {
+        if (!is_divided_already(&c->devices[i]) && c->devices[i].milli > 0 && c->devices[i].milli < milli) {
             milli = c->devices[i].milli;
         }
     }
@@ -85,7 +95,7 @@ static int32_t active_thread_percentage(const struct assigned_container *c, enum
 static void write_mem_limit(const struct assigned_container *c, struct strbuf *out)
 {
     for (size_t i = 0; i < c->device_n; i++) {
-        if (c->devices[i].mem_mib > 0 && c->devices[i].profile == 0) {
+        if (c->devices[i].mem_mib > 0 && !is_divided_already(&c->devices[i])) {
             if (out->n > 0) {
                 strbuf_add_char(out, ',');
             }
@@ -121,14 +131,14 @@ static struct str container_key(struct arena *a, const char *key,
 }
 
 static void add_container_keys(struct annotations *out, const struct assigned_container *c,
-                               enum demand_qos qos)
+                               bool capped)
 {
     if (c->device_n == 0) {
         return;
     }
     write_visible(c, &out->text);
     take_text(out, container_key(out->arena, ASSIGNMENT_VISIBLE_KEY, c));
-    strbuf_add_i64(&out->text, active_thread_percentage(c, qos));
+    strbuf_add_i64(&out->text, active_thread_percentage(c, capped));
     take_text(out, container_key(out->arena, ASSIGNMENT_PERCENTAGE_KEY, c));
     write_mem_limit(c, &out->text);
     if (out->text.n > 0) {
@@ -136,8 +146,8 @@ static void add_container_keys(struct annotations *out, const struct assigned_co
     }
 }
 
-int assignment_format(const struct assignment *as, enum demand_qos qos, struct arena *a,
-                      struct kv_list *ret, struct err *reterr)
+int assignment_format(const struct assignment *as, struct arena *a, struct kv_list *ret,
+                      struct err *reterr)
 {
     struct annotations out = {.arena = a,
                               .items = ARENA_ARRAY(a, 1 + 3 * as->container_n, struct kv)};
@@ -150,7 +160,7 @@ int assignment_format(const struct assignment *as, enum demand_qos qos, struct a
     write_record(as, &out.text);
     take_text(&out, STR(ASSIGNMENT_KEY));
     for (size_t i = 0; i < as->container_n; i++) {
-        add_container_keys(&out, &as->containers[i], qos);
+        add_container_keys(&out, &as->containers[i], !qos_lifts_cap(as->qos, as->lending));
     }
     strbuf_fini(&out.text);
 

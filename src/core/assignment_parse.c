@@ -2,6 +2,7 @@
 #include "base/json_read.h"
 #include "core/assignment.h"
 #include "core/mig.h"
+#include "core/qos.h"
 
 #include <string.h>
 
@@ -191,6 +192,15 @@ static void read_containers(struct parsing *ps)
     }
 }
 
+static void read_qos(struct json_reader *r, enum qos *ret)
+{
+    struct str text;
+
+    if (json_string(r, &text) && !qos_parse(text, ret)) {
+        json_fail(r, ERR_INVALID, "qos is none of fixed-share, best-effort, equal-share");
+    }
+}
+
 static void read_record(struct parsing *ps, struct assignment *as)
 {
     struct json_reader *r = &ps->r;
@@ -208,6 +218,8 @@ static void read_record(struct parsing *ps, struct assignment *as)
             }
         } else if (str_eq(key, STR("id"))) {
             has_id = read_text(r, 1, ASSIGNMENT_ID_BYTES_MAX, &as->id, "id is empty or too long");
+        } else if (str_eq(key, STR("qos"))) {
+            read_qos(r, &as->qos);
         } else if (str_eq(key, STR("containers"))) {
             has_containers = true;
             read_containers(ps);

@@ -68,7 +68,7 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
     memcpy(after, devices, n->device_n * sizeof(after[0]));
     for (unsigned i = 0; i < n->device_n; i++) {
         const struct device_state *v = &devices[i];
-        struct charge c = device_charge(v, w);
+        struct charge c = device_charge(v, d, w);
         bool seen =
             !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
         int64_t s;

@@ -313,7 +313,7 @@ const struct demand *demand_amounts(const struct demand *d, struct arena *a)
         return NULL;
     }
     *copy = (struct demand){.unsteered_n = d->unsteered_n, .wish_n = d->wish_n, .wishes = wishes,
-                            .dialect = d->dialect};
+                            .dialect = d->dialect, .says_qos = d->says_qos, .qos = d->qos};
     for (size_t i = 0; i < d->wish_n; i++) {
         wishes[i] = d->wishes[i];
         wishes[i].container = STR_NULL;
@@ -391,7 +391,8 @@ static bool patterns_equal(const struct device_pattern *a, const struct device_p
 
 bool demand_equal(const struct demand *a, const struct demand *b)
 {
-    if (a->defect != b->defect || a->source != b->source || a->qos != b->qos ||
+    if (a->defect != b->defect || a->source != b->source || a->says_qos != b->says_qos ||
+        (a->says_qos && a->qos != b->qos) ||
         strcmp(a->dialect, b->dialect) != 0 || a->unsteered_n != b->unsteered_n ||
         a->wish_n != b->wish_n || a->host.cpu_milli != b->host.cpu_milli ||
         a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||

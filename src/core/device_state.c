@@ -1,5 +1,7 @@
 #include "core/device_state.h"
 
+#include "core/qos.h"
+
 static int64_t clamp(int64_t v, int64_t min)
 {
     return v < min ? min : v;
@@ -24,7 +26,12 @@ static struct charge instance_charge(const struct device_state *d, const struct 
     };
 }
 
-struct charge device_charge(const struct device_state *d, const struct wish *w)
+static bool is_equal_share(const struct device_state *d, const struct demand *of)
+{
+    return of != NULL && of->says_qos ? of->qos == QOS_EQUAL_SHARE : (d->flags & DEVICE_EQUAL) != 0;
+}
+
+struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w)
 {
     struct charge c;
 
@@ -35,6 +42,12 @@ struct charge device_charge(const struct device_state *d, const struct wish *w)
     /* A fraction of memory that nobody knows would be nothing at all. */
     if (wish_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
         c.milli = 0;
+    }
+    if ((d->flags & DEVICE_SLICE) != 0) { /* nobody else can have the rest */
+        c.milli = d->milli_cap > c.milli ? d->milli_cap : c.milli;
+        c.mem_mib = d->mem_cap_mib > c.mem_mib ? d->mem_cap_mib : c.mem_mib;
+    } else if (is_equal_share(d, of) && c.milli < qos_even_milli(d->slot_cap)) {
+        c.milli = qos_even_milli(d->slot_cap);
     }
     return c;
 }
@@ -49,5 +62,5 @@ void device_take(struct device_state *d, const struct charge *c)
     d->mem_free_mib = (int32_t)clamp(mem_left, INT32_MIN);
     d->milli_free = (int32_t)clamp((int64_t)d->milli_free - c->milli, INT32_MIN);
     d->slot_free = (int16_t)clamp((int64_t)d->slot_free - c->slots, INT16_MIN);
-    d->flags |= (uint8_t)(DEVICE_IN_USE | (c->exclusive ? DEVICE_EXCLUSIVE : 0));
+    d->flags |= (uint16_t)(DEVICE_IN_USE | (c->exclusive ? DEVICE_EXCLUSIVE : 0));
 }

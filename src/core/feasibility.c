@@ -46,7 +46,7 @@ static struct charge peak_charge(const struct demand *d, uint64_t wishes,
     for (uint64_t left = wishes; left != 0; left &= left - 1) {
         unsigned w = (unsigned)__builtin_ctzll(left);
 
-        each[w] = device_charge(device, &d->wishes[w]);
+        each[w] = device_charge(device, d, &d->wishes[w]);
         phases |= d->wishes[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
@@ -74,7 +74,7 @@ struct charge placement_charge(const struct demand *d, const struct placement *p
         wishes |= ((p->wish_devices[w] >> ordinal) & 1) << w;
     }
     if (wishes != 0 && (wishes & (wishes - 1)) == 0) { /* nearly always one */
-        return device_charge(&devices[ordinal], &d->wishes[__builtin_ctzll(wishes)]);
+        return device_charge(&devices[ordinal], d, &d->wishes[__builtin_ctzll(wishes)]);
     }
     return peak_charge(d, wishes, &devices[ordinal]);
 }
@@ -118,7 +118,7 @@ static __attribute__((noinline)) const struct device_state *pick_device(const st
 
         d = &f->devices[i];
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = device_charge(d, w);
+            c = device_charge(d, f->demand, w);
         } else if (device_equal(d, before)) {
             continue; /* no better than its neighbour, and behind it */
         }
@@ -149,7 +149,7 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
         size_t at;
 
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = device_charge(d, w);
+            c = device_charge(d, f->demand, w);
             before = d;
         }
         if (!device_takes(d, &c) || !feasibility_allows(f, d)) {

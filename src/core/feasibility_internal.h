@@ -37,8 +37,8 @@ static inline bool feasibility_same_capacity(const struct device_state *a,
 {
     return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
            a->mem_base_mib == b->mem_base_mib && a->profile == b->profile &&
-           a->memory_only == b->memory_only &&
-           ((a->flags ^ b->flags) & DEVICE_COUNTED) == 0;
+           a->memory_only == b->memory_only && a->slot_cap == b->slot_cap &&
+           ((a->flags ^ b->flags) & (DEVICE_COUNTED | DEVICE_EQUAL | DEVICE_SLICE)) == 0;
 }
 
 /* Several wishes: backtracking. FITS, SEARCH_LIMIT, or NO_COMBINATION when there is no placement,

@@ -172,7 +172,7 @@ static enum need unmet_need(const struct feasibility *f, const struct wish *w, u
             n++;
         }
         if (before == NULL || !feasibility_same_capacity(d, before)) {
-            c = device_charge(d, w);
+            c = device_charge(d, f->demand, w);
             before = d;
         }
         count_devices(&t, f, d, &c, n);

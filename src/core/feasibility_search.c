@@ -318,7 +318,7 @@ static bool resolve(struct search *s)
             struct amount *a = &s->amounts[like][w];
 
             if (like == i) {
-                struct charge c = device_charge(d, &f->demand->wishes[w]);
+                struct charge c = device_charge(d, f->demand, &f->demand->wishes[w]);
 
                 BUG_ON(c.milli < 0 || c.mem_mib < 0 || c.slots != 1);
                 a->milli = c.milli;

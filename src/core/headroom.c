@@ -68,7 +68,7 @@ uint64_t headroom_node(const struct node_state *n, const struct device_state *de
         return (uint64_t)((n->unsteered_cap - n->unsteered_used) / d->unsteered_n);
     }
     for (size_t i = 0; i < n->device_n; i++) {
-        struct charge c = device_charge(&devices[i], &d->wishes[0]);
+        struct charge c = device_charge(&devices[i], d, &d->wishes[0]);
 
         each[i] = headroom_device(&devices[i], &c);
     }

@@ -354,6 +354,8 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     found.overcommit_milli = d.settings.overcommit_milli;
     found.overcommit_mem_milli = d.settings.overcommit_mem_milli;
     found.memory_only = d.settings.memory_only;
+    found.qos = d.settings.qos;
+    found.lending = d.settings.lending;
     if (a->overflowed) {
         return false;
     }

@@ -75,6 +75,7 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
     copy = &scratch->pods[i];
     ledger_pod_set_state(scratch, copy, p->state, p->since_ms);
     copy->reserved_here = p->reserved_here;
+    copy->qos = p->qos;
     copy->conflict = p->conflict;
     if (p->decision_id != NULL) {
         copy->decision_id = copy_of(p->decision_id, strlen(p->decision_id), 1);
@@ -199,13 +200,13 @@ static bool same_device(const struct ledger *l, const struct ledger_device *a,
            a->ref.index == b->index && str_eq(intern_text(l->models, a->model_id), b->model) &&
            a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy &&
            a->profile == b->profile && a->start == b->start && a->counted == b->counted &&
-           a->gpu_index == b->gpu_index;
+           a->slice == b->slice && a->gpu_index == b->gpu_index;
 }
 
 /* Lost devices stand behind those of the inventory, and are nobody's fact. */
 static bool same_settings(const struct ledger *l, const struct node_entry *n, const struct inventory *inv)
 {
-    return n->memory_only == inv->memory_only &&
+    return n->memory_only == inv->memory_only && n->qos == inv->qos && n->lending == inv->lending &&
            n->overcommit_milli ==
                (inv->overcommit_milli > 0 ? inv->overcommit_milli : l->limits.overcommit_milli) &&
            n->overcommit_mem_milli ==

@@ -33,6 +33,7 @@ struct ledger_device {
     uint16_t profile;  /* as in struct device, with the next three */
     int8_t start;
     bool counted;
+    bool slice;
     int32_t gpu_index;
     int32_t slot_n;
     int64_t mem_mib;
@@ -59,6 +60,8 @@ struct node_entry {
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
     enum memory_only_mode memory_only;
+    enum qos qos; /* of struct inventory */
+    enum lending lending;
     uint64_t rules; /* of the fact */
     struct ledger_device *devices;
     uint32_t device_n;
@@ -113,6 +116,7 @@ struct pod_entry {
     bool counted;       /* in the mix */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     enum ledger_pod_state state;
+    enum qos qos; /* while it is attached: decided when it was (core/qos.h) */
     int32_t priority;
     uint32_t node; /* attached to; LEDGER_NONE while pending */
     uint32_t node_slot; /* position in the node's pods */
@@ -185,6 +189,7 @@ struct ledger {
 
     struct tenancy tenancy;
     struct holding largest; /* no GPU that any node ever had is larger */
+    bool charges_more; /* some node had devices that charge more than is asked for (core/qos.h; virtual GPUs) */
 
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
@@ -307,6 +312,16 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op);
 void ledger_walks_node_changes(struct ledger *l, uint32_t node);
 void ledger_walks_pod_changes(struct ledger *l, uint32_t pod); /* and the node it is attached to */
 void ledger_walks_pod_born(struct ledger *l, uint32_t pod);    /* its slot was free */
+
+/* What an attached pod is charged for: its demand, with the quality of service that was decided. Borrows. */
+static inline struct demand ledger_charged_demand(const struct pod_entry *p)
+{
+    struct demand d = *p->demand;
+
+    d.says_qos = true;
+    d.qos = p->qos;
+    return d;
+}
 
 /* derived numbers (ledger_recompute.c) */
 void ledger_recompute(struct ledger *l, uint32_t node);

@@ -183,6 +183,7 @@ static int device_from_fact(struct ledger *l, const struct device *d, struct led
         .profile = d->profile,
         .start = d->start,
         .counted = d->counted,
+        .slice = d->slice,
         .gpu_index = d->gpu_index,
         .slot_n = d->slot_n,
         .mem_mib = d->mem_mib,
@@ -196,7 +197,7 @@ static int device_from_fact(struct ledger *l, const struct device *d, struct led
 static bool device_shrank(const struct ledger_device *before, const struct ledger_device *now)
 {
     return now->mem_mib < before->mem_mib || now->slot_n < before->slot_n ||
-           (before->mem_mib == 0 && now->mem_mib > 0);
+           (before->mem_mib == 0 && now->mem_mib > 0) || (now->slice && !before->slice);
 }
 
 /* Puts the new devices in place: what the inventory says, then what it no longer says but a pod holds. */
@@ -283,7 +284,7 @@ static bool has_more_room(const struct device_state *now, uint32_t now_n, const 
     return false;
 }
 
-static void node_set_settings(const struct ledger *l, struct node_entry *n, const struct inventory *inv)
+static void node_set_settings(struct ledger *l, struct node_entry *n, const struct inventory *inv)
 {
     int32_t milli = inv->overcommit_milli, mem_milli = inv->overcommit_mem_milli;
 
@@ -294,6 +295,9 @@ static void node_set_settings(const struct ledger *l, struct node_entry *n, cons
     n->overcommit_mem_milli = mem_milli;
     n->shrunk = n->shrunk || (inv->memory_only == MEMORY_ONLY_SHARE && n->memory_only == MEMORY_ONLY_FREE);
     n->memory_only = inv->memory_only;
+    n->qos = inv->qos;
+    n->lending = inv->lending;
+    l->charges_more = l->charges_more || inv->qos == QOS_EQUAL_SHARE;
 }
 
 uint8_t ledger_mig_flags(const struct inventory *inv)
@@ -325,6 +329,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
         if (r != 0) {
             return r;
         }
+        l->charges_more = l->charges_more || fresh[i].slice;
     }
     node = ledger_node_add(l, f->name);
     if (node == LEDGER_NONE) {
@@ -338,6 +343,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     room = !n->described || (f->schedulable && !n->schedulable) ||
            (!f->closed && n->closed) ||
            (f->inventory->memory_only == MEMORY_ONLY_FREE && n->memory_only == MEMORY_ONLY_SHARE) ||
+           (f->inventory->qos != QOS_EQUAL_SHARE && n->qos == QOS_EQUAL_SHARE) ||
            f->inventory->unsteered_n > l->rows[node].unsteered_cap ||
            (l->rows[node].flags & NODE_MIG_FLAGS & ~ledger_mig_flags(f->inventory)) != 0;
     node_set_uid(n, f->uid);

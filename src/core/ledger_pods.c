@@ -288,6 +288,15 @@ static void keep_charges(const struct ledger *l, struct pod_entry *p)
     }
 }
 
+/* Of a pod that is seen bound: what the record says, unless the pod asks for what is charged more. */
+static enum qos qos_of(const struct demand *d, const struct assignment *as)
+{
+    if (d->says_qos && (as == NULL || d->qos == QOS_EQUAL_SHARE)) {
+        return d->qos;
+    }
+    return as != NULL ? as->qos : QOS_FIXED_SHARE;
+}
+
 /* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet:
  * takes them from the record if it matches. What it was charged on this node before stays its floor. */
 static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, uint32_t node,
@@ -332,6 +341,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         return;
     }
     ledger_pod_set_demand(l, p, d);
+    p->qos = qos_of(d, f->assignment);
     pod_keep_decision(p, f->assignment == NULL ? STR_NULL : f->assignment->id);
     if (p->refs == NULL && d->unsteered_n == 0 && !demand_may_be_counted(d)) {
         p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : ledger_conflict_no_record;
@@ -371,6 +381,9 @@ static void pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
     }
     if (same_shape(p->demand, f->demand)) {
         ledger_pod_set_demand(l, p, f->demand); /* floors keep the larger charge */
+        if (f->demand->says_qos && f->demand->qos == QOS_EQUAL_SHARE) {
+            p->qos = QOS_EQUAL_SHARE;
+        }
         ledger_recompute(l, p->node);
     }
 }

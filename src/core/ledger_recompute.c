@@ -27,8 +27,9 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         .model_id = d->model_id,
         .profile = d->profile,
         .memory_only = (uint8_t)n->memory_only,
-        .flags = (uint8_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0) |
-                           (d->counted ? DEVICE_COUNTED : 0)),
+        .flags = (uint16_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0) |
+                            (d->counted ? DEVICE_COUNTED : 0) | (d->slice ? DEVICE_SLICE : 0) |
+                            (n->qos == QOS_EQUAL_SHARE ? DEVICE_EQUAL : 0)),
     };
 
     if (d->profile == DEVICE_IN_MIG_MODE) { /* what there is of it are its instances */
@@ -39,6 +40,9 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         s.mem_cap_mib = s.mem_base_mib;
         s.milli_cap = mig_profile_milli(d->profile);
         s.slot_cap = 1;
+    } else if (d->slice) { /* nor this, by the host */
+        s.mem_cap_mib = s.mem_base_mib;
+        s.milli_cap = DEVICE_MILLI;
     }
     s.mem_free_mib = s.mem_cap_mib;
     s.milli_free = s.milli_cap;
@@ -78,10 +82,11 @@ static void charges_known(const struct node_entry *n, const struct device_state 
                           struct pod_entry *p, const struct placement *at)
 {
     uint64_t used = placement_devices(at, p->demand->wish_n);
+    const struct demand d = ledger_charged_demand(p);
 
     for (uint32_t i = 0; i < n->device_n; i++) {
         if ((used & (UINT64_C(1) << i)) != 0) {
-            charge_add(p, i, placement_charge(p->demand, at, states, i));
+            charge_add(p, i, placement_charge(&d, at, states, i));
         }
     }
 }
@@ -91,6 +96,7 @@ static void charges_known(const struct node_entry *n, const struct device_state 
 static void charges_pessimistic(const struct node_entry *n, const struct device_state *states,
                                 struct pod_entry *p)
 {
+    const struct demand d = ledger_charged_demand(p);
     struct charge c = {0};
 
     for (uint32_t i = 0; i < n->device_n; i++) {
@@ -98,7 +104,7 @@ static void charges_pessimistic(const struct node_entry *n, const struct device_
             continue; /* only through its instances */
         }
         if (i == 0 || !device_equal(&states[i], &states[i - 1])) { /* mostly all are the same */
-            c = demand_pessimistic_charge(p->demand, &states[i]);
+            c = demand_pessimistic_charge(&d, &states[i]);
         }
         charge_add(p, i, c);
     }

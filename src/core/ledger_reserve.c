@@ -99,6 +99,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     free(p->decision_id);
     p->decision_id = str_dup(r->decision_id);
     p->reserved_here = true;
+    p->qos = p->demand->says_qos ? p->demand->qos : l->nodes[node].qos;
     p->touched = l->generation + 1;
     p->conflict = NULL;
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
@@ -172,6 +173,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
 {
     const struct node_entry *n = &l->nodes[p->node];
     const struct device_state *states = &l->states[l->rows[p->node].first_device];
+    const struct demand d = ledger_charged_demand(p);
     size_t found_n = 0;
 
     for (uint32_t i = 0; i < n->device_n; i++) {
@@ -181,7 +183,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
             if ((at->wish_devices[k] & (UINT64_C(1) << i)) == 0) {
                 continue;
             }
-            c = device_charge(&states[i], &p->demand->wishes[k]);
+            c = device_charge(&states[i], &d, &p->demand->wishes[k]);
             ret[found_n++] = (struct assigned_device){
                 .uuid = n->devices[i].uuid_id == INTERN_NONE ? STR_NULL
                                                              : intern_text(l->uuids, n->devices[i].uuid_id),
@@ -189,6 +191,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
                 .milli = c.milli,
                 .mem_mib = c.mem_mib,
                 .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
+                .slice = (states[i].flags & DEVICE_SLICE) != 0,
             };
         }
     }
@@ -235,6 +238,8 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
         }
     }
     ret->id = arena_str(a, str_of(p->decision_id));
+    ret->qos = p->qos;
+    ret->lending = l->nodes[p->node].lending;
     ret->containers = containers;
     ret->container_n = n_out;
     return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;

@@ -60,7 +60,7 @@ struct holding ledger_tenant_room(const struct ledger *l, struct str namespace_)
 
 bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room)
 {
-    return !holding_fits(tenancy_wanted_at_most(d, l->largest), room);
+    return !holding_fits(tenancy_wanted_at_most(d, l->largest, l->charges_more), room);
 }
 
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max)

@@ -23,7 +23,7 @@ static struct draw_charge charge_on(const struct device_type *t, const struct mi
                                    .mem_cap_mib = t->mem_low_mib,
                                    .mem_base_mib = t->base_low_mib,
                                    .memory_only = t->memory_only};
-    struct charge c = device_charge(&d, &w);
+    struct charge c = device_charge(&d, NULL, &w);
     bool fits = c.milli <= t->milli_cap && (t->mem_high_mib == 0 || c.mem_mib <= t->mem_high_mib);
 
     if (!fits) {

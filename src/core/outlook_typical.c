@@ -59,7 +59,7 @@ static int32_t milli_of(const struct mix_shape *s, const struct device_state *la
 {
     struct wish w = {.kind = s->kind, .milli = s->milli, .mem_mib = s->mem_mib};
 
-    return wish_kind_is_of_memory(s->kind) ? device_charge(largest, &w).milli : s->milli;
+    return wish_kind_is_of_memory(s->kind) ? device_charge(largest, NULL, &w).milli : s->milli;
 }
 
 static size_t collect(const struct mix *m, const struct device_state *largest, struct candidate *ret)

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/hash.h"
+#include "core/qos.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
     key_add_number(k, (uint64_t)d->unsteered_n);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
     key_add_number(k, (uint64_t)d->wish_n << 1 | demand_may_be_counted(d));
+    key_add_number(k, !d->says_qos ? QOS__MAX : d->qos == QOS_EQUAL_SHARE); /* what a charge depends on */
     for (size_t i = 0; i < d->wish_n; i++) {
         const struct wish *w = &d->wishes[i];
 

@@ -89,6 +89,7 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .unsteered_n = p->demand->unsteered_n,
         .priority = p->priority,
         .source = p->demand->source,
+        .qos = p->qos,
         .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
         .since_ms = p->since_ms,
     };
@@ -137,10 +138,12 @@ static bool same_charge(const struct charge *a, const struct charge *b)
 static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p, const struct placement *at,
                        const struct device_state *states, struct placing *to)
 {
+    const struct demand d = ledger_charged_demand(p);
+
     for (size_t i = 0; i < p->charge_n; i++) {
         const struct pod_charge *c = &p->charges[i];
-        struct charge asked = at != NULL ? placement_charge(p->demand, at, states, c->ordinal)
-                                         : demand_pessimistic_charge(p->demand, &states[c->ordinal]);
+        struct charge asked = at != NULL ? placement_charge(&d, at, states, c->ordinal)
+                                         : demand_pessimistic_charge(&d, &states[c->ordinal]);
 
         if (!same_charge(&asked, &c->charge)) {
             BUG_ON(to->raised_n == to->max);
@@ -151,12 +154,23 @@ static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p
     }
 }
 
+/* What the wish says, where its charge does not tell. Memory that stands alone says that no milli were asked for. */
+static void set_asked(const struct wish *w, const struct charge *c, struct snapshot_allocation *ret)
+{
+    bool milli = wish_kind_has_milli(w->kind) && w->milli != c->milli;
+    bool mem = wish_kind_has_mem(w->kind) && w->mem_mib != c->mem_mib;
+
+    ret->asked_milli = wish_kind_has_milli(w->kind) && (milli || mem) ? w->milli : 0;
+    ret->asked_mem_mib = wish_kind_has_mem(w->kind) && (milli || mem) ? w->mem_mib : 0;
+}
+
 static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, const struct pod_entry *p,
                     const struct device_state *states, struct placing *to)
 {
     struct placement at;
     struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
     bool known = !ledger_is_counted(&t->l->rows[p->node], p->demand) && ledger_pod_placement(n, p, &at);
+    const struct demand d = ledger_charged_demand(p);
 
     put_raised(t, p, known ? &at : NULL, states, to);
     if (!known) {
@@ -176,12 +190,11 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
         a.phases = wish->phases;
         for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctzll(left);
-            struct charge c = device_charge(&states[i], wish);
+            struct charge c = device_charge(&states[i], &d, wish);
 
             a.milli = c.milli;
             a.mem_mib = c.mem_mib;
-            a.asked_milli = wish->kind == WISH_FRACTION && c.milli != wish->milli ? wish->milli : 0;
-            a.asked_mem_mib = device_is_instance(&states[i]) && wish->profile == 0 ? wish->mem_mib : 0;
+            set_asked(wish, &c, &a);
             put(to, i, &a);
         }
     }
@@ -219,6 +232,7 @@ static void take_device(const struct ledger *l, const struct node_entry *n, cons
         .profile = d->profile,
         .start = d->start,
         .counted = d->counted,
+        .slice = d->slice,
         .gpu_index = d->gpu_index,
         .healthy = d->healthy,
         .lost = d->lost,
@@ -335,6 +349,8 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .overcommit_milli = n->overcommit_milli,
         .overcommit_mem_milli = n->overcommit_mem_milli,
         .memory_only = n->memory_only,
+        .qos = n->qos,
+        .lending = n->lending,
         .host = l->rows[node].host,
         .devices = take_devices(t, node, &placed),
         .device_n = n->device_n,

@@ -318,7 +318,7 @@ struct holding tenancy_wanted(const struct demand *d, const struct placement *at
     return all;
 }
 
-struct holding tenancy_wanted_at_most(const struct demand *d, struct holding largest)
+struct holding tenancy_wanted_at_most(const struct demand *d, struct holding largest, bool may_be_all)
 {
     struct holding all = times(largest, d->unsteered_n);
 
@@ -332,6 +332,10 @@ struct holding tenancy_wanted_at_most(const struct demand *d, struct holding lar
             one = largest; /* on a device small enough for it, or on a MIG instance, which it takes whole */
         } else if (!wish_kind_has_mem(w->kind)) {
             one.mem_mib = largest.mem_mib;
+        }
+        if (may_be_all || (d->says_qos && d->qos == QOS_EQUAL_SHARE)) { /* the even part of one may be all of it */
+            one.milli = one.milli > largest.milli ? one.milli : largest.milli;
+            one.mem_mib = one.mem_mib > largest.mem_mib ? one.mem_mib : largest.mem_mib;
         }
         all = sum(all, times(one, w->count));
     }

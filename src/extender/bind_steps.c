@@ -199,7 +199,7 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
     struct err why;
 
     if ((r == NULL ||
-         assignment_format(&r->assignment, r->qos, a, &binding.annotations, &why) == 0) &&
+         assignment_format(&r->assignment, a, &binding.annotations, &why) == 0) &&
         binding_request(&binding, r == NULL ? 0 : r->annotation_bytes, &b->path, &b->body, &why) ==
             0) {
         return true;

@@ -248,7 +248,6 @@ static enum store_reserve_result reserve(struct store *s, struct arena *a, const
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }
-    ret->qos = pod->demand->qos;
     ret->assignment = (struct assignment){.id = op.reserve.decision_id};
     op.reserve.placement = &at;
     if (ledger_apply(s->ledger, &op, reterr) != 0) {

@@ -24,6 +24,8 @@ static const struct policy defaults = {
     .max_sharers = 16,
     .overcommit_milli = 1000,
     .overcommit_mem_milli = 1000,
+    .qos = QOS_FIXED_SHARE,
+    .lending = LEND_ALLOW,
     .node_strategy = {"rsp", 3},
     .device_strategy = {"rsp", 3},
     .candidate_node_strategy = {POLICY_NO_CANDIDATE, 4},
@@ -43,7 +45,9 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
                                 .max_sharers = p->max_sharers,
                                 .overcommit_milli = p->overcommit_milli,
                                 .overcommit_mem_milli = p->overcommit_mem_milli,
-                                .memory_only = p->memory_only};
+                                .memory_only = p->memory_only,
+                                .qos = p->qos,
+                                .lending = p->lending};
 
     for (size_t i = 0; i < p->override_n; i++) {
         const struct device_settings *o = &p->overrides[i].settings;
@@ -57,6 +61,8 @@ struct device_settings policy_devices_of(const struct policy *p, struct kv_list 
         s.overcommit_mem_milli =
             o->overcommit_mem_milli >= 0 ? o->overcommit_mem_milli : s.overcommit_mem_milli;
         s.memory_only = o->memory_only != MEMORY_ONLY__MAX ? o->memory_only : s.memory_only;
+        s.qos = o->qos != QOS__MAX ? o->qos : s.qos;
+        s.lending = o->lending != LEND__MAX ? o->lending : s.lending;
         break;
     }
     return s;

@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "core/mig.h"
+#include "core/qos.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,9 @@ void state_write_request(struct json_writer *w, const struct demand *d)
     json_write_kv_bool(w, "editable", d->source == DEMAND_FROM_ANNOTATIONS);
     if (d->defect != DEMAND_OK) {
         json_write_kv_cstr(w, "defect", demand_defect_name(d->defect));
+    }
+    if (d->says_qos) {
+        json_write_kv_cstr(w, "qos", qos_name(d->qos));
     }
     if (d->unsteered_n > 0) {
         json_write_kv_i64(w, "wholeGpus", d->unsteered_n);

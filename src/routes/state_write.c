@@ -5,6 +5,7 @@
 #include "config/describe.h"
 #include "core/dialect.h"
 #include "core/inventory.h"
+#include "core/qos.h"
 #include "core/timetable.h"
 #include "routes/audit.h"
 
@@ -69,6 +70,14 @@ static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
 static void write_text(struct json_writer *w, const char *key, const char *text)
 {
     json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
+}
+
+/* Most have the default, and allocations are many. */
+static void write_qos(struct json_writer *w, enum qos q)
+{
+    if (q != QOS_FIXED_SHARE) {
+        json_write_kv_cstr(w, "qos", qos_name(q));
+    }
 }
 
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p)
@@ -297,6 +306,7 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     if (h->allocation->kind != WISH_KIND__MAX) {
         json_write_kv_cstr(w, "kind", wish_kind_name(h->allocation->kind));
     }
+    write_qos(w, h->pod->qos);
     if (h->allocation->phases > 1) {
         json_write_kv_i64(w, "phases", (int64_t)h->allocation->phases);
     }
@@ -344,6 +354,9 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
     write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
     write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
+    if (gpu->slice) {
+        json_write_kv_bool(w, "slice", true);
+    }
     state_write_gpu_mig(w, gpu);
     write_allocations(w, pods, gpu);
     state_write_raised(w, pods, gpu);
@@ -427,6 +440,10 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_i64(w, "memory", n->overcommit_mem_milli);
     json_write_object_end(w);
     json_write_kv_cstr(w, "memoryOnly", n->memory_only == MEMORY_ONLY_FREE ? "free" : "share");
+    write_qos(w, n->qos);
+    if (n->lending != LEND_ALLOW) {
+        json_write_kv_bool(w, "lendsIdleCompute", false);
+    }
     state_write_node_mig(w, n);
     write_host(w, &n->host);
     write_whole(w, item);

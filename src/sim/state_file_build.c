@@ -34,7 +34,7 @@ static bool same_container(const struct file_hold *a, const struct file_hold *b)
            str_eq(a->container, b->container);
 }
 
-/* What was asked for, which is less than a MIG instance has. */
+/* What was asked for, which may be less than is charged. */
 static int64_t asked_mem(const struct file_hold *h)
 {
     return h->asked_mem_mib > 0 ? h->asked_mem_mib : h->mem_mib;
@@ -84,8 +84,11 @@ static struct assigned_device device_of(const struct file_reader *f, const struc
 {
     const struct device *d = &f->gpus[h->gpu].device;
 
-    return (struct assigned_device){d->uuid, d->index, (int32_t)h->milli, h->mem_mib,
-                                    d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile};
+    return (struct assigned_device){.uuid = d->uuid,
+                                    .index = d->index,
+                                    .milli = (int32_t)h->milli,
+                                    .mem_mib = h->mem_mib,
+                                    .profile = d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile};
 }
 
 static int bad_pod(const struct file_pod *p, const char *why, struct err *reterr)
@@ -154,7 +157,8 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
                         .wish_n = wish_n,
                         .wishes = wishes,
                         .source = h[0].editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
-    q->assignment = (struct assignment){ret->decision, containers, container_n};
+    q->assignment = (struct assignment){
+        .id = ret->decision, .containers = containers, .container_n = container_n, .qos = h[0].qos};
     ret->demand = &q->demand;
     ret->assignment = &q->assignment;
     return 0;
@@ -285,8 +289,8 @@ static int read_limits(struct file_reader *f, const struct config_names *names, 
             const struct file_gpu *gpu = &f->gpus[n->first_gpu + g];
             int64_t mem = gpu->device.mem_mib * mem_factor / 1000;
 
-            if (gpu->device.profile != 0) {
-                continue; /* MIG knows no factors */
+            if (gpu->device.profile != 0 || gpu->device.slice) {
+                continue; /* what is cut knows no factors */
             }
             if (gpu->milli_cap != factor ||
                 gpu->mem_cap_mib != (mem > INT32_MAX ? INT32_MAX : mem)) {
@@ -339,6 +343,8 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .memory_only = n->memory_only == MEMORY_ONLY__MAX
                                                  ? b->f->file->config->policy.memory_only
                                                  : n->memory_only,
+                              .qos = n->qos,
+                              .lending = n->lending,
                               .mig_changing = n->mig_changing,
                               .mig_single = n->mig_single};
     return inv;

@@ -6,6 +6,7 @@
 #include "core/assignment.h"
 #include "core/inventory.h"
 #include "core/mig.h"
+#include "core/qos.h"
 
 #include <stdlib.h>
 
@@ -100,6 +101,15 @@ void state_file_kind(struct json_reader *r, enum wish_kind *ret)
     json_fail(r, ERR_INVALID, "a kind of request that this version does not know");
 }
 
+void state_file_qos(struct json_reader *r, enum qos *ret)
+{
+    struct str text = STR_NULL;
+
+    if (json_string(r, &text) && !qos_parse(text, ret)) {
+        json_fail(r, ERR_INVALID, "a quality of service that this version does not know");
+    }
+}
+
 static void read_time(struct json_reader *r, int64_t *ret)
 {
     struct str text = STR_NULL;
@@ -142,6 +152,8 @@ static void read_allocation(struct file_reader *f, uint32_t gpu)
             json_bool(r, &h.editable);
         } else if (str_eq_cstr(key, "milli")) {
             state_file_i64(r, 0, ASSIGNMENT_MILLI_MAX, &h.milli);
+        } else if (str_eq_cstr(key, "qos")) {
+            state_file_qos(r, &h.qos);
         } else if (str_eq_cstr(key, "askedMilli")) {
             state_file_i64(r, 0, DEVICE_MILLI, &h.asked_milli);
         } else if (str_eq_cstr(key, "askedMemMib")) {
@@ -249,6 +261,8 @@ static void read_gpu_key(struct file_reader *f, struct str key, uint32_t gpu)
         json_string(r, &g->device.model);
     } else if (str_eq_cstr(key, "healthy")) {
         json_bool(r, &g->device.healthy);
+    } else if (str_eq_cstr(key, "slice")) {
+        json_bool(r, &g->device.slice);
     } else if (str_eq_cstr(key, "lost")) {
         json_bool(r, &g->lost);
     } else if (str_eq_cstr(key, "milli")) {
@@ -401,6 +415,7 @@ static void read_node(struct file_reader *f)
         .described = true, .schedulable = true, .memory_only = MEMORY_ONLY__MAX};
     struct json_reader *r = &f->json;
     struct str key, note = STR_NULL;
+    bool lends = true;
 
     json_object_begin(r);
     while (json_object_next(r, &key)) {
@@ -422,6 +437,10 @@ static void read_node(struct file_reader *f)
             read_factors(f, &n);
         } else if (str_eq_cstr(key, "memoryOnly")) {
             read_memory_only(r, &n.memory_only);
+        } else if (str_eq_cstr(key, "qos")) {
+            state_file_qos(r, &n.qos);
+        } else if (str_eq_cstr(key, "lendsIdleCompute")) {
+            json_bool(r, &lends);
         } else if (str_eq_cstr(key, "host")) {
             read_host(f, &n);
         } else if (str_eq_cstr(key, "wholeGpus")) {
@@ -439,6 +458,7 @@ static void read_node(struct file_reader *f)
         }
     }
     require(f, n.name.n > 0, "a node without name");
+    n.lending = lends ? LEND_ALLOW : LEND_FORBID;
     n.note = note.n > 0 ? arena_cstr(f->arena, note) : NULL;
     f->nodes = state_file_grow(f->nodes, &f->node_n, &f->node_cap, sizeof(*f->nodes));
     f->nodes[f->node_n - 1] = n;

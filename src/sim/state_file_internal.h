@@ -24,6 +24,8 @@ struct file_node {
     int32_t unsteered_n;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
     enum memory_only_mode memory_only; /* MEMORY_ONLY__MAX: as the configuration says for all */
+    enum qos qos;
+    enum lending lending;
     bool mig_changing, mig_single;
     struct host_capacity host;
     struct host_request host_taken; /* by all its pods */
@@ -52,8 +54,8 @@ struct file_hold {
     enum wish_kind kind;
     uint64_t phases;
     int64_t milli, mem_mib;
-    int64_t asked_milli;   /* of a fraction of memory that takes no compute; 0: milli */
-    int64_t asked_mem_mib; /* of memory alone, on a MIG instance; 0: mem_mib */
+    int64_t asked_milli, asked_mem_mib; /* where the wish says other amounts; both 0: as charged */
+    enum qos qos;
     uint32_t gpu; /* of all */
 };
 
@@ -94,6 +96,7 @@ void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size);
 bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod);
 const char *state_file_dialect(struct file_reader *f, struct str name);
 void state_file_kind(struct json_reader *r, enum wish_kind *ret);
+void state_file_qos(struct json_reader *r, enum qos *ret);
 /* A profile as "1g.5gb". */
 void state_file_profile(struct json_reader *r, uint16_t *ret);
 bool state_file_i64(struct json_reader *r, int64_t min, int64_t max, int64_t *ret);

@@ -135,6 +135,9 @@ static void read_request_key(struct file_reader *f, struct str key, struct deman
         d->source = yes ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
     } else if (str_eq_cstr(key, "defect")) {
         read_defect(r, &d->defect);
+    } else if (str_eq_cstr(key, "qos")) {
+        d->says_qos = true;
+        state_file_qos(r, &d->qos);
     } else if (str_eq_cstr(key, "wholeGpus")) {
         state_file_i64(r, 1, DEMAND_UNSTEERED_MAX, &n);
         d->unsteered_n = (int32_t)n;

@@ -39,7 +39,7 @@ static void check_record(const struct assignment *as)
 static void check_equal(const struct assignment *a, const struct assignment *b)
 {
     FUZZ_SAME(a->id, b->id);
-    FUZZ_CHECK(a->container_n == b->container_n);
+    FUZZ_CHECK(a->container_n == b->container_n && a->qos == b->qos);
     for (size_t i = 0; i < a->container_n; i++) {
         const struct assigned_container *x = &a->containers[i], *y = &b->containers[i];
 
@@ -66,7 +66,8 @@ static struct assignment with_positions(const struct assignment *as, struct aren
         c[i] = as->containers[i];
         c[i].position = n[c[i].init]++;
     }
-    return (struct assignment){as->id, c, as->container_n};
+    return (struct assignment){
+        .id = as->id, .containers = c, .container_n = as->container_n, .qos = as->qos};
 }
 
 static void check_annotations(struct kv_list list)
@@ -84,7 +85,7 @@ static void check_annotations(struct kv_list list)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in = {data, size};
-    enum demand_qos qos = fuzz_below(&in, QOS__MAX);
+    enum lending lending = fuzz_below(&in, QOS__MAX) == 0 ? LEND_ALLOW : LEND_FORBID;
     struct str text = fuzz_rest(&in);
     struct assignment as = {.container_n = 77}, placed, again;
     struct kv_list list, list_again;
@@ -102,15 +103,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_record(&as);
     placed = with_positions(&as, &a);
+    placed.lending = lending;
     /* It can grow: what stood there unescaped may be written escaped. */
-    rc = assignment_format(&placed, qos, &a, &list, &err);
+    rc = assignment_format(&placed, &a, &list, &err);
     FUZZ_CHECK(rc == 0 || (rc == -ERR_LIMIT && text.n > ASSIGNMENT_BYTES_MAX / 6));
     if (rc == 0) {
         check_annotations(list);
         FUZZ_CHECK(assignment_parse(list.items[0].value, &a, &again, &err) == 0);
         check_equal(&as, &again);
         placed = with_positions(&again, &a);
-        FUZZ_CHECK(assignment_format(&placed, qos, &a, &list_again, &err) == 0);
+        placed.lending = lending;
+        FUZZ_CHECK(assignment_format(&placed, &a, &list_again, &err) == 0);
         FUZZ_CHECK(list.n == list_again.n);
         for (size_t i = 0; i < list.n; i++) {
             FUZZ_SAME(list.items[i].key, list_again.items[i].key);

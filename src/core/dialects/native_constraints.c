@@ -1,5 +1,6 @@
 /* Constraints of the native dialect: which devices a pod accepts and with whom it shares them. */
 #include "core/dialects/native_internal.h"
+#include "core/qos.h"
 
 #include <string.h>
 
@@ -9,7 +10,8 @@
 
 /* What the annotations say, on the stack until all of it is known to be good. */
 struct constraints {
-    enum demand_qos qos;
+    bool says_qos;
+    enum qos qos;
     size_t model_n;
     struct device_pattern models[DEMAND_PATTERNS_MAX];
     size_t uuid_n;
@@ -17,22 +19,6 @@ struct constraints {
     size_t isolate_n;
     struct kv isolate[DEMAND_ISOLATE_MAX];
 };
-
-static bool read_qos(struct str text, enum demand_qos *ret)
-{
-    static const char *const names[QOS__MAX] = {
-        [QOS_FIXED_SHARE] = "fixed-share",
-        [QOS_BEST_EFFORT] = "best-effort",
-        [QOS_EQUAL_SHARE] = "equal-share",
-    };
-    for (unsigned q = 0; q < QOS__MAX; q++) {
-        if (str_eq_cstr(text, names[q])) {
-            *ret = (enum demand_qos)q;
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool read_patterns(struct str list, bool wildcards, struct device_pattern *ret,
                           size_t *ret_n)
@@ -114,7 +100,8 @@ static bool read_all(struct kv_list annotations, struct constraints *c)
     const struct str *uuids = kv_find(annotations, STR(NATIVE_KEY_UUID));
     const struct str *isolate = kv_find(annotations, STR(NATIVE_KEY_ISOLATE));
 
-    return (qos == NULL || read_qos(*qos, &c->qos)) &&
+    c->says_qos = qos != NULL;
+    return (qos == NULL || qos_parse(*qos, &c->qos)) &&
            (models == NULL || read_patterns(*models, true, c->models, &c->model_n)) &&
            (uuids == NULL || read_patterns(*uuids, false, c->uuids, &c->uuid_n)) &&
            (isolate == NULL || read_selector(*isolate, c));
@@ -143,6 +130,7 @@ bool native_constraints(struct kv_list annotations, struct arena *a, struct dema
     }
 
     uint64_t *isolate = c.isolate_n > 0 ? ARENA_ARRAY(a, c.isolate_n, uint64_t) : NULL;
+    d->says_qos = c.says_qos;
     d->qos = c.qos;
     d->model_n = c.model_n;
     d->models = keep_patterns(a, c.models, c.model_n);

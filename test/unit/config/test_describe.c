@@ -42,6 +42,7 @@ static void describe__defaults__exact(void **state)
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
         "\"whole\":[\"nvidia.com/gpu\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
+        "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
         "\"packing\":{\"nodeStrategy\":\"rsp\",\"deviceStrategy\":\"rsp\",\"rules\":[],\"candidates\":"
         "100,"
@@ -155,6 +156,8 @@ static void sample_file__loaded__equals_the_defaults(void **state)
     assert_int_equal(p->max_sharers, d->max_sharers);
     assert_int_equal(p->overcommit_milli, d->overcommit_milli);
     assert_int_equal(p->overcommit_mem_milli, d->overcommit_mem_milli);
+    assert_int_equal(p->qos, d->qos);
+    assert_int_equal(p->lending, d->lending);
     assert_true(str_eq(p->node_strategy, d->node_strategy));
     assert_true(str_eq(p->device_strategy, d->device_strategy));
     assert_int_equal(p->candidates, d->candidates);

@@ -188,6 +188,8 @@ static void overrides__every_key__stored(void **state)
                                    "    memoryReserve: 512Mi\n"
                                    "    maxSharers: 3\n"
                                    "    overcommit: {compute: 1.5, memory: 1.25}\n"
+                                   "    qos: equal-share\n"
+                                   "    lendIdleCompute: forbid\n"
                                    "  - {nodeSelector: {empty: ''}, memoryReserve: 0}\n"
                                    "  - {nodeSelector: {b: c}, memoryOnly: free, overcommit: {memory: 2}}\n");
     const struct device_override *o = c->policy.overrides;
@@ -201,12 +203,16 @@ static void overrides__every_key__stored(void **state)
     assert_int_equal(o[0].settings.max_sharers, 3);
     assert_int_equal(o[0].settings.overcommit_milli, 1500);
     assert_int_equal(o[0].settings.overcommit_mem_milli, 1250);
+    assert_int_equal(o[0].settings.qos, QOS_EQUAL_SHARE);
+    assert_int_equal(o[0].settings.lending, LEND_FORBID);
     expect_text(o[1].node_selector.items[0].value, "", NULL);
     assert_int_equal(o[1].settings.mem_reserve_mib, 0);
     assert_int_equal(o[1].settings.max_sharers, DEVICES_AS_ELSEWHERE);
     assert_int_equal(o[2].settings.overcommit_milli, DEVICES_AS_ELSEWHERE);
     assert_int_equal(o[1].settings.memory_only, MEMORY_ONLY__MAX);
     assert_int_equal(o[2].settings.memory_only, MEMORY_ONLY_FREE);
+    assert_int_equal(o[2].settings.qos, QOS__MAX);
+    assert_int_equal(o[2].settings.lending, LEND__MAX);
     config_free(c);
 }
 
@@ -215,9 +221,10 @@ static void overrides__first_that_selects_the_node__holds(void **state)
     struct config *c = unit_config("devices:\n"
                                    "  memoryReserve: 1Gi\n"
                                    "  memoryOnly: free\n"
+                                   "  lendIdleCompute: forbid\n"
                                    "  overrides:\n"
                                    "  - {nodeSelector: {pool: x, fast: y}, maxSharers: 3}\n"
-                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, memoryOnly: share, overcommit: {compute: 2.0}}\n");
+                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, memoryOnly: share, qos: best-effort, lendIdleCompute: allow, overcommit: {compute: 2.0}}\n");
     const struct kv both[] = {{STR("fast"), STR("y")}, {STR("pool"), STR("x")}};
     const struct kv other = {STR("pool"), STR("z")};
     struct device_settings s = policy_devices_of(&c->policy, (struct kv_list){both, 2});
@@ -227,11 +234,15 @@ static void overrides__first_that_selects_the_node__holds(void **state)
     assert_int_equal(s.mem_reserve_mib, 1024); /* the second does not add to the first */
     assert_int_equal(s.memory_only, MEMORY_ONLY_FREE);
     assert_int_equal(s.overcommit_milli, 1000);
+    assert_int_equal(s.qos, QOS_FIXED_SHARE);
+    assert_int_equal(s.lending, LEND_FORBID);
     s = policy_devices_of(&c->policy, (struct kv_list){&both[1], 1});
     assert_int_equal(s.max_sharers, 16);
     assert_int_equal(s.mem_reserve_mib, 0);
     assert_int_equal(s.overcommit_milli, 2000);
     assert_int_equal(s.memory_only, MEMORY_ONLY_SHARE);
+    assert_int_equal(s.qos, QOS_BEST_EFFORT);
+    assert_int_equal(s.lending, LEND_ALLOW);
     s = policy_devices_of(&c->policy, (struct kv_list){&other, 1});
     assert_int_equal(s.mem_reserve_mib, 1024);
     s = policy_devices_of(&c->policy, (struct kv_list){NULL, 0});
@@ -262,7 +273,7 @@ static void overrides__mistakes__exact_reports(void **state)
          "  devices: {overrides: [{nodeSelector: {a: b c}, maxSharers: 3}]}\n"
          "                                           ^\n"},
         {"nothing changed", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n",
-         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly or overcommit\n"
+         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, lendIdleCompute or overcommit\n"
          "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n                        ^\n"},
         {"factor below one", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n",
          "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (how often a GPU's memory "

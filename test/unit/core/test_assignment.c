@@ -47,7 +47,7 @@ static void assignment_format__two_containers__record_and_keys(void **state)
 
     (void)state;
     arena_init(&a, ARENA_BYTES);
-    assert_int_equal(assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err), 0);
+    assert_int_equal(assignment_format(&as, &a, &list, &err), 0);
     assert_true(str_eq(list.items[0].key, STR(ASSIGNMENT_KEY)));
     expect(list, "fgpu.io/assignment",
            "{\"v\":1,\"id\":\"d-1\",\"containers\":["
@@ -71,81 +71,89 @@ static void assignment_format__downward_keys__table(void **state)
 {
     static const struct {
         const char *name;
-        enum demand_qos qos;
+        enum qos qos;
+        enum lending lending;
         struct assigned_device devices[3];
         size_t n;
         const char *visible, *percentage, *mem_limit;
     } rows[] = {
-        {"share", QOS_FIXED_SHARE, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
-        {"rounded down", QOS_FIXED_SHARE, {{STR("A"), 0, 309, 1}}, 1, "A", "30", "0=1M"},
-        {"at least one", QOS_FIXED_SHARE, {{STR("A"), 0, 9, 1}}, 1, "A", "1", "0=1M"},
-        {"one milli", QOS_FIXED_SHARE, {{STR("A"), 0, 1, 1}}, 1, "A", "1", "0=1M"},
-        {"whole", QOS_FIXED_SHARE, {{STR("A"), 0, 1000, 81920}}, 1, "A", "100", "0=81920M"},
+        {"share", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
+        {"rounded down", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 309, 1}}, 1, "A", "30", "0=1M"},
+        {"at least one", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 9, 1}}, 1, "A", "1", "0=1M"},
+        {"one milli", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1, 1}}, 1, "A", "1", "0=1M"},
+        {"whole", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1000, 81920}}, 1, "A", "100", "0=81920M"},
         {"whole with over-commit",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("A"), 0, 1500, 9}},
          1,
          "A",
          "100",
          "0=9M"},
-        {"compute not asked", QOS_FIXED_SHARE, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
-        {"best effort", QOS_BEST_EFFORT, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
-        {"equal share", QOS_EQUAL_SHARE, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
-        {"memory unknown", QOS_FIXED_SHARE, {{STR("A"), 0, 300, 0}}, 1, "A", "30", NULL},
+        {"compute not asked", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
+        {"best effort", QOS_BEST_EFFORT, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
+        {"equal share", QOS_EQUAL_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
+        {"nothing lent, fixed", QOS_FIXED_SHARE, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
+        {"nothing lent, best effort", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
+        {"nothing lent, equal share", QOS_EQUAL_SHARE, LEND_FORBID, {{STR("A"), 0, 62, 4096}}, 1, "A", "6", "0=4096M"},
+        {"nothing lent, no compute asked", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
+        {"a virtual GPU is the host's to divide", QOS_FIXED_SHARE, LEND_FORBID,
+         {{.uuid = STR("A"), .milli = 750, .mem_mib = 8192, .slice = true}}, 1, "A", "100", NULL},
+        {"memory unknown", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 0}}, 1, "A", "30", NULL},
         {"smallest of several",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("A"), 0, 500, 7}, {STR("B"), 3, 200, 8}},
          2,
          "A,B",
          "20",
          "0=7M,1=8M"},
         {"numbered inside",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("A"), 4, 500, 0}, {STR("B"), 7, 500, 8}},
          2,
          "A,B",
          "50",
          "1=8M"},
         {"indexes",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR(""), 0, 500, 0}, {STR(""), 7, 500, 0}},
          2,
          "0,7",
          "50",
          NULL},
         {"some UUIDs unknown",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("A"), 2, 500, 0}, {STR(""), 7, 500, 0}},
          2,
          "2,7",
          "50",
          NULL},
         {"an instance has no part of it to give",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)}, {STR("MIG-b"), 1032, 428, 0, MIG_PROFILE(3, 20)}},
          2,
          "MIG-a,MIG-b",
          "100",
          NULL},
         {"an instance beside a GPU",
-         QOS_FIXED_SHARE,
+         QOS_FIXED_SHARE, LEND_ALLOW,
          {{STR("A"), 0, 300, 4096}, {STR("MIG-a"), 1032, 142, 4864, MIG_PROFILE(1, 5)}},
          2,
          "A,MIG-a",
          "30",
          "0=4096M"},
-        {"none", QOS_FIXED_SHARE, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
+        {"none", QOS_FIXED_SHARE, LEND_ALLOW, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct assigned_container c = {
             .name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
-        struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
+        struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1,
+                                .qos = rows[i].qos, .lending = rows[i].lending};
         struct arena a;
         struct kv_list list;
         arena_init(&a, ARENA_BYTES);
-        assert_int_equal(assignment_format(&as, rows[i].qos, &a, &list, NULL), 0);
+        assert_int_equal(assignment_format(&as, &a, &list, NULL), 0);
         expect(list, "fgpu.io/visible-devices.c0", rows[i].visible);
         expect(list, "fgpu.io/mps-active-thread-percentage.c0", rows[i].percentage);
         expect(list, "fgpu.io/mps-pinned-device-mem-limit.c0", rows[i].mem_limit);
@@ -166,7 +174,7 @@ static void assignment_format__arena_full__error_and_result_untouched(void **sta
         struct kv_list list = {NULL, 12345};
         struct err err = {.code = ERR_OK};
         arena_init(&a, bytes);
-        int r = assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err);
+        int r = assignment_format(&as, &a, &list, &err);
         if (r == 0) {
             fits++;
         } else {
@@ -184,6 +192,7 @@ static void assert_same(const struct assignment *want, const struct assignment *
 {
     assert_true(str_eq(want->id, got->id));
     assert_int_equal(want->container_n, got->container_n);
+    assert_int_equal(want->qos, got->qos);
     for (size_t i = 0; i < want->container_n; i++) {
         const struct assigned_container *w = &want->containers[i];
         const struct assigned_container *g = &got->containers[i];
@@ -244,7 +253,8 @@ static void make_random(struct rng *rng, struct arena *a, struct assignment *ret
         };
     }
     *ret = (struct assignment){
-        .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n};
+        .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n,
+        .qos = (enum qos)rng_below(rng, QOS__MAX)};
 }
 
 static void assignment_parse__what_was_written__gives_the_same_record(void **state)
@@ -260,7 +270,7 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
         struct err err;
         arena_init(&a, ARENA_BYTES);
         make_random(&rng, &a, &as);
-        int r = assignment_format(&as, QOS_FIXED_SHARE, &a, &list, &err);
+        int r = assignment_format(&as, &a, &list, &err);
         if (r == 0) {
             r = assignment_parse(list.items[0].value, &a, &back, &err);
         }

@@ -295,6 +295,7 @@ static void demand_copy__source_overwritten__still_equal(void **state)
     uint64_t isolate[] = {11, 12};
     struct demand d = {
         .source = DEMAND_FROM_ANNOTATIONS,
+        .says_qos = true,
         .qos = QOS_EQUAL_SHARE,
         .dialect = "native",
         .wish_n = 2,
@@ -384,7 +385,7 @@ static void demand_equal__one_field_changed__differs(void **state)
     }
     changed[0].defect = DEMAND_COUNT;
     changed[1].source = DEMAND_FROM_ANNOTATIONS;
-    changed[2].qos = QOS_BEST_EFFORT;
+    changed[2].says_qos = true;
     changed[3].dialect = "other";
     changed[4].unsteered_n = 1;
     changed[5].wish_n = 0;

@@ -18,7 +18,7 @@ static struct device_state device(int32_t milli, int32_t mem_mib, int16_t slots,
                                  .milli_cap = 1000,
                                  .slot_free = slots,
                                  .slot_cap = 16,
-                                 .flags = (uint8_t)flags};
+                                 .flags = (uint16_t)flags};
 }
 
 #define OK DEVICE_HEALTHY

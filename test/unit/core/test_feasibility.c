@@ -183,7 +183,7 @@ static void charge__random_placements__equals_sums(void **state)
                 struct charge sum = {0};
 
                 for (size_t w = 0; w < c.demand.wish_n; w++) {
-                    struct charge one = device_charge(&c.devices[i], &c.wishes[w]);
+                    struct charge one = device_charge(&c.devices[i], NULL, &c.wishes[w]);
 
                     if ((p.wish_devices[w] >> i & 1) != 0 &&
                         (c.wishes[w].phases >> phase & 1) != 0) {

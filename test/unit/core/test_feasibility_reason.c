@@ -44,7 +44,7 @@ static const enum verdict needs[] = {
 static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
 {
     const struct device_state *d = &c->devices[i];
-    struct charge a = device_charge(d, &c->wishes[w]);
+    struct charge a = device_charge(d, NULL, &c->wishes[w]);
     bool is[VERDICT__MAX] = {
         [VERDICT_TOO_FEW_GPUS] = (d->flags & DEVICE_LOST) == 0,
         [VERDICT_NOT_ALLOWED] = (d->flags & DEVICE_DENIED) == 0 &&

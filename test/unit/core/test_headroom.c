@@ -43,7 +43,7 @@ static uint64_t count_greedily(const struct node_state *n, const struct device_s
                 uint32_t left = 0;
                 struct device_state d = now[i];
 
-                c = device_charge(&d, w);
+                c = device_charge(&d, NULL, w);
                 for (; !used[i] && device_takes(&d, &c); left++) {
                     device_take(&d, &c);
                 }
@@ -56,7 +56,7 @@ static uint64_t count_greedily(const struct node_state *n, const struct device_s
                 return pods;
             }
             used[best] = true;
-            c = device_charge(&now[best], w);
+            c = device_charge(&now[best], NULL, w);
             device_take(&now[best], &c);
         }
     }

@@ -22,7 +22,7 @@ static void native__constraints__read_or_refused(void **state)
         {"uuids", "c: gpu-milli=5; @gpu-uuid=GPU-a,!GPU-b", "c 1xmilli(5,0)@1 uuids GPU-a,!GPU-b"},
         {"do not change the source", "c: gpu-milli=5; @qos=best-effort",
          "c 1xmilli(5,0)@1 best-effort"},
-        {"default qos", "c: gpu-milli=5; @qos=fixed-share", "c 1xmilli(5,0)@1"},
+        {"fixed share", "c: gpu-milli=5; @qos=fixed-share", "c 1xmilli(5,0)@1 fixed-share"},
         {"equal share", "c:; @gpu-count=1; @qos=equal-share",
          "c 1xwhole(1000,0)@1 equal-share annotated"},
         {"with whole GPUs of a plugin", "c: nvidia.com/gpu=1; @gpu-model=a",

@@ -193,7 +193,7 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     assert_ptr_equal(find(&d, 0), first);
     d.dialect = "other";
     d.source = DEMAND_FROM_ANNOTATIONS;
-    d.qos = QOS_BEST_EFFORT;
+    d.qos = QOS_BEST_EFFORT; /* not said */
     w.container = STR("c");
     w.position = 3;
     d.wishes = &w;

@@ -166,8 +166,8 @@ static void check_equal_devices(int k, const struct random_case *c, const struct
 {
     static struct random_case forth, back;
     const struct device_state *a = &c->devices[0], *b = &c->devices[1];
-    struct charge charge_a = device_charge(a, c->wishes);
-    struct charge charge_b = device_charge(b, c->wishes);
+    struct charge charge_a = device_charge(a, NULL, c->wishes);
+    struct charge charge_b = device_charge(b, NULL, c->wishes);
     uint64_t forth_a = 0, back_a = 0;
     struct placement p, q;
     size_t n = c->node.device_n;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 #include <stdio.h>
 
@@ -371,6 +372,7 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
                            {.kind = WISH_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
                            {.kind = WISH_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
     struct holding largest = tenancy_unit(states, 3);
+    static const unsigned more[] = {0, DEVICE_EQUAL, DEVICE_SLICE};
 
     (void)state;
     assert_int_equal(largest.milli, 1500);
@@ -382,7 +384,21 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
             struct placement at = {.wish_devices = {UINT64_C(1) << i}};
             struct holding wanted = tenancy_wanted(&d, &at, states, 3);
 
-            assert_true(holding_fits(wanted, tenancy_wanted_at_most(&d, largest)));
+            assert_true(holding_fits(wanted, tenancy_wanted_at_most(&d, largest, false)));
+        }
+        for (unsigned i = 0; i < 3 * ARRAY_LEN(more) * 2; i++) {
+            struct placement at = {.wish_devices = {UINT64_C(1) << i % 3}};
+            struct device_state s[3];
+
+            memcpy(s, states, sizeof(s));
+            s[i % 3].flags = (uint16_t)more[i / 6];
+            s[i % 3].slot_cap = 1;
+            d.says_qos = i % 2 == 1;
+            d.qos = QOS_EQUAL_SHARE;
+            assert_true(holding_fits(tenancy_wanted(&d, &at, s, 3), tenancy_wanted_at_most(&d, largest, true)));
+            if (more[i / 6] == 0) {
+                assert_true(holding_fits(tenancy_wanted(&d, &at, s, 3), tenancy_wanted_at_most(&d, largest, false)));
+            }
         }
     }
 }

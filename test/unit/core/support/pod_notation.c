@@ -129,7 +129,7 @@ static void render_patterns(struct strbuf *b, const char *word, const struct dev
 static void render(struct strbuf *b, const struct demand *d)
 {
     static const char *const kinds[] = {"both", "milli", "memory", "whole", "fraction", "portion"};
-    static const char *const classes[] = {"", " best-effort", " equal-share"};
+    static const char *const classes[] = {" fixed-share", " best-effort", " equal-share"};
 
     if (d->defect != DEMAND_OK) {
         strbuf_addf(b, "defect %s", demand_defect_name(d->defect));
@@ -151,7 +151,7 @@ static void render(struct strbuf *b, const struct demand *d)
     }
     render_patterns(b, " models ", d->models, d->model_n);
     render_patterns(b, " uuids ", d->uuids, d->uuid_n);
-    strbuf_addf(b, "%s%s", classes[d->qos],
+    strbuf_addf(b, "%s%s", d->says_qos ? classes[d->qos] : "",
                 d->source == DEMAND_FROM_ANNOTATIONS ? " annotated" : "");
     if (d->defect == DEMAND_OK && d->dialect[0] != '\0' && strcmp(d->dialect, "native") != 0) {
         strbuf_addf(b, " %s", d->dialect);
