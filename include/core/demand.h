@@ -95,6 +95,12 @@ struct wish {
     uint16_t profile; /* WISH_WHOLE: instances of this MIG profile (core/mig.h); 0: GPUs */
 };
 
+/* Memory and nothing else, of whatever there is. */
+static inline bool wish_is_memory_alone(const struct wish *w)
+{
+    return w->profile == 0 && (w->kind == WISH_MEMORY || (w->kind == WISH_BOTH && w->milli == 0));
+}
+
 /* What is taken of one device. Sums of charges are charges; free capacity is signed and may be
  * negative. */
 struct charge {

@@ -55,6 +55,7 @@ enum node_flag {
     NODE_MIG_CHANGING = 1 << 2, /* takes no new pods until its MIG layout is done */
     NODE_MIG_COUNTED = 1 << 3,  /* a plugin publishes its MIG instances by profile: kubelet picks */
     NODE_MIG_SINGLE = 1 << 4,   /* ... as its whole GPUs */
+    NODE_SLICED = 1 << 5,       /* has fixed slices that fgpu hands out (core/slack.h) */
 };
 
 /* Cores and memory of a machine that pods can have; 0: not known. */

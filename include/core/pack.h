@@ -25,6 +25,7 @@ struct pack_result {
     enum verdict verdict;
     bool demoted;    /* fits, but not beside the pods held there */
     uint8_t group;   /* of core/plan.h: scores of different ones are not compared, a lower one comes first */
+    uint16_t slack;  /* core/slack.h, when it fits; a lower one comes first, before scores */
     int64_t score;   /* of the node strategy, when it fits; higher is better */
 };
 
@@ -59,7 +60,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
 void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
                 size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
-/* Sorts what fits to the front, best first: not demoted before demoted, then higher score, then smaller
+/* Sorts what fits to the front, best first: not demoted before demoted, then less slack, then higher score, then smaller
  * name. Returns how many fit. With limit > 0 only the first `limit` are in order; what does not fit is in none. */
 size_t pack_rank(struct pack_result *results, size_t n, size_t limit);
 /* The same for results of several groups: a lower one before a higher one, whatever the scores. */

@@ -57,6 +57,7 @@ struct ledger_view {
     bool flags_devices; /* some device may get a flag for this demand */
     struct holding tenant_room; /* of the pod's tenant */
     bool limits_tenant; /* some placement may be too much for it */
+    bool slack_matters; /* between nodes: core/slack.h */
     bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
 };
 

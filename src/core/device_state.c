@@ -7,15 +7,10 @@ static int64_t clamp(int64_t v, int64_t min)
     return v < min ? min : v;
 }
 
-static bool wants_memory_alone(const struct wish *w)
-{
-    return w->profile == 0 && (w->kind == WISH_MEMORY || (w->kind == WISH_BOTH && w->milli == 0));
-}
-
 /* The memory that is asked for stays visible where it is too much. */
 static struct charge instance_charge(const struct device_state *d, const struct wish *w)
 {
-    bool serves = w->profile == d->profile || (wants_memory_alone(w) && (d->flags & DEVICE_COUNTED) == 0);
+    bool serves = w->profile == d->profile || (wish_is_memory_alone(w) && (d->flags & DEVICE_COUNTED) == 0);
 
     return (struct charge){
         .milli = d->milli_cap,

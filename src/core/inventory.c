@@ -321,7 +321,7 @@ static void apply_reserve(struct inventory_draft *d)
     for (size_t i = 0; i < d->device_n; i++) {
         int64_t *mem_mib = &d->devices[i].mem_mib;
         bool instance = d->devices[i].profile != 0 && d->devices[i].profile != DEVICE_IN_MIG_MODE;
-        if (*mem_mib > 0 && !instance) { /* nobody shares an instance */
+        if (*mem_mib > 0 && !instance && !d->devices[i].slice) { /* nobody shares these */
             *mem_mib =
                 *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {

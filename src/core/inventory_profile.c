@@ -27,6 +27,7 @@ static void apply_to(struct inventory_draft *d, struct device *device, struct st
         device->model = label;
     }
     device->slot_n = 1; /* a slice is not shared again */
+    device->slice = device->profile == 0;
 }
 
 void inventory_apply_profile(struct inventory_draft *d)

@@ -189,6 +189,7 @@ struct ledger {
 
     struct tenancy tenancy;
     struct holding largest; /* no GPU that any node ever had is larger */
+    bool sliced; /* some node had fixed slices */
     bool charges_more; /* some node had devices that charge more than is asked for (core/qos.h; virtual GPUs) */
 
     uint32_t nominated_n; /* pending pods with a nominated node */
@@ -321,6 +322,12 @@ static inline struct demand ledger_charged_demand(const struct pod_entry *p)
     d.says_qos = true;
     d.qos = p->qos;
     return d;
+}
+
+/* Taken whole, and which one fgpu says. */
+static inline bool ledger_is_slice(const struct ledger_device *d)
+{
+    return d->slice || (d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE && !d->counted);
 }
 
 /* derived numbers (ledger_recompute.c) */

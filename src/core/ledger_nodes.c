@@ -330,6 +330,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
             return r;
         }
         l->charges_more = l->charges_more || fresh[i].slice;
+        l->sliced = l->sliced || ledger_is_slice(&fresh[i]);
     }
     node = ledger_node_add(l, f->name);
     if (node == LEDGER_NONE) {

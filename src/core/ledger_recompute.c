@@ -212,8 +212,10 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     row->share_pod_n = 0;
     row->pod_classes = 0;
     n->host_asked = (struct host_sum){0};
+    row->flags &= (uint8_t)~NODE_SLICED;
     for (uint32_t i = 0; i < n->device_n; i++) {
         states[i] = ledger_empty_state(n, &n->devices[i]);
+        row->flags |= ledger_is_slice(&n->devices[i]) ? NODE_SLICED : 0;
     }
     ledger_count_node(l, node);
     for (uint32_t i = 0; i < n->pod_n; i++) {

@@ -1,5 +1,7 @@
 #include "core/pack.h"
 
+#include "core/slack.h"
+
 #include <string.h>
 
 enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
@@ -179,6 +181,15 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
                          v->tenant_room);
 }
 
+/* Not remembered: nodes with slices are few, and looking at them is cheap. */
+static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, uint32_t node)
+{
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct node_state *n = &v->nodes[node];
+
+    return slack_on(n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand);
+}
+
 /* Not inlined, so that the loop over what is remembered stays small. */
 static __attribute__((noinline)) void judge(const struct ledger_view *v, const struct pack_query *q, uint32_t node,
                                             const struct score_row *known, struct pack_result *r)
@@ -229,6 +240,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         r->name = names[i];
         r->demoted = false;
         r->group = 0;
+        r->slack = SLACK_NONE;
         r->score = 0;
         if (node == LEDGER_VIEW_NONE) {
             r->verdict = VERDICT_NODE_UNKNOWN;
@@ -249,6 +261,9 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         }
         if (v->limits_tenant && r->verdict == VERDICT_FITS && passes_tenant(v, q, node)) {
             r->verdict = VERDICT_TENANT_LIMIT;
+        }
+        if (v->slack_matters && r->verdict == VERDICT_FITS) {
+            r->slack = slack_of(v, node);
         }
         if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
             r->verdict = VERDICT_NOMINATED;
@@ -285,6 +300,9 @@ static inline __attribute__((always_inline)) int compare(const struct pack_resul
     if (grouped && a->group != b->group) {
         return a->group < b->group ? -1 : 1;
     }
+    if (a->slack != b->slack) {
+        return a->slack < b->slack ? -1 : 1;
+    }
     if (a->score != b->score) {
         return a->score > b->score ? -1 : 1;
     }
@@ -313,7 +331,8 @@ static inline __attribute__((always_inline)) void sift_down(struct pack_result *
 /* Cheaply, for most of those that are. */
 static inline bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than, bool grouped)
 {
-    return !than->demoted && (!grouped || r->group == than->group) && r->score < than->score;
+    return !than->demoted && (!grouped || r->group == than->group) &&
+           (r->slack > than->slack || (r->slack == than->slack && r->score < than->score));
 }
 
 /* What fits to the front; returns how many. */
@@ -376,7 +395,8 @@ size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit)
 
 static bool same_merit(const struct pack_result *a, const struct pack_result *b)
 {
-    return a->verdict == b->verdict && a->demoted == b->demoted && a->group == b->group && a->score == b->score;
+    return a->verdict == b->verdict && a->demoted == b->demoted && a->group == b->group && a->slack == b->slack &&
+           a->score == b->score;
 }
 
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)

@@ -4,6 +4,7 @@
 #include "core/fragmentation.h"
 #include "core/outlook.h"
 #include "core/pack.h"
+#include "core/slack.h"
 
 /* ---- choosing ---- */
 
@@ -43,6 +44,25 @@ static void judge(struct group *g, uint32_t node)
     g->n += !passes_tenant(t, node, &at);
 }
 
+static uint16_t slack_of(const struct trial *t, uint32_t node)
+{
+    return slack_matters(t->demand)
+               ? slack_on(&t->mirror->nodes[node], mirror_devices(t->mirror, node), t->allowed_models, t->demand)
+               : SLACK_NONE;
+}
+
+/* As core/pack.h ranks. */
+static bool comes_before(const struct trial *t, const struct plan_scores *a, const struct plan_scores *b)
+{
+    uint16_t slack_a = slack_of(t, a->at), slack_b = slack_of(t, b->at);
+
+    if (slack_a != slack_b) {
+        return slack_a < slack_b;
+    }
+    return a->combined > b->combined ||
+           (a->combined == b->combined && str_cmp(t->mirror->names[a->at], t->mirror->names[b->at]) < 0);
+}
+
 static struct trial_choice best_of(struct group *g)
 {
     const struct trial *t = g->t;
@@ -57,9 +77,7 @@ static struct trial_choice best_of(struct group *g)
     for (size_t i = 1; i < g->n; i++) {
         const struct plan_scores *row = &g->rows[i];
 
-        if (row->combined > best->combined ||
-            (row->combined == best->combined &&
-             str_cmp(t->mirror->names[row->at], t->mirror->names[best->at]) < 0)) {
+        if (comes_before(t, row, best)) {
             best = row;
         }
     }

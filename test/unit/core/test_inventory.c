@@ -73,6 +73,7 @@ static void render(struct strbuf *b, const struct inventory *inv)
         strbuf_addf(b, " %d:%.*s:%d:%.*s:%lld:%d:%d:%s", d->index, STR_ARG(d->uuid), d->minor,
                     STR_ARG(d->model), (long long)d->mem_mib, d->slot_n, d->numa,
                     d->healthy ? "ok" : "ill");
+        strbuf_add_cstr(b, d->slice ? ":slice" : "");
         if (d->profile == DEVICE_IN_MIG_MODE) {
             strbuf_add_cstr(b, ":mig");
         } else if (d->profile != 0) {
@@ -628,24 +629,24 @@ static void inventory__profile_of_virtual_gpus__each_is_a_fixed_slice(void **sta
 {
     static const struct row rows[] = {
         {"two slices", "plain:vgpu.type=v100-4q-4GB " WHOLE "2",
-         "resources 0::-1:v100-4q-4GB:4096:1:-1:ok 1::-1:v100-4q-4GB:4096:1:-1:ok +2", NULL},
+         "resources 0::-1:v100-4q-4GB:4096:1:-1:ok:slice 1::-1:v100-4q-4GB:4096:1:-1:ok:slice +2", NULL},
         {"the other label", "plain:virtual.gpu.type=v100-16q-16GB " WHOLE "1",
-         "resources 0::-1:v100-16q-16GB:16384:1:-1:ok +1", NULL},
+         "resources 0::-1:v100-16q-16GB:16384:1:-1:ok:slice +1", NULL},
         {"both labels, one profile", "plain:vgpu.type=v100-8q-8GB plain:virtual.gpu.type=v100-8q-8GB " WHOLE "1",
-         "resources 0::-1:v100-8q-8GB:8192:1:-1:ok +1", NULL},
+         "resources 0::-1:v100-8q-8GB:8192:1:-1:ok:slice +1", NULL},
         {"both labels, two profiles", "plain:vgpu.type=v100-8q-8GB plain:virtual.gpu.type=v100-4q-4GB " WHOLE "1",
          "resources +1", "different profiles"},
         {"not known", "plain:vgpu.type=v100-4q " WHOLE "1", "resources +1", "does not guess"},
         {"sizes differ", "plain:vgpu.type=v100-4q-8GB " WHOLE "1", "resources +1", "does not guess"},
         {"no number of GPUs", "plain:vgpu.type=v100-4q-4GB", "none", "without a number of GPUs"},
         {"GFD tells the model", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.product=GRID-V100D-4Q " WHOLE "1",
-         "gfd 0::-1:GRID-V100D-4Q:4096:1:-1:ok +1", NULL},
+         "gfd 0::-1:GRID-V100D-4Q:4096:1:-1:ok:slice +1", NULL},
         {"GFD tells less memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=3968 " WHOLE "1",
-         "gfd 0::-1:v100-4q-4GB:3968:1:-1:ok +1", NULL},
+         "gfd 0::-1:v100-4q-4GB:3968:1:-1:ok:slice +1", NULL},
         {"GFD tells more memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=32768 " WHOLE "1",
-         "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok +1", "the profile counts"},
+         "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok:slice +1", "the profile counts"},
         {"by annotation, with UUID", "plain:vgpu.type=v100-4q-4GB note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":4096}]}",
-         "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok", NULL},
+         "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok:slice", NULL},
     };
 
     (void)state;
