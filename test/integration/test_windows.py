@@ -89,6 +89,29 @@ def test_window__sizes__of_the_window_while_it_is_open(configured):
     assert fgpu.node_state(node)["gpus"][0]["milli"]["charged"] == 600
 
 
+def test_window__limits_and_quality_of_service__while_it_is_open(configured):
+    api, fgpu = configured.cluster.api, configured.fgpu
+    node = configured.cluster.node(gpus=2)
+    percentage = "fgpu.io/mps-active-thread-percentage.c0"
+    base = START + "tenants: [{name: red, namespaces: [red], milli: 300}]\ndevices: {qos: fixed-share}\n"
+    configured.effective(base)
+    first, second, third = (api.pod(milli(300), namespace="red") for _ in range(3))
+    configured.cluster.settle()
+    assert fgpu.bind(first, node) == ""
+    assert fgpu.reasons(second, [node]) == {node: "the tenant of the namespace would pass its GPU limit"}
+    assert api.get_pod(first)["metadata"]["annotations"][percentage] == "30"
+    configured.effective(base + "timeWindows:\n" + window("tenants: [{name: red, namespaces: [red], milli: 600}]\n"
+                                                          "devices: {qos: best-effort}"))
+    eventually(lambda: fgpu.fits(second, [node]) == [node], "the limit of the window")
+    assert fgpu.bind(second, node) == ""
+    assert api.get_pod(second)["metadata"]["annotations"][percentage] == "100"
+    # the limit of the file again: who runs stays, with what it was told
+    configured.effective(base)
+    eventually(lambda: fgpu.reasons(third, [node]), "the limit of the file")
+    assert fgpu.states_of(first) == fgpu.states_of(second) == {"bound"}
+    assert api.get_pod(second)["metadata"]["annotations"][percentage] == "100"
+
+
 def test_start__within_a_window__in_effect_before_the_first_answer(tmp_path):
     c = Cluster(tmp_path, "timeWindows:\n" + window("packing: {candidates: 1}\nnodePools: [{nodeSelector: {p: x}, state: closed}]"))
     try:

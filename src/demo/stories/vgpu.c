@@ -36,6 +36,15 @@ static const struct story_step steps[] = {
     DELETE("train-a"),
     BOUND_TO("one-more", "gpu-node"),
 
+    SAY("Quality of service: train-b has a fixed share, 70 percent of the compute and no more. A best-effort pod is charged "
+        "its 200 too, and may use what is idle."),
+    TOLD("train-b", "fgpu.io/mps-active-thread-percentage.c0: 70"),
+    CREATE("scavenger", 1, .limits = "nvidia.com/vgpu: 200", .selector = WHOLE_GPUS,
+           .annotations = "fgpu.io/qos: best-effort"),
+    BOUND("scavenger"),
+    HOLDS("scavenger", 1, 200, 6553),
+    TOLD("scavenger", "fgpu.io/mps-active-thread-percentage.c0: 100"),
+
     SAY("Nodes of vGPU software have slices of a fixed profile, named by a label. As ever, a pod "
         "takes one with "
         "nvidia.com/gpu: 1 and a nodeSelector."),
