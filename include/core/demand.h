@@ -140,7 +140,9 @@ struct demand {
     bool says_qos; /* else its node does */
     enum qos qos;
     const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
-    int32_t unsteered_n; /* whole GPUs of a plugin that kubelet picks; then wish_n == 0 */
+    int32_t unsteered_n; /* GPUs, replicas or units of a plugin that kubelet picks; then wish_n == 0 */
+    int32_t unsteered_most;   /* of these, in one container */
+    uint64_t unsteered_names; /* under which names: model/policy.h; 0: not known */
     struct host_request host; /* also of a pod that asks for no GPU; core/host.h */
     size_t wish_n;
     const struct wish *wishes;

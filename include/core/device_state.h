@@ -56,6 +56,7 @@ enum node_flag {
     NODE_MIG_COUNTED = 1 << 3,  /* a plugin publishes its MIG instances by profile: kubelet picks */
     NODE_MIG_SINGLE = 1 << 4,   /* ... as its whole GPUs */
     NODE_SLICED = 1 << 5,       /* has fixed slices that fgpu hands out (core/slack.h) */
+    NODE_ONE_UNIT = 1 << 6,     /* its plugin gives a container one unit and no more */
 };
 
 /* Cores and memory of a machine that pods can have; 0: not known. */
@@ -100,11 +101,19 @@ struct node_state {
     uint8_t flags;         /* enum node_flag */
     uint8_t pod_classes;   /* enum pod_class, of the pods that hold GPUs here */
     uint64_t version;      /* of the numbers here: no two changes of any node have the same */
-    int32_t unsteered_cap; /* whole GPUs of a plugin */
+    int32_t unsteered_cap; /* GPUs, replicas or units of a plugin */
     int32_t unsteered_used;
+    int32_t unsteered_per_gpu; /* how many make one GPU, >= 1 where there are any */
+    uint64_t unsteered_names;  /* as in struct demand; 0: not known */
     int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
     struct host_state host;
 };
+
+/* The compute of so many GPUs, replicas or units of a plugin. */
+static inline int64_t plugin_units_milli(int64_t unit_n, int32_t units_per_gpu)
+{
+    return unit_n * DEVICE_MILLI / (units_per_gpu > 1 ? units_per_gpu : 1);
+}
 
 /* More was charged than there is, in any dimension: it takes nobody until that is over. Two pods of which one
  * holds the device alone are always too much, because that one is charged with all of it. */

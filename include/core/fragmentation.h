@@ -23,6 +23,7 @@ struct fragmentation_node {
     size_t device_n;
     int32_t unsteered_cap; /* GPUs of a plugin, which are the same GPUs seen otherwise */
     int32_t unsteered_free;
+    int32_t unsteered_per_gpu; /* replicas or units: how many make one */
     struct host_state host;
 };
 

@@ -4,9 +4,12 @@
  * (nvidia.com/gpu.count, .memory, .product); extended resources in allocatable (fgpu.io/gpu-milli
  * and the other configured names); node templates of the configuration. A source that is present
  * and malformed is not skipped in favour of the next: the node gets no devices and a note, because
- * guessing capacity over-commits. A node whose GPUs are time-sliced or shared through MPS by NVIDIA's
- * plugin says numbers that mean something else, so it has no devices either, unless the annotation
- * describes them.
+ * guessing capacity over-commits.
+ *
+ * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,
+ * names and how many make one GPU are reported beside the devices (src/core/inventory_units.c, decision 0028). Where labels
+ * speak of replicas and allocatable has none under a name of the configuration, the node has no devices, unless the
+ * annotation describes them.
  *
  * MIG. The annotation lists the instances of a GPU: "mig":[{"uuid":"MIG-a","profile":"1g.10gb","start":0}], "memMib" and
  * "healthy" if known; an empty list is a GPU in MIG mode without instances. They must fit the model's table

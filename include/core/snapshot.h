@@ -67,6 +67,8 @@ struct snapshot_node {
     enum inventory_source source;
     const char *note;
     int32_t unsteered_cap, unsteered_used;
+    int32_t unsteered_per_gpu; /* how many of them make one GPU */
+    bool unsteered_one;        /* a container gets one of them and no more */
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
     enum memory_only_mode memory_only;
     enum qos qos;

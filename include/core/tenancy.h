@@ -100,12 +100,13 @@ static inline bool holding_fits(struct holding wanted, struct holding room)
 
 /* What one whole GPU of a plugin counts for on a node with these devices. */
 struct holding tenancy_unit(const struct device_state *devices, uint32_t device_n);
+/* What n GPUs, replicas or units of the node's plugin count for: of replicas and units their part of a GPU. */
+struct holding tenancy_plugin(const struct node_state *n, const struct device_state *devices, int32_t unit_n);
 /* What a node offers. */
-struct holding tenancy_node_total(const struct device_state *devices, uint32_t device_n,
-                                  int32_t unsteered_cap);
+struct holding tenancy_node_total(const struct node_state *n, const struct device_state *devices);
 /* What a pod with this placement will hold; equals the charges of the ledger once it is reserved. */
-struct holding tenancy_wanted(const struct demand *d, const struct placement *at,
-                              const struct device_state *devices, uint32_t device_n);
+struct holding tenancy_wanted(const struct demand *d, const struct placement *at, const struct node_state *n,
+                              const struct device_state *devices);
 /* No placement on devices up to `largest` holds more: a cheap bound, far too high for pods whose
  * containers take turns. `may_be_all`: some node has virtual GPUs of a fixed profile, or divides GPUs evenly, and
  * charges more than is asked for. */

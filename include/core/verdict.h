@@ -16,6 +16,7 @@ enum verdict {
     VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
     VERDICT_NO_GPU,         /* no inventory */
     VERDICT_NO_PLUGIN,      /* wants whole GPUs of a plugin, node has none */
+    VERDICT_ONE_UNIT,       /* wants several replicas in one container, the plugin gives one */
     VERDICT_TOO_FEW_GPUS,   /* asks for more devices than the node has */
     VERDICT_GPU_TOO_SMALL,  /* asks for more memory than any of its devices has */
     VERDICT_MEMORY_UNKNOWN, /* asks for memory; the node does not say how much it has */

@@ -75,9 +75,12 @@ struct inventory {
     enum inventory_source source;
     const struct device *devices; /* ordered by index, indexes unique */
     size_t device_n;
-    /* Whole GPUs that a plugin of its own hands out (allocatable nvidia.com/gpu); kubelet picks them. 0: the
-     * node has no such plugin. */
+    /* GPUs that a plugin of its own hands out (allocatable nvidia.com/gpu), or replicas or units of GPUs; kubelet
+     * picks them. 0: the node has no such plugin. */
     int32_t unsteered_n;
+    int32_t unsteered_per_gpu; /* how many of them make one GPU; 0 or 1: each is one, or nobody knows */
+    uint64_t unsteered_names;  /* under which names: model/policy.h; 0: not known */
+    bool unsteered_one;        /* a container gets one of them and no more */
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
     enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */

@@ -20,11 +20,15 @@ enum above_one_gpu {
     ABOVE_SPAN, /* whole GPUs, and the rest of one more: decision 0028 */
 };
 
+/* Whose units they are: of GPUs that fgpu picks, or of a device plugin, which leaves it to kubelet. */
+enum who_picks { PICKS_FGPU, PICKS_KUBELET };
+
 /* A resource name counted in units of one GPU's compute: fgpu.io/gpu-milli has 1000 a GPU. */
 struct compute_resource {
     struct str name;
     int32_t units_per_gpu; /* 1..1000000 */
     enum above_one_gpu above_one_gpu;
+    enum who_picks picks;
 };
 
 /* The wishes of a size for pods of some namespaces. */
@@ -138,6 +142,12 @@ struct device_override {
 #define DEVICE_OVERRIDES_MAX 1000
 
 #define POLICY_NO_CANDIDATE "none"
+#define POLICY_NAMES_MAX 32 /* in one list of resource names */
+
+/* Resources that device plugins hand out while kubelet picks, a bit each: whole_resources, then compute_resources that
+ * kubelet picks. */
+#define POLICY_WHOLE_NAME(i) (UINT64_C(1) << (i))
+#define POLICY_UNIT_NAME(i) (UINT64_C(1) << (POLICY_NAMES_MAX + (i)))
 
 struct policy {
     /* vocabulary of the native dialect */
@@ -147,7 +157,7 @@ struct policy {
     size_t memory_resource_n;
     const struct str *count_resources; /* whole GPUs handed out by fgpu, or the count of shares */
     size_t count_resource_n;
-    const struct str *whole_resources; /* whole GPUs handed out by a plugin: nvidia.com/gpu */
+    const struct str *whole_resources; /* whole GPUs, or replicas, handed out by a plugin: nvidia.com/gpu */
     size_t whole_resource_n;
     enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialect.h) */
     const struct named_size *sizes;

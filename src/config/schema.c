@@ -68,6 +68,8 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
 
 static const char *const above_one_gpu_words[] = {
     [ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span", NULL};
+static const char *const picks_words[] = {
+    [PICKS_FGPU] = "fgpu", [PICKS_KUBELET] = "kubelet", NULL};
 static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field compute_rows[] = {
@@ -75,13 +77,17 @@ static const struct schema_field compute_rows[] = {
         HELP("resource that counts shares of a GPU's compute")),
     KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true,
         RANGE(1, 1000000), HELP("units that make one GPU")),
+    KEY("picks", SCHEMA_WORD, IN(struct compute_resource, picks), .words = picks_words,
+        HELP("who picks the GPU: fgpu, or kubelet for a device plugin that publishes the resource")),
     KEY("aboveOneGPU", SCHEMA_WORD, IN(struct compute_resource, above_one_gpu),
         .words = above_one_gpu_words,
         HELP("requests above one GPU and no multiple of it: whole GPUs and the rest of one more, or none")),
 };
 static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_REFUSE};
-static const struct schema_field compute_item = {
-    .type = SCHEMA_SECTION, ROWS(compute_rows), .item_absent = &compute_absent};
+static const struct schema_field compute_item = {.type = SCHEMA_SECTION,
+                                                 ROWS(compute_rows),
+                                                 .item_absent = &compute_absent,
+                                                 .check = schema_check_compute};
 static const struct schema_field resource_item = {.type = SCHEMA_RESOURCE};
 
 static const struct schema_field resources_rows[] = {
@@ -97,7 +103,7 @@ static const struct schema_field resources_rows[] = {
         RELIST, HELP("resources that count GPUs handed out by fgpu")),
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
         ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count whole GPUs handed out by a device plugin of its own")),
+        RELIST, HELP("resources that count whole GPUs, or replicas, handed out by a device plugin")),
 };
 
 static const struct schema_field variant_rows[] = {

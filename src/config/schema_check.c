@@ -4,6 +4,16 @@
 #include "base/compiler.h"
 #include "model/device.h"
 
+void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct compute_resource *r = base;
+
+    if (r->picks == PICKS_KUBELET && r->above_one_gpu != ABOVE_REFUSE) {
+        config_decode_error(c, yaml_doc_find(n, STR("aboveOneGPU")),
+                            "kubelet picks these GPUs, so fgpu only counts units; leave the key out");
+    }
+}
+
 /* The combinations that a pod may write itself. */
 static void check_amounts(struct decode *c, const struct yaml_doc_node *n, int32_t milli, int64_t mem_mib,
                           int32_t count)

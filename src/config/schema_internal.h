@@ -76,7 +76,7 @@ struct schema_field {
     const char *help;          /* half a sentence */
 };
 
-#define SCHEMA_RESOURCES_MAX 32 /* names in one list */
+#define SCHEMA_RESOURCES_MAX POLICY_NAMES_MAX
 #define SCHEMA_PATH_MAX 256      /* "resources.compute[1].name" */
 
 /* The whole file; base struct is struct config. */
@@ -129,6 +129,7 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 
 /* schema_check.c: the `check` column. */
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base);

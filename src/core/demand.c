@@ -394,6 +394,7 @@ bool demand_equal(const struct demand *a, const struct demand *b)
     if (a->defect != b->defect || a->source != b->source || a->says_qos != b->says_qos ||
         (a->says_qos && a->qos != b->qos) ||
         strcmp(a->dialect, b->dialect) != 0 || a->unsteered_n != b->unsteered_n ||
+        a->unsteered_most != b->unsteered_most || a->unsteered_names != b->unsteered_names ||
         a->wish_n != b->wish_n || a->host.cpu_milli != b->host.cpu_milli ||
         a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||
         a->isolate_n != b->isolate_n) {

@@ -246,6 +246,12 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if ((n->flags & NODE_MIG_CHANGING) != 0) {
         return VERDICT_MIG_CHANGING;
     }
+    if (d->unsteered_n > 0 && n->unsteered_names != 0 && (d->unsteered_names & ~n->unsteered_names) != 0) {
+        return VERDICT_NO_PLUGIN;
+    }
+    if (d->unsteered_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
+        return VERDICT_ONE_UNIT;
+    }
     if (demand_wants_instances(d) &&
         ((n->flags & NODE_MIG_SINGLE) != 0 ||
          ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {

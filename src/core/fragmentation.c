@@ -19,7 +19,7 @@ static bool counts_plugin(const struct fragmentation_node *n)
 
 static int64_t plugin_idle_milli(const struct fragmentation_node *n)
 {
-    return n->unsteered_free > 0 ? (int64_t)n->unsteered_free * DEVICE_MILLI : 0;
+    return n->unsteered_free > 0 ? plugin_units_milli(n->unsteered_free, n->unsteered_per_gpu) : 0;
 }
 
 int64_t fragmentation_idle_milli(const struct fragmentation_node *n)

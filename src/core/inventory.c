@@ -12,14 +12,14 @@
 #define GFD_MIB_END (UINT64_C(1) << 20)   /* 1 TiB: more than any GPU has */
 #define GFD_BYTES_MIN (UINT64_C(1) << 30) /* 1 GiB: less than any GPU has */
 #define GFD_PRODUCT "nvidia.com/gpu.product"
-#define GFD_REPLICAS "nvidia.com/gpu.replicas"
-#define GFD_STRATEGY "nvidia.com/gpu.sharing-strategy"
 
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
 static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole number";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
-static const char NOTE_SHARED[] = "the device plugin shares these GPUs itself (time-slicing or "
-                                  "MPS): fgpu does not share them again";
+static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that "
+                                        "is not among resources.whole: fgpu does not share them again";
+static const char NOTE_REPLICAS[] = "the device plugin shares these GPUs and nothing tells how many replicas a GPU "
+                                    "has: each is counted as a whole one";
 
 const char *inventory_source_name(enum inventory_source s)
 {
@@ -138,7 +138,7 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
         mem_mib = t->mem_mib;
     }
     if (model.n == 0) {
-        model = product != NULL ? *product : t != NULL ? t->model : STR_NULL;
+        model = product != NULL ? inventory_plain_product(*product) : t != NULL ? t->model : STR_NULL;
     }
     for (size_t i = 0; i < (size_t)n; i++) {
         d->devices[i] = (struct device){
@@ -155,18 +155,6 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
     return SOURCE_READ;
 }
 
-/* NVIDIA's plugin hands out replicas here, as far as its labels tell; MIG has been asked about before. Source: GFD
- * internal/lm, resource labels. */
-static bool is_shared_by_plugin(const struct node *node)
-{
-    const struct str *replicas = kv_find(node->labels, STR(GFD_REPLICAS));
-    const struct str *strategy = kv_find(node->labels, STR(GFD_STRATEGY));
-    const struct str *product = kv_find(node->labels, STR(GFD_PRODUCT));
-
-    return (replicas != NULL && !str_eq(*replicas, STR("1"))) ||
-           (strategy != NULL && !str_eq(*strategy, STR("none"))) ||
-           (product != NULL && str_ends(*product, STR("-SHARED")));
-}
 
 static enum source_result from_gfd(struct inventory_draft *d)
 {
@@ -176,11 +164,14 @@ static enum source_result from_gfd(struct inventory_draft *d)
     if (text == NULL) {
         return SOURCE_ABSENT;
     }
-    if (is_shared_by_plugin(d->node)) {
-        return inventory_malformed(d, NOTE_SHARED);
+    if (d->shared && d->unsteered_n == 0) {
+        return inventory_malformed(d, NOTE_UNKNOWN_NAME);
     }
     if (!str_to_u64(*text, INT32_MAX, &n)) {
         return inventory_malformed(d, NOTE_GFD);
+    }
+    if (d->units_per_gpu == 0) {
+        inventory_add_note(d, NOTE_REPLICAS);
     }
     return add_alike(d, (int64_t)n, 0, STR_NULL);
 }
@@ -194,6 +185,10 @@ static const char *count_own_resources(const struct inventory_draft *d, int64_t 
 
     for (size_t i = 0; i < p->compute_resource_n + p->count_resource_n; i++) {
         bool compute = i < p->compute_resource_n;
+
+        if (compute && p->compute_resources[i].picks == PICKS_KUBELET) {
+            continue; /* a plugin's */
+        }
         struct str name =
             compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
         int64_t units_per_gpu = compute ? p->compute_resources[i].units_per_gpu : 1;
@@ -234,9 +229,13 @@ static enum source_result from_resources(struct inventory_draft *d)
             return inventory_malformed(d, NOTE_RESOURCE);
         }
         n = d->unsteered_n;
-        if (n > 0 && is_shared_by_plugin(d->node)) {
-            return inventory_malformed(d, NOTE_SHARED);
+        if (n > 0 && d->units_per_gpu == 0) {
+            return inventory_malformed(d, NOTE_REPLICAS);
         }
+        if (n % (d->units_per_gpu > 0 ? d->units_per_gpu : 1) != 0) {
+            inventory_add_note(d, "allocatable has no multiple of the replicas or units of one GPU: rounded up");
+        }
+        n = d->units_per_gpu > 1 ? (n + d->units_per_gpu - 1) / d->units_per_gpu : n;
     }
     if (n == 0) {
         return mem_total == 0
@@ -306,10 +305,13 @@ static void note_disagreement(struct inventory_draft *d)
     if (d->mig_counted) {
         return; /* these numbers mean something else, and have been compared */
     }
-    if (d->unsteered_n > 0 && d->unsteered_n != (int64_t)whole_n &&
-        d->unsteered_n != (int64_t)healthy_n) {
-        inventory_add_note(
-            d, "allocatable has another number of whole GPUs than the inventory of the node");
+    if (d->unsteered_n > 0 && d->units_per_gpu > 0 &&
+        d->unsteered_n != (int64_t)whole_n * d->units_per_gpu &&
+        d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
+        inventory_add_note(d, d->units_per_gpu == 1
+                                  ? "allocatable has another number of whole GPUs than the inventory of the node"
+                                  : "allocatable has another number of replicas or units than the GPUs of the "
+                                    "node make");
     }
     if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
         inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
@@ -343,14 +345,15 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     d.arena = a;
     d.note = NULL;
     d.device_n = 0;
-    d.unsteered_n = 0;
     d.mig_changing = inventory_mig_is_changing(node);
     d.mig_single = d.mig_counted = false;
-    d.unsteered_bad = !sum_allocatable(node, p->whole_resources, p->whole_resource_n,
-                                       DEMAND_UNSTEERED_MAX, &d.unsteered_n);
+    inventory_read_units(&d);
     found.source = read_sources(&d);
     inventory_apply_profile(&d);
     found.unsteered_n = (int32_t)d.unsteered_n;
+    found.unsteered_per_gpu = d.units_per_gpu;
+    found.unsteered_names = d.unsteered_names;
+    found.unsteered_one = d.one_unit;
     found.overcommit_milli = d.settings.overcommit_milli;
     found.overcommit_mem_milli = d.settings.overcommit_mem_milli;
     found.memory_only = d.settings.memory_only;

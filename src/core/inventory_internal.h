@@ -16,8 +16,12 @@ struct inventory_draft {
     struct device_settings settings; /* of this node */
     const struct node *node;
     struct arena *arena; /* for text with escapes */
-    int64_t unsteered_n; /* whole GPUs in allocatable */
+    int64_t unsteered_n; /* GPUs, replicas or units of plugins in allocatable */
     bool unsteered_bad;  /* they are no number */
+    uint64_t unsteered_names;
+    bool shared;           /* NVIDIA's plugin sells replicas, as far as labels tell */
+    bool one_unit;         /* one to a container */
+    int32_t units_per_gpu; /* 1: whole GPUs; 0: nobody knows */
     const char *note;    /* the first one stays */
     bool mig_changing;   /* as in struct inventory */
     bool mig_single;
@@ -43,6 +47,10 @@ static inline enum source_result inventory_malformed(struct inventory_draft *d, 
 bool inventory_read_amount(struct str text, int64_t max, int64_t *ret);
 
 enum source_result inventory_from_annotation(struct inventory_draft *d);
+/* What plugins offer that leave the choice to kubelet: number, names, and how much of a GPU each is. */
+void inventory_read_units(struct inventory_draft *d);
+/* A product label without the suffix of shared GPUs. */
+struct str inventory_plain_product(struct str product);
 /* Where a label names the profile of virtual GPUs, it holds for every device found. */
 void inventory_apply_profile(struct inventory_draft *d);
 /* MIG instances of which only their numbers are known: what NVIDIA's plugin publishes, single or mixed. */

@@ -256,7 +256,7 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     allowed = xmalloc(intern_count(l->models) + 1);
     v = choice_make(params, row, states, ledger_allowed_models(l, d, allowed), d, ret, NULL);
     free(allowed);
-    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, states, row->device_n),
+    if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, row, states),
                                            ledger_tenant_room(l, namespace_))) {
         v = VERDICT_TENANT_LIMIT;
     }

@@ -221,8 +221,7 @@ static bool same_inventory(const struct ledger *l, uint32_t node, const struct i
     while (listed < n->device_n && !n->devices[listed].lost) {
         listed++;
     }
-    if (listed != inv->device_n || l->rows[node].unsteered_cap != inv->unsteered_n || !same_settings(l, n, inv) ||
-        (l->rows[node].flags & NODE_MIG_FLAGS) != ledger_mig_flags(inv)) {
+    if (listed != inv->device_n || !same_settings(l, n, inv) || !ledger_same_plugin(&l->rows[node], inv)) {
         return false;
     }
     for (uint32_t i = 0; i < listed; i++) {

@@ -215,8 +215,10 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
 /* Drops devices that left the inventory once no pod holds them any more. */
 void ledger_node_forget_lost(struct ledger *l, uint32_t node);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
-#define NODE_MIG_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE)
-uint8_t ledger_mig_flags(const struct inventory *inv); /* those of them that hold */
+#define NODE_PLUGIN_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE | NODE_ONE_UNIT)
+uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that hold */
+/* Does the row say of the node's device plugin what the inventory says? */
+bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 void ledger_node_gone(struct ledger *l, uint32_t node);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);

@@ -300,16 +300,29 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
     l->charges_more = l->charges_more || inv->qos == QOS_EQUAL_SHARE;
 }
 
-uint8_t ledger_mig_flags(const struct inventory *inv)
+uint8_t ledger_plugin_flags(const struct inventory *inv)
 {
     unsigned flags = 0;
 
     flags |= inv->mig_changing ? NODE_MIG_CHANGING : 0;
     flags |= inv->mig_single ? NODE_MIG_SINGLE : 0;
+    flags |= inv->unsteered_one ? NODE_ONE_UNIT : 0;
     for (size_t i = 0; i < inv->device_n; i++) {
         flags |= inv->devices[i].counted && !inv->mig_single ? NODE_MIG_COUNTED : 0;
     }
     return (uint8_t)flags;
+}
+
+static int32_t units_per_gpu(const struct inventory *inv)
+{
+    return inv->unsteered_per_gpu > 1 ? inv->unsteered_per_gpu : 1;
+}
+
+bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv)
+{
+    return row->unsteered_cap == inv->unsteered_n && row->unsteered_per_gpu == units_per_gpu(inv) &&
+           row->unsteered_names == inv->unsteered_names &&
+           (row->flags & NODE_PLUGIN_FLAGS) == ledger_plugin_flags(inv);
 }
 
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
@@ -346,7 +359,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
            (f->inventory->memory_only == MEMORY_ONLY_FREE && n->memory_only == MEMORY_ONLY_SHARE) ||
            (f->inventory->qos != QOS_EQUAL_SHARE && n->qos == QOS_EQUAL_SHARE) ||
            f->inventory->unsteered_n > l->rows[node].unsteered_cap ||
-           (l->rows[node].flags & NODE_MIG_FLAGS & ~ledger_mig_flags(f->inventory)) != 0;
+           f->inventory->unsteered_names != l->rows[node].unsteered_names ||
+           (l->rows[node].flags & NODE_PLUGIN_FLAGS & ~ledger_plugin_flags(f->inventory)) != 0;
     node_set_uid(n, f->uid);
     n->described = true;
     n->schedulable = f->schedulable;
@@ -359,9 +373,11 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
     l->rows[node].flags =
-        (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_mig_flags(f->inventory));
+        (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_plugin_flags(f->inventory));
     n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
+    l->rows[node].unsteered_per_gpu = units_per_gpu(f->inventory);
+    l->rows[node].unsteered_names = f->inventory->unsteered_names;
     node_set_settings(l, n, f->inventory);
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
@@ -386,6 +402,8 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->host_taken = (struct host_request){0};
     l->rows[node].flags = 0;
     l->rows[node].unsteered_cap = 0;
+    l->rows[node].unsteered_per_gpu = 1;
+    l->rows[node].unsteered_names = 0;
     n->shrunk = true;
     node_set_devices(l, node, NULL, 0);
     ledger_recompute(l, node);

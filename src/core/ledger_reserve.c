@@ -88,8 +88,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     if (!fits) {
         return err_set(reterr, ERR_CONFLICT, "the devices are no longer free");
     }
-    if (!holding_fits(tenancy_wanted(p->demand, r->placement, &l->states[l->rows[node].first_device],
-                                     l->rows[node].device_n),
+    if (!holding_fits(tenancy_wanted(p->demand, r->placement, &l->rows[node], &l->states[l->rows[node].first_device]),
                       ledger_tenant_room(l, p->namespace_))) {
         return err_set(reterr, ERR_CONFLICT, "%s", verdict_text(VERDICT_TENANT_LIMIT));
     }

@@ -11,9 +11,7 @@ static struct holding held_by(const struct ledger *l, const struct pod_entry *p)
     if (p->node != LEDGER_NONE && p->demand->unsteered_n > 0) {
         const struct node_state *row = &l->rows[p->node];
 
-        h = tenancy_unit(&l->states[row->first_device], row->device_n);
-        h.milli *= p->demand->unsteered_n;
-        h.mem_mib *= p->demand->unsteered_n;
+        h = tenancy_plugin(row, &l->states[row->first_device], p->demand->unsteered_n);
     }
     for (size_t i = 0; p->node != LEDGER_NONE && i < p->charge_n; i++) {
         h.milli += p->charges[i].charge.milli;
@@ -29,7 +27,7 @@ static struct holding offered_by(const struct ledger *l, uint32_t node)
     if (!l->nodes[node].described) {
         return (struct holding){0};
     }
-    return tenancy_node_total(&l->states[row->first_device], row->device_n, row->unsteered_cap);
+    return tenancy_node_total(row, &l->states[row->first_device]);
 }
 
 void ledger_count_pod(struct ledger *l, struct pod_entry *p)

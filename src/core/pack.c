@@ -177,7 +177,7 @@ static bool passes_tenant(const struct ledger_view *v, const struct pack_query *
     int64_t score;
 
     return pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
-           !holding_fits(tenancy_wanted(v->pod.demand, &at, &v->devices[n->first_device], n->device_n),
+           !holding_fits(tenancy_wanted(v->pod.demand, &at, n, &v->devices[n->first_device]),
                          v->tenant_room);
 }
 

@@ -66,7 +66,7 @@ static bool fits(const struct scene *s)
     ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n,
                        leaves, s);
     return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
-           holding_fits(tenancy_wanted(r->demand, &at, states, row.device_n), room_without(s));
+           holding_fits(tenancy_wanted(r->demand, &at, &row, states), room_without(s));
 }
 
 static bool is_named(const struct preempt_request *r, struct str uid)

@@ -81,6 +81,8 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
         key_add_number(k, outlook_typical_version(p->outlook));
     }
     key_add_number(k, (uint64_t)d->unsteered_n);
+    key_add_number(k, (uint64_t)d->unsteered_most);
+    key_add_number(k, d->unsteered_names);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
     key_add_number(k, (uint64_t)d->wish_n << 1 | demand_may_be_counted(d));
     key_add_number(k, !d->says_qos ? QOS__MAX : d->qos == QOS_EQUAL_SHARE); /* what a charge depends on */

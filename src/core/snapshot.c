@@ -346,6 +346,8 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,
         .unsteered_cap = l->rows[node].unsteered_cap,
         .unsteered_used = l->rows[node].unsteered_used,
+        .unsteered_per_gpu = l->rows[node].unsteered_per_gpu,
+        .unsteered_one = (l->rows[node].flags & NODE_ONE_UNIT) != 0,
         .overcommit_milli = n->overcommit_milli,
         .overcommit_mem_milli = n->overcommit_mem_milli,
         .memory_only = n->memory_only,

@@ -32,6 +32,7 @@ void survey_take(const struct mirror *m, const struct outlook *o, struct survey 
                                              .device_n = n->device_n,
                                              .unsteered_cap = n->unsteered_cap,
                                              .unsteered_free = n->unsteered_cap - n->unsteered_used,
+                                             .unsteered_per_gpu = n->unsteered_per_gpu,
                                              .host = n->host};
 
         if (m->open[i]) {

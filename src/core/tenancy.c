@@ -285,13 +285,20 @@ static struct holding times(struct holding unit, int64_t n)
     return (struct holding){unit.milli * n, unit.mem_mib * n};
 }
 
-struct holding tenancy_node_total(const struct device_state *devices, uint32_t device_n,
-                                  int32_t unsteered_cap)
+struct holding tenancy_plugin(const struct node_state *n, const struct device_state *devices, int32_t unit_n)
 {
-    struct holding plugin = times(tenancy_unit(devices, device_n), unsteered_cap);
+    struct holding all = times(tenancy_unit(devices, n->device_n), unit_n);
+    int32_t per_gpu = n->unsteered_per_gpu > 1 ? n->unsteered_per_gpu : 1;
+
+    return (struct holding){all.milli / per_gpu, all.mem_mib / per_gpu};
+}
+
+struct holding tenancy_node_total(const struct node_state *n, const struct device_state *devices)
+{
+    struct holding plugin = tenancy_plugin(n, devices, n->unsteered_cap);
     struct holding all = {0};
 
-    for (uint32_t i = 0; i < device_n; i++) {
+    for (uint32_t i = 0; i < n->device_n; i++) {
         if (devices[i].profile != DEVICE_IN_MIG_MODE) { /* that is offered by its instances */
             all = sum(all, (struct holding){devices[i].milli_cap, devices[i].mem_cap_mib});
         }
@@ -302,13 +309,13 @@ struct holding tenancy_node_total(const struct device_state *devices, uint32_t d
     return all;
 }
 
-struct holding tenancy_wanted(const struct demand *d, const struct placement *at,
-                              const struct device_state *devices, uint32_t device_n)
+struct holding tenancy_wanted(const struct demand *d, const struct placement *at, const struct node_state *n,
+                              const struct device_state *devices)
 {
     struct holding all = {0};
 
     if (d->unsteered_n > 0) {
-        return times(tenancy_unit(devices, device_n), d->unsteered_n);
+        return tenancy_plugin(n, devices, d->unsteered_n);
     }
     for (uint64_t used = placement_devices(at, d->wish_n); used != 0; used &= used - 1) {
         struct charge c = placement_charge(d, at, devices, (size_t)__builtin_ctzll(used));

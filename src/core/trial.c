@@ -156,6 +156,7 @@ static double fragmentation_of(const struct trial *t, const struct outlook *o, u
                                    .device_n = n->device_n,
                                    .unsteered_cap = n->unsteered_cap,
                                    .unsteered_free = n->unsteered_cap - n->unsteered_used,
+                                   .unsteered_per_gpu = n->unsteered_per_gpu,
                                    .host = n->host};
 
     if (with_pod) {

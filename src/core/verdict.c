@@ -12,7 +12,8 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
     [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
     [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
-    [VERDICT_NO_PLUGIN] = {"no_plugin", "no device plugin for whole GPUs"},
+    [VERDICT_NO_PLUGIN] = {"no_plugin", "no device plugin for the GPU resource the pod asks for"},
+    [VERDICT_ONE_UNIT] = {"one_unit", "replicas of MPS are handed out one to a container: ask for one"},
     [VERDICT_TOO_FEW_GPUS] = {"too_few_gpus", "fewer GPUs than the pod asks for"},
     [VERDICT_GPU_TOO_SMALL] = {"gpu_too_small", "every GPU has less memory than the pod asks for"},
     [VERDICT_MEMORY_UNKNOWN] = {"memory_unknown", "GPU memory of the node is not known"},
@@ -68,6 +69,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_CLOSED:
     case VERDICT_NO_GPU:
     case VERDICT_NO_PLUGIN:
+    case VERDICT_ONE_UNIT:
     case VERDICT_TOO_FEW_GPUS:
     case VERDICT_GPU_TOO_SMALL:
     case VERDICT_MEMORY_UNKNOWN:

@@ -3,11 +3,11 @@
 #include "base/compiler.h"
 
 static const struct compute_resource default_compute[] = {
-    {{"fgpu.io/gpu-milli", 17}, 1000, ABOVE_REFUSE},
+    {{"fgpu.io/gpu-milli", 17}, 1000, ABOVE_REFUSE, PICKS_FGPU},
 };
 static const struct str default_memory[] = {{"fgpu.io/gpu-memory-mib", 22}};
 static const struct str default_count[] = {{"fgpu.io/gpu-count", 17}};
-static const struct str default_whole[] = {{"nvidia.com/gpu", 14}};
+static const struct str default_whole[] = {{"nvidia.com/gpu", 14}, {"nvidia.com/gpu.shared", 21}};
 
 static const struct policy defaults = {
     .compute_resources = default_compute,

@@ -61,6 +61,9 @@ void state_write_request(struct json_writer *w, const struct demand *d)
     }
     if (d->unsteered_n > 0) {
         json_write_kv_i64(w, "wholeGpus", d->unsteered_n);
+        if (d->unsteered_most > 1) {
+            json_write_kv_i64(w, "mostInAContainer", d->unsteered_most);
+        }
     }
     json_write_key(w, "wishes");
     json_write_array_begin(w);

@@ -363,7 +363,32 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
     json_write_object_end(w);
 }
 
-/* Whole GPUs that the node's own plugin hands out, and the pods that are charged for them. */
+/* What one replica or unit is a part of; whether it gets that much is the plugin's affair. Of GPUs of several sizes the
+ * smallest counts. */
+static void write_unit(struct json_writer *w, const struct snapshot_node *n)
+{
+    int64_t mem_mib = INT64_MAX;
+
+    if (n->unsteered_per_gpu <= 1) {
+        return;
+    }
+    json_write_kv_i64(w, "unitsPerGpu", n->unsteered_per_gpu);
+    json_write_key(w, "unit");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "milli", DEVICE_MILLI / n->unsteered_per_gpu);
+    for (size_t i = 0; i < n->device_n; i++) {
+        mem_mib = n->devices[i].mem_base_mib < mem_mib ? n->devices[i].mem_base_mib : mem_mib;
+    }
+    if (n->device_n > 0 && mem_mib > 0) {
+        json_write_kv_i64(w, "memMib", mem_mib / n->unsteered_per_gpu);
+    }
+    json_write_object_end(w);
+    if (n->unsteered_one) {
+        json_write_kv_bool(w, "oneToAContainer", true);
+    }
+}
+
+/* GPUs, replicas or units that the node's own plugin hands out, and the pods that are charged for them. */
 static void write_whole(struct json_writer *w, const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
@@ -374,6 +399,8 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     json_write_key(w, "wholeGpus");
     json_write_object_begin(w);
     write_amount_parts(w, n->unsteered_cap, n->unsteered_used);
+    json_write_kv_cstr(w, "picks", "kubelet");
+    write_unit(w, n);
     json_write_key(w, "allocations");
     json_write_array_begin(w);
     for (size_t i = 0; i < item->beside_n; i++) {

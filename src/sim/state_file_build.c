@@ -338,6 +338,8 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .devices = devices,
                               .device_n = k,
                               .unsteered_n = n->unsteered_n,
+                              .unsteered_per_gpu = n->unsteered_per_gpu,
+                              .unsteered_one = n->unsteered_one,
                               .overcommit_milli = n->overcommit_milli,
                               .overcommit_mem_milli = n->overcommit_mem_milli,
                               .memory_only = n->memory_only == MEMORY_ONLY__MAX

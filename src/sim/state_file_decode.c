@@ -319,6 +319,10 @@ static void read_whole(struct file_reader *f, struct file_node *n)
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, "capacity")) {
             read_i32(r, 0, DEMAND_UNSTEERED_MAX, &n->unsteered_n);
+        } else if (str_eq_cstr(key, "unitsPerGpu")) {
+            read_i32(r, 2, 1000000, &n->unsteered_per_gpu);
+        } else if (str_eq_cstr(key, "oneToAContainer")) {
+            json_bool(r, &n->unsteered_one);
         } else if (str_eq_cstr(key, "allocations")) {
             for (json_array_begin(r); json_array_next(r);) {
                 state_file_decode_pod(f, (uint32_t)f->node_at);

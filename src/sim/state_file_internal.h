@@ -21,7 +21,8 @@ struct file_node {
     bool described, schedulable, closed;
     enum inventory_source source;
     const char *note;
-    int32_t unsteered_n;
+    int32_t unsteered_n, unsteered_per_gpu;
+    bool unsteered_one;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
     enum memory_only_mode memory_only; /* MEMORY_ONLY__MAX: as the configuration says for all */
     enum qos qos;

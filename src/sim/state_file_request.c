@@ -141,6 +141,9 @@ static void read_request_key(struct file_reader *f, struct str key, struct deman
     } else if (str_eq_cstr(key, "wholeGpus")) {
         state_file_i64(r, 1, DEMAND_UNSTEERED_MAX, &n);
         d->unsteered_n = (int32_t)n;
+    } else if (str_eq_cstr(key, "mostInAContainer")) {
+        state_file_i64(r, 2, DEMAND_UNSTEERED_MAX, &n);
+        d->unsteered_most = (int32_t)n;
     } else if (str_eq_cstr(key, "wishes")) {
         read_wishes(f, d);
     } else if (str_eq_cstr(key, "models")) {

@@ -309,6 +309,7 @@ double testbed_fragmentation(struct testbed *b)
                                               .unsteered_cap = n->unsteered_cap,
                                               .unsteered_free =
                                                   n->unsteered_cap - n->unsteered_used,
+                                              .unsteered_per_gpu = n->unsteered_per_gpu,
                                               .host = n->host};
 
         idle += fragmentation_idle_milli(&at);

@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"fgpu.io/fgpu/test/e2e/checker"
 	"fgpu.io/fgpu/test/e2e/harness"
@@ -17,6 +21,26 @@ func (c *cluster) installWith(f form, more string) {
 	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
 	c.must(nil, harness.Adapt(manifest(f.folder, "fgpu.yaml"), config,
 		harness.Replacement{Old: "resources:\n", New: more + "resources:\n"}))
+	c.installFile(f, config)
+}
+
+// installResources is the same with other resources, and whatever follows, in place of the shipped ones.
+func (c *cluster) installResources(f form, resources string) {
+	c.Helper()
+	shipped, err := os.ReadFile(manifest(f.folder, "fgpu.yaml"))
+	c.must(shipped, err)
+	head, _, found := strings.Cut(string(shipped), "resources:\n")
+	if !found {
+		c.Fatal("the shipped configuration has no resources")
+	}
+	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
+	head = strings.NewReplacer("127.0.0.1:9443", "127.0.0.1:0", "127.0.0.1:9442", "127.0.0.1:0").Replace(head)
+	c.must(nil, os.WriteFile(config, []byte(head+resources), 0o600))
+	c.installFile(f, config)
+}
+
+func (c *cluster) installFile(f form, config string) {
+	c.Helper()
 	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
 	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, config, kubeconfig); err != nil {
@@ -72,6 +96,113 @@ func TestSizesAreThoseOfTheNamespace(t *testing.T) {
 	}
 	if !maps.Equal(held, map[string]bool{"GPU-sizes-0": true}) {
 		t.Errorf("held: %v", held)
+	}
+	c.sound()
+}
+
+// sharedNode is what NVIDIA's plugin with replicas and GPU Feature Discovery make of a node with GPUs of 24 GB.
+func sharedNode(name string, gpus, replicas int, resource, strategy string) *corev1.Node {
+	n := plainNode(name, fmt.Sprintf("%s=%d", resource, gpus*replicas))
+	n.Labels["nvidia.com/gpu.count"] = fmt.Sprint(gpus)
+	n.Labels["nvidia.com/gpu.memory"] = "24576"
+	n.Labels["nvidia.com/gpu.replicas"] = fmt.Sprint(replicas)
+	n.Labels["nvidia.com/gpu.sharing-strategy"] = strategy
+	n.Labels["nvidia.com/gpu.product"] = "NVIDIA-A10"
+	if resource == "nvidia.com/gpu" {
+		n.Labels["nvidia.com/gpu.product"] += "-SHARED"
+	}
+	return n
+}
+
+func TestReplicasOfAPluginAreCountedAndLeftToKubelet(t *testing.T) {
+	c := newCluster(t, sharedNode("renamed", 1, 20, "nvidia.com/gpu.shared", "time-slicing"),
+		sharedNode("plain-name", 1, 4, "nvidia.com/gpu", "time-slicing"))
+	c.install(light)
+	for _, n := range []int{4, 10, 6} {
+		c.create(pod(fmt.Sprintf("slices-%d", n), fmt.Sprintf("nvidia.com/gpu.shared=%d", n)))
+		p := c.bound(fmt.Sprintf("slices-%d", n))
+		if p.Spec.NodeName != "renamed" || p.Annotations["fgpu.io/visible-devices.c0"] != "" {
+			t.Errorf("%d slices are on %s, told to use %q", n, p.Spec.NodeName, p.Annotations["fgpu.io/visible-devices.c0"])
+		}
+	}
+	c.create(pod("one-more", "nvidia.com/gpu.shared=1"))
+	c.refused("one-more") // by kube-scheduler itself, from allocatable
+	for i := range 4 {
+		c.create(pod(fmt.Sprintf("gpu-%d", i), "nvidia.com/gpu=1"))
+		if p := c.bound(fmt.Sprintf("gpu-%d", i)); p.Spec.NodeName != "plain-name" {
+			t.Errorf("a pod for nvidia.com/gpu is on %s", p.Spec.NodeName)
+		}
+	}
+	c.create(pod("share", "fgpu.io/gpu-milli=100"))
+	if why := c.refused("share"); !strings.Contains(why, "pods with whole GPUs of a device plugin run here") {
+		t.Errorf("refused with %q", why)
+	}
+	c.sound()
+}
+
+func TestSlicesThatFgpuPlacesAreRealShares(t *testing.T) {
+	s := checker.Default()
+	s.Plugin = s.Plugin[:1]
+	s.Compute = map[corev1.ResourceName]int64{"nvidia.com/gpu.shared": 20}
+	s.MaxSharers = 20
+	c := newClusterWith(t, s, gpuNode("slices", 2, 24576))
+	c.installResources(annotationsOnly, `resources:
+  compute:
+  - {name: nvidia.com/gpu.shared, unitsPerGPU: 20}
+  whole: [nvidia.com/gpu]
+devices: {maxSharers: 20}
+packing: {nodeStrategy: binpack, deviceStrategy: binpack}
+`)
+	held := map[string]bool{}
+	for _, x := range []struct {
+		slices int
+		memory string
+	}{{4, "0=4915M"}, {10, "0=12288M"}, {6, "0=7372M"}} {
+		name := fmt.Sprintf("slices-%d", x.slices)
+		c.create(pod(name, fmt.Sprintf("nvidia.com/gpu.shared=%d", x.slices)))
+		p := c.bound(name)
+		held[strings.Join(c.devices(p)["main"], ",")] = true
+		if got := p.Annotations["fgpu.io/mps-pinned-device-mem-limit.c0"]; got != x.memory {
+			t.Errorf("%s may take %q, expected %q", name, got, x.memory)
+		}
+		if got := p.Annotations["fgpu.io/mps-active-thread-percentage.c0"]; got != fmt.Sprint(5*x.slices) {
+			t.Errorf("%s may use %s %% of the threads", name, got)
+		}
+	}
+	if len(held) != 1 {
+		t.Errorf("4, 10 and 6 of 20 slices are on %v, expected one full GPU", held)
+	}
+	c.create(pod("too-many", "nvidia.com/gpu.shared=21"))
+	c.refused("too-many")
+	c.sound()
+}
+
+// Two models on one L40S, which has 48 GB, and no third beside them: memory alone decides, compute is for all.
+func TestTwoModelsShareAnL40SByMemory(t *testing.T) {
+	s := checker.Default()
+	s.MemoryOnlyFree, s.ReserveMiB, s.MaxSharers = true, 512, 3
+	c := newClusterWith(t, s, gpuNode("l40s", 1, 46068))
+	c.installWith(annotationsOnly, "devices: {memoryOnly: free, memoryReserve: 512Mi, maxSharers: 3}\n")
+	c.create(annotated(pod("llama-8b"), "fgpu.io/gpu-memory=22Gi"), annotated(pod("mistral-7b"), "fgpu.io/gpu-memory=20Gi"))
+	for name, limit := range map[string]string{"llama-8b": "0=22528M", "mistral-7b": "0=20480M"} {
+		p := c.bound(name)
+		if got := p.Annotations["fgpu.io/mps-pinned-device-mem-limit.c0"]; got != limit {
+			t.Errorf("%s may take %q, expected %q", name, got, limit)
+		}
+		if got := p.Annotations["fgpu.io/mps-active-thread-percentage.c0"]; got != "100" {
+			t.Errorf("%s may use %s %% of the threads, expected all", name, got)
+		}
+	}
+	// 46068 - 512 - 22528 - 20480 = 2548: the reserve is nobody's.
+	c.create(annotated(pod("third"), "fgpu.io/gpu-memory=2549Mi"))
+	if why := c.refused("third"); !strings.Contains(why, "too few GPUs with enough free memory") {
+		t.Errorf("refused with %q", why)
+	}
+	c.create(annotated(pod("small"), "fgpu.io/gpu-memory=1Gi"))
+	c.bound("small")
+	c.create(annotated(pod("fourth"), "fgpu.io/gpu-memory=1Gi"))
+	if why := c.refused("fourth"); !strings.Contains(why, "maximum number of sharers") {
+		t.Errorf("refused with %q", why)
 	}
 	c.sound()
 }

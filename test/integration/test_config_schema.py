@@ -46,7 +46,7 @@ def test_committed_schema__is_what_the_binary_says():
 
 
 @pytest.mark.parametrize("path", ["fgpu.yaml", "examples/vgpu.yaml", "examples/metagpu.yaml",
-                                  "examples/memory-only.yaml", "examples/policy.yaml", "examples/day-night.yaml"])
+                                  "examples/memory-only.yaml", "examples/slices.yaml", "examples/policy.yaml", "examples/day-night.yaml"])
 def test_shipped_files__name_the_schema_and_obey_it(path):
     text = (ROOT / "config" / path).read_text()
     relative = "../fgpu.schema.json" if "/" in path else "fgpu.schema.json"

@@ -153,3 +153,129 @@ def test_sizes__changed_while_pods_run__what_they_hold_never_falls(configured):
     assert fgpu.reasons(api.pod(annotations=size("small")), [node]) == \
         {node: "annotation fgpu.io/size names no size of the fgpu configuration"}
     assert charged(fgpu, node) == [(400, 9216)]
+
+
+# ---- replicas and units that kubelet picks ----
+
+GIB24 = 24576
+
+
+def sliced_node(cluster, gpus=1, replicas=20, name="nvidia.com/gpu.shared", strategy="time-slicing", offered=None):
+    """As NVIDIA's plugin and GPU Feature Discovery publish it."""
+    node = unique("sliced")
+    obj = node_object(node, 0, labels={
+        "nvidia.com/gpu.count": str(gpus), "nvidia.com/gpu.memory": str(GIB24), "nvidia.com/gpu.replicas": str(replicas),
+        "nvidia.com/gpu.sharing-strategy": strategy,
+        "nvidia.com/gpu.product": "NVIDIA-A10" + ("-SHARED" if name == "nvidia.com/gpu" else "")},
+        status={"allocatable": {"cpu": "64", "memory": "512Gi", name: str(offered or gpus * replicas)}})
+    cluster.api.call("POST", "/api/v1/nodes", obj, status=201)
+    eventually(lambda: cluster.fgpu.node_state(node), f"node {node} in /state")
+    return node
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/gpu.shared"])
+def test_replicas__kubelet_picks__counted_and_not_steered(cluster, api, fgpu, name):
+    node = sliced_node(cluster, name=name)
+    pods = [api.pod({name: n}) for n in (4, 10, 6, 1)]
+    for pod in pods[:3]:
+        assert fgpu.schedule(pod, [node]) == node
+        assert assignment(api.get_pod(pod))["containers"] == []
+    assert fgpu.reasons(pods[3], [node]) == {node: "whole GPUs of the device plugin are taken"}
+    eventually(lambda: fgpu.node_state(node)["wholeGpus"]["charged"] == 20, "the watch")
+    shown = fgpu.node_state(node)
+    whole_gpus = {k: v for k, v in shown["wholeGpus"].items() if k != "allocations"}
+    assert whole_gpus == {"capacity": 20, "charged": 20, "free": 0, "picks": "kubelet", "unitsPerGpu": 20,
+                          "unit": {"milli": 50, "memMib": GIB24 // 20}}
+    assert sorted(a["count"] for a in shown["wholeGpus"]["allocations"]) == [4, 6, 10]
+    assert [g["model"] for g in shown["gpus"]] == ["NVIDIA-A10"] and shown["gpus"][0]["allocations"] == []
+    other = {"nvidia.com/gpu": 1} if name.endswith("shared") else {"nvidia.com/gpu.shared": 1}
+    assert reason(fgpu, node, limits=other) == "no device plugin for the GPU resource the pod asks for"
+    fgpu.stop()
+    again = cluster.restarted().ready()
+    assert again.node_state(node)["wholeGpus"]["charged"] == 20
+
+
+def test_replicas_and_shares__never_on_one_node(cluster, api, fgpu):
+    first, second = sliced_node(cluster), sliced_node(cluster)
+    replica, share = api.pod({"nvidia.com/gpu.shared": 1}), api.pod(milli(300))
+    assert fgpu.schedule(replica, [first]) == first and fgpu.schedule(share, [second]) == second
+    assert fgpu.reasons(api.pod(milli(100)), [first]) == {first: "pods with whole GPUs of a device plugin run here"}
+    assert fgpu.reasons(api.pod({"nvidia.com/gpu.shared": 1}), [second]) == {second: "pods with shares of GPUs run here"}
+
+
+def test_replicas_of_mps__one_to_a_container(cluster, api, fgpu):
+    node = sliced_node(cluster, replicas=4, strategy="mps")
+    assert reason(fgpu, node, limits={"nvidia.com/gpu.shared": 2}) == \
+        "replicas of MPS are handed out one to a container: ask for one"
+    for _ in range(4):
+        assert fgpu.schedule(api.pod({"nvidia.com/gpu.shared": 1}), [node]) == node
+    assert fgpu.node_state(node)["wholeGpus"]["oneToAContainer"] is True
+
+
+def test_metagpu__its_own_plugin__units_counted_at_the_flip_of_a_word(configured):
+    api, fgpu = configured.cluster.api, configured.fgpu
+    node = configured.cluster.node(gpus=2, status={"allocatable": {"cpu": "8", "memory": "8Gi", "cnvrg.io/metagpu": "200"}})
+    kubelet = UNITS.replace("aboveOneGPU: span", "picks: kubelet")
+    configured.effective(START + kubelet)
+    pods = [api.pod(metagpu(n)) for n in (150, 50)]
+    for pod in pods:
+        assert fgpu.schedule(pod, [node]) == node
+        assert assignment(api.get_pod(pod))["containers"] == []
+    eventually(lambda: fgpu.node_state(node)["wholeGpus"]["free"] == 0, "the watch")
+    assert fgpu.node_state(node)["wholeGpus"]["unit"] == {"milli": 10, "memMib": MEM_MIB // 100}
+    for pod in pods:
+        api.delete_pod(pod)
+    configured.effective(START + UNITS)
+    pod = api.pod(metagpu(150))
+    assert fgpu.schedule(pod, [node]) == node
+    assert sorted(m for _, m, _ in held(api, pod)) == [500, 1000]
+
+
+def test_slices__fgpu_picks__four_ten_and_six_of_twenty_are_a_full_gpu(configured):
+    import pathlib
+    api, fgpu, node = configured.cluster.api, configured.fgpu, configured.cluster.node(gpus=2, mem_mib=GIB24)
+    example = (pathlib.Path(__file__).parents[2] / "config" / "examples" / "slices.yaml").read_text()
+    configured.effective(START + example.split("kind: FgpuConfiguration\n")[1])
+    got = {}
+    for n in (4, 10, 6):
+        pod = api.pod({"nvidia.com/gpu.shared": n})
+        assert fgpu.schedule(pod, [node]) == node
+        got[n] = held(api, pod)
+        keys = api.get_pod(pod)["metadata"]["annotations"]
+        assert keys["fgpu.io/mps-active-thread-percentage.c0"] == str(5 * n)
+        assert keys["fgpu.io/mps-pinned-device-mem-limit.c0"] == f"0={GIB24 * n // 20}M"
+        assert keys["fgpu.io/visible-devices.c0"].startswith(f"GPU-{node}-")
+    assert {n: [(m, mib) for _, m, mib in d] for n, d in got.items()} == \
+        {4: [(200, 4915)], 10: [(500, 12288)], 6: [(300, 7372)]}
+    assert len({i for d in got.values() for i, _, _ in d}) == 1
+    assert fgpu.schedule(api.pod({"nvidia.com/gpu.shared": 20}), [node]) == node  # the other GPU, whole
+    assert reason(fgpu, node, limits={"nvidia.com/gpu.shared": 21}).startswith("GPU share is not possible")
+
+
+# ---- placement by memory alone ----
+
+def test_memory_alone__two_models_on_an_l40s__a_third_by_what_is_left(configured):
+    """As in the article: 48 GB in name, 46,068 MiB in fact; compute is for all of them."""
+    api, fgpu = configured.cluster.api, configured.fgpu
+    configured.effective(START + """devices:
+  memoryReserve: 512Mi
+  overrides:
+  - {nodeSelector: {gpu: l40s}, memoryOnly: free, maxSharers: 3}
+""")
+    node = configured.cluster.node(gpus=1, mem_mib=46068, labels={"gpu": "l40s"})
+    other = configured.cluster.node(gpus=1, mem_mib=46068)
+    models = [api.pod(annotations={"fgpu.io/gpu-memory": m}) for m in ("22Gi", "20Gi")]
+    for pod in models:
+        assert fgpu.schedule(pod, [node]) == node
+        keys = api.get_pod(pod)["metadata"]["annotations"]
+        assert keys["fgpu.io/mps-active-thread-percentage.c0"] == "100"
+    left = 46068 - 512 - 43008 - 1024  # the reserve of a node without a setting of its own is that of all
+    assert reason(fgpu, node, annotations={"fgpu.io/gpu-memory": "2549Mi"}) == "too few GPUs with enough free memory"
+    assert fgpu.schedule(api.pod(annotations={"fgpu.io/gpu-memory": "1Gi"}), [node]) == node
+    assert reason(fgpu, node, annotations={"fgpu.io/gpu-memory": "1Mi"}) == \
+        "GPUs with room already have the maximum number of sharers"
+    eventually(lambda: charged(fgpu, node) == [(0, 43008 + 1024)], "the watch")
+    gpu = fgpu.node_state(node)["gpus"][0]
+    assert gpu["memMib"]["free"] == left and gpu["memMib"]["capacity"] == 46068 - 512
+    assert fgpu.schedule(api.pod(annotations={"fgpu.io/gpu-memory": "22778Mi"}), [other]) == other
+    eventually(lambda: charged(fgpu, other) == [(500, 22778)], "where memory takes its share of compute")

@@ -149,7 +149,7 @@ static enum demand_defect whole_amount(const struct container *c, struct str res
  * of each ordinary init container with the sidecars started before it. Source: Kubernetes, "Sidecar
  * Containers", resource sharing within containers. */
 static enum demand_defect effective_request(const struct pod *pod, struct str resource,
-                                            int64_t *ret)
+                                            int64_t *ret, int64_t *most)
 {
     int64_t sidecars =
         0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
@@ -163,6 +163,7 @@ static enum demand_defect effective_request(const struct pod *pod, struct str re
         if (defect != DEMAND_OK) {
             return defect;
         }
+        *most = amount > *most ? amount : *most;
         if (c->sidecar) {
             sidecars += amount;
         } else if (amount + sidecars > init_peak) {
@@ -174,30 +175,45 @@ static enum demand_defect effective_request(const struct pod *pod, struct str re
         if (defect != DEMAND_OK) {
             return defect;
         }
+        *most = amount > *most ? amount : *most;
         apps += amount;
     }
     *ret = apps + sidecars > init_peak ? apps + sidecars : init_peak;
     return DEMAND_OK;
 }
 
-static enum demand_defect read_whole(const struct reading *r, int32_t *ret)
-{
-    int64_t total = 0;
+/* What it asks of device plugins that leave the choice to kubelet. */
+struct plugin_ask {
+    int64_t total;
+    int64_t most; /* in one container */
+    uint64_t names;
+};
 
-    for (size_t i = 0; i < r->policy->whole_resource_n; i++) {
-        int64_t amount = 0;
-        enum demand_defect defect =
-            effective_request(r->pod, r->policy->whole_resources[i], &amount);
-        if (defect != DEMAND_OK) {
-            return defect;
-        }
-        total += amount;
-        if (total > DEMAND_UNSTEERED_MAX) {
-            return DEMAND_COUNT;
+static enum demand_defect add_plugin(const struct reading *r, struct str resource, uint64_t name,
+                                     struct plugin_ask *ask)
+{
+    int64_t amount = 0;
+    enum demand_defect defect = effective_request(r->pod, resource, &amount, &ask->most);
+
+    ask->total += amount;
+    ask->names |= amount > 0 ? name : 0;
+    return defect == DEMAND_OK && ask->total > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
+}
+
+static enum demand_defect read_whole(const struct reading *r, struct plugin_ask *ret)
+{
+    const struct policy *p = r->policy;
+    enum demand_defect defect = DEMAND_OK;
+
+    for (size_t i = 0; i < p->whole_resource_n && defect == DEMAND_OK; i++) {
+        defect = add_plugin(r, p->whole_resources[i], POLICY_WHOLE_NAME(i), ret);
+    }
+    for (size_t i = 0; i < p->compute_resource_n && defect == DEMAND_OK; i++) {
+        if (p->compute_resources[i].picks == PICKS_KUBELET) {
+            defect = add_plugin(r, p->compute_resources[i].name, POLICY_UNIT_NAME(i), ret);
         }
     }
-    *ret = (int32_t)total;
-    return DEMAND_OK;
+    return defect;
 }
 
 /* Phases as core/demand.h has them: a sidecar runs during the init containers that start after it.
@@ -241,8 +257,9 @@ static bool mixes_mig(const struct reading *r)
     return false;
 }
 
-static enum demand_defect read_pod(struct reading *r, bool annotated, int32_t *ret_unsteered_n)
+static enum demand_defect read_pod(struct reading *r, bool annotated, struct demand *d)
 {
+    struct plugin_ask plugin = {0};
     enum demand_defect defect =
         read_containers(r, true); /* init containers come first in a demand */
 
@@ -250,15 +267,18 @@ static enum demand_defect read_pod(struct reading *r, bool annotated, int32_t *r
         defect = read_containers(r, false);
     }
     if (defect == DEMAND_OK) {
-        defect = read_whole(r, ret_unsteered_n);
+        defect = read_whole(r, &plugin);
     }
     if (defect != DEMAND_OK) {
         return defect;
     }
+    d->unsteered_n = (int32_t)plugin.total;
+    d->unsteered_most = (int32_t)plugin.most;
+    d->unsteered_names = plugin.names;
 
-    bool by_resource = r->wish_n > 0 || *ret_unsteered_n > 0;
+    bool by_resource = r->wish_n > 0 || d->unsteered_n > 0;
     bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
-    if (*ret_unsteered_n > 0 && (r->wish_n > 0 || annotated)) {
+    if (d->unsteered_n > 0 && (r->wish_n > 0 || annotated)) {
         return DEMAND_MIXED_KINDS;
     }
     if (by_resource && (annotated || names_container)) {
@@ -284,7 +304,7 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
     r.policy = p;
     r.pod = pod;
     r.wish_n = 0;
-    enum demand_defect defect = read_pod(&r, annotated, &d.unsteered_n);
+    enum demand_defect defect = read_pod(&r, annotated, &d);
     if (defect == DEMAND_OK && r.wish_n == 0 && d.unsteered_n == 0) {
         *ret = (struct demand){.dialect = ""};
         return true;

@@ -92,6 +92,10 @@ static enum demand_defect read_compute(const struct policy *p, const struct cont
 
     for (size_t i = 0; i < p->compute_resource_n; i++) {
         int64_t before = units;
+
+        if (p->compute_resources[i].picks == PICKS_KUBELET) {
+            continue;
+        }
         enum demand_defect defect = read_resource(c, p->compute_resources[i].name, &units);
         if (defect == DEMAND_OK && units != before) {
             defect = milli_of_units(units, &p->compute_resources[i], ret_milli);

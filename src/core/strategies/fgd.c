@@ -22,6 +22,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
         .device_n = n->device_n,
         .unsteered_cap = n->unsteered_cap,
         .unsteered_free = n->unsteered_free + n->demand->unsteered_n,
+        .unsteered_per_gpu = n->node->unsteered_per_gpu,
         .host = n->node->host,
     };
     const struct fragmentation_node after = {
@@ -29,6 +30,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
         .device_n = n->device_n,
         .unsteered_cap = n->unsteered_cap,
         .unsteered_free = n->unsteered_free,
+        .unsteered_per_gpu = n->node->unsteered_per_gpu,
         .host = n->host,
     };
     double saved = fragmentation_milli(&before, typical, typical_n) -

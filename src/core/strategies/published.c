@@ -14,8 +14,9 @@ struct gpu_room published_gpu_room(const struct strategy_node *n)
     struct gpu_room r = {0};
 
     if (n->demand->unsteered_n > 0) {
-        r.after_milli = (int64_t)n->unsteered_free * DEVICE_MILLI;
-        r.before_milli = r.after_milli + (int64_t)n->demand->unsteered_n * DEVICE_MILLI;
+        r.after_milli = plugin_units_milli(n->unsteered_free, n->node->unsteered_per_gpu);
+        r.before_milli =
+            r.after_milli + plugin_units_milli(n->demand->unsteered_n, n->node->unsteered_per_gpu);
         return r;
     }
     for (size_t i = 0; i < n->device_n; i++) {

@@ -44,7 +44,8 @@ type Report struct {
 	Unassigned []string
 
 	settings Settings
-	plugin   map[string][2]int64            // capacity and use of plugin GPUs
+	plugin   map[string][2]int64            // capacity and use of plugin GPUs, or their replicas
+	oneEach  map[string]bool                // nodes whose plugin gives a container one replica
 	mig      map[string]map[string][2]int64 // node, profile: the same for instances of a plugin
 }
 
@@ -72,7 +73,7 @@ func Terminal(p *corev1.Pod) bool {
 
 // Check folds all pods into the devices of their nodes and lists everything that must not be.
 func Check(nodes []*corev1.Node, pods []*corev1.Pod, s Settings) *Report {
-	r := &Report{Nodes: map[string][]*Device{}, settings: s, plugin: map[string][2]int64{},
+	r := &Report{Nodes: map[string][]*Device{}, settings: s, plugin: map[string][2]int64{}, oneEach: map[string]bool{},
 		mig: map[string]map[string][2]int64{}}
 	for _, n := range nodes {
 		devices, err := devicesOf(n, s)
@@ -86,6 +87,7 @@ func Check(nodes []*corev1.Node, pods []*corev1.Pod, s Settings) *Report {
 			total += q.Value()
 		}
 		r.plugin[n.Name] = [2]int64{total, 0}
+		r.oneEach[n.Name] = n.Labels["nvidia.com/gpu.sharing-strategy"] == "mps"
 		r.mig[n.Name] = map[string][2]int64{}
 		for name, q := range n.Status.Allocatable {
 			if profile, ok := migProfile(name); ok && q.Value() > 0 {
@@ -161,6 +163,13 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		return devices, nil
 	}
 	var devices []*Device
+	if gpus, err := strconv.Atoi(n.Labels["nvidia.com/gpu.count"]); err == nil {
+		memory, _ := strconv.ParseInt(n.Labels["nvidia.com/gpu.memory"], 10, 64)
+		for i := range gpus {
+			devices = append(devices, &Device{Index: int64(i), MemMiB: max(0, memory-s.ReserveMiB), SlotsCap: s.MaxSharers})
+		}
+		return devices, nil
+	}
 	for _, name := range s.Plugin {
 		q := n.Status.Allocatable[name]
 		for i := int64(0); i < q.Value(); i++ {
@@ -186,6 +195,9 @@ func (r *Report) fold(p *corev1.Pod) {
 		return
 	}
 	if d.Plugin > 0 {
+		if r.oneEach[p.Spec.NodeName] && d.most > 1 {
+			r.violate("pod %s on %s: a container has %d replicas of MPS, which hands out one", id(p), p.Spec.NodeName, d.most)
+		}
 		use := r.plugin[p.Spec.NodeName]
 		use[1] += d.Plugin
 		r.plugin[p.Spec.NodeName] = use

@@ -37,7 +37,7 @@ func Default() Settings {
 		Memory:     []corev1.ResourceName{"fgpu.io/gpu-memory-mib"},
 		Count:      []corev1.ResourceName{"fgpu.io/gpu-count"},
 		Spans:      map[corev1.ResourceName]bool{"cnvrg.io/metagpu": true},
-		Plugin:     []corev1.ResourceName{"nvidia.com/gpu"},
+		Plugin:     []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/gpu.shared"},
 		MaxSharers: 16,
 	}
 }
@@ -140,7 +140,8 @@ type Demand struct {
 	Wishes []Wish
 	// Phases are sets of indexes into Wishes: the containers that run at the same time.
 	Phases [][]int
-	Plugin int64 // whole GPUs of a device plugin, peak over the phases
+	Plugin int64 // whole GPUs of a device plugin, or its replicas, peak over the phases
+	most   int64 // of these, in one container
 
 	annotated bool
 }
@@ -197,6 +198,7 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 			d.Wishes = append(d.Wishes, *w)
 		}
 		plugin = append(plugin, n)
+		d.most = max(d.most, n)
 		sidecar = append(sidecar, init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways)
 		all++
 		return nil

@@ -40,7 +40,7 @@ static void describe__defaults__exact(void **state)
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
         "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-        "\"whole\":[\"nvidia.com/gpu\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
+        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
         "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
@@ -79,7 +79,7 @@ static void describe__read_back__same_configuration(void **state)
          "  b: {count: 1, variants: [{namespaces: [a], milli: 2000}, {namespaces: ['*'], milli: 5}]}\n"},
         {"requests above one GPU",
          "resources: {compute: [{name: a.b/c, unitsPerGPU: 7, aboveOneGPU: span},\n"
-         "  {name: a.b/d, unitsPerGPU: 8, aboveOneGPU: refuse}, {name: a.b/e, unitsPerGPU: 9}]}\n"},
+         "  {name: a.b/d, unitsPerGPU: 8, aboveOneGPU: refuse}, {name: a.b/e, unitsPerGPU: 9, picks: kubelet}]}\n"},
         {"odd numbers", "packing: {hold: 1s500ms, candidates: 0}\n"
                         "devices: {overcommit: {compute: 1.001, memory: 9.99}, memoryReserve: "
                         "1025Mi, memoryOnly: free}\n"

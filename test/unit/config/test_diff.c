@@ -46,7 +46,7 @@ static void diff__lists__one_key_each(void **state)
 {
     (void)state;
     expect_diff("", "resources: {whole: []}\nsizes: {a: {milli: 5}}\n",
-                "resources.whole: [\"nvidia.com/gpu\"] -> [] (after a relist); "
+                "resources.whole: [\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"] -> [] (after a relist); "
                 "sizes: {} -> {\"a\":{\"milli\":5}} (after a relist)");
     expect_diff("sizes: {a: {milli: 5}, b: {milli: 6}}\n",
                 "sizes: {a: {milli: 5}, b: {milli: 6}}\n", "");

@@ -31,6 +31,21 @@ static void expect_reports(const struct mistake *rows, size_t n)
     strbuf_fini(&report);
 }
 
+/* ---- resources ---- */
+
+static void compute__kubelet_picks__nothing_to_span(void **state)
+{
+    static const struct mistake rows[] = {
+        {"both", "resources:\n  compute:\n  - {name: a.b/c, unitsPerGPU: 2, picks: kubelet, aboveOneGPU: span}\n",
+         "f.yaml:5:64: resources.compute[0]: kubelet picks these GPUs, so fgpu only counts units; leave the key out\n"
+         "    - {name: a.b/c, unitsPerGPU: 2, picks: kubelet, aboveOneGPU: span}\n"
+         "                                                                 ^\n"},
+    };
+
+    (void)state;
+    expect_reports(rows, ARRAY_LEN(rows));
+}
+
 /* ---- sizes ---- */
 
 static void sizes__of_namespaces__stored(void **state)
@@ -392,6 +407,7 @@ static void rules__in_a_useful_order__accepted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compute__kubelet_picks__nothing_to_span),
         cmocka_unit_test(sizes__of_namespaces__stored),
         cmocka_unit_test(sizes__mistakes_in_variants__exact_reports),
         cmocka_unit_test(tenants__every_key__stored),

@@ -2,7 +2,8 @@
  *
  * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
  * gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
- * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs.
+ * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?": nobody
+ * knows), "one" to a container.
  */
 #include "base/compiler.h"
 #include "base/rng.h"
@@ -86,6 +87,12 @@ static void render(struct strbuf *b, const struct inventory *inv)
     strbuf_add_cstr(b, inv->mig_single ? " single" : "");
     if (inv->unsteered_n != 0) {
         strbuf_addf(b, " +%d", inv->unsteered_n);
+        if (inv->unsteered_per_gpu == 0) {
+            strbuf_add_cstr(b, "/?");
+        } else if (inv->unsteered_per_gpu > 1) {
+            strbuf_addf(b, "/%d", inv->unsteered_per_gpu);
+        }
+        strbuf_add_cstr(b, inv->unsteered_one ? " one" : "");
     }
 }
 
@@ -262,13 +269,32 @@ static void inventory__gfd_labels__devices_are_indexes(void **state)
         {"memory of few bytes", "label:gpu.count=1 label:gpu.memory=1073741823", "gfd", "gpu.memory"},
         {"memory of a TiB in bytes", "label:gpu.count=1 label:gpu.memory=1099511627776", "gfd", "gpu.memory"},
         {"memory of 2^64 bytes", "label:gpu.count=1 label:gpu.memory=18446744073709551616", "gfd", "gpu.memory"},
-        {"replicas", "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/gpu=8", "gfd +8",
-         "time-slicing"},
-        {"replicas of a MIG parent", "label:gpu.count=2 label:gpu.replicas=0", "gfd",
-         "time-slicing"},
-        {"strategy", "label:gpu.count=2 label:gpu.sharing-strategy=mps", "gfd", "MPS"},
-        {"shared product", "label:gpu.count=2 label:gpu.product=Tesla-T4-SHARED", "gfd",
-         "time-slicing"},
+        {"replicas", "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/gpu=8",
+         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
+        {"replicas, all that GFD says",
+         "label:gpu.count=1 label:gpu.memory=24576 label:gpu.replicas=20 label:gpu.sharing-strategy=time-slicing "
+         "label:gpu.product=NVIDIA-A10-SHARED alloc:nvidia.com/gpu=20",
+         "gfd 0::-1:NVIDIA-A10:24576:16:-1:ok +20/20", NULL},
+        {"replicas under another name",
+         "label:gpu.count=1 label:gpu.replicas=20 label:gpu.sharing-strategy=time-slicing "
+         "label:gpu.product=NVIDIA-A10 alloc:nvidia.com/gpu=0 alloc:nvidia.com/gpu.shared=20",
+         "gfd 0::-1:NVIDIA-A10:0:16:-1:ok +20/20", NULL},
+        {"replicas of MPS",
+         "label:gpu.count=1 label:gpu.replicas=4 label:gpu.sharing-strategy=mps alloc:nvidia.com/gpu.shared=4",
+         "gfd 0::-1::0:16:-1:ok +4/4 one", NULL},
+        {"replicas of an unhealthy GPU left out", "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/gpu=4",
+         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +4/4", "another number of replicas"},
+        {"replicas under two names",
+         "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/gpu=1 alloc:nvidia.com/gpu.shared=4",
+         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "several names"},
+        {"replicas without their number",
+         "label:gpu.count=2 label:gpu.sharing-strategy=time-slicing alloc:nvidia.com/gpu=8",
+         "gfd 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/?", "how many replicas"},
+        {"replicas of a MIG parent", "label:gpu.count=2 label:gpu.replicas=0", "gfd", "resources.whole"},
+        {"strategy", "label:gpu.count=2 label:gpu.sharing-strategy=mps", "gfd", "resources.whole"},
+        {"shared product", "label:gpu.count=2 label:gpu.product=Tesla-T4-SHARED", "gfd", "resources.whole"},
+        {"shared under a name of its own",
+         "label:gpu.count=2 label:gpu.replicas=4 alloc:nvidia.com/sliced=8", "gfd", "resources.whole"},
         {"MIG single",
          "label:gpu.count=14 label:mig.strategy=single label:gpu.product=NVIDIA-A100-MIG-1g.10gb",
          "gfd single", "offers none"},
@@ -392,7 +418,7 @@ static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
          "gfd 16384:" A40 "4864:1:-1:ok:1g.5gb@-1/-1# single +1", NULL},
         {"single, shared again",
          "label:gpu.count=1 label:gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED alloc:nvidia.com/gpu=4",
-         "gfd single +4", "replicas"},
+         "gfd single +4/?", "replicas"},
     };
     (void)state;
     check_rows(policy_defaults(), rows, ARRAY_LEN(rows));
@@ -444,13 +470,21 @@ static void inventory__resources__totals_are_divided(void **state)
          "whole number"},
         {"memory label no number", "alloc:gpu-milli=1000 label:gpu.memory=x", "resources",
          "gpu.memory"},
-        {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4", "resources +8",
-         "time-slicing"},
+        {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4",
+         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
+        {"time-slicing, not a multiple", "alloc:nvidia.com/gpu=5 label:gpu.replicas=4",
+         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "no multiple"},
+        {"replicas without labels", "alloc:nvidia.com/gpu.shared=8", "resources +8/?", "how many replicas"},
+        {"units of a plugin", "alloc:x/units=400 label:gpu.memory=1024",
+         "resources 0::-1::1024:16:-1:ok 1::-1::1024:16:-1:ok +400/200", NULL},
+        {"units of a plugin beside an annotation", GPUS(GPU_A) " alloc:x/units=200",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok +200/200", NULL},
         {"own resource on a time-sliced node", "alloc:gpu-milli=1000 label:gpu.replicas=4",
          "resources 0::-1::0:16:-1:ok", NULL},
     };
     static const struct compute_resource compute[] = {{STR("fgpu.io/gpu-milli"), 1000},
-                                                      {STR("cnvrg.io/metagpu"), 100}};
+                                                      {STR("cnvrg.io/metagpu"), 100},
+                                                      {STR("x/units"), 200, ABOVE_REFUSE, PICKS_KUBELET}};
     struct policy p = *policy_defaults();
 
     (void)state;

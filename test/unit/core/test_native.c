@@ -297,6 +297,7 @@ static const struct compute_resource units[] = {
     {STR("nvidia.com/vgpu"), 1000},
     {STR("cnvrg.io/metagpu"), 100},
     {STR("x/span"), 100, ABOVE_SPAN},
+    {STR("x/units"), 100, ABOVE_REFUSE, PICKS_KUBELET},
     {STR("x/two"), 2},
     {STR("x/three"), 3},
     {STR("x/million"), 1000000},
@@ -343,6 +344,8 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
         {"two names for a count", "c: gpu-count=1 x/count=1", "defect twice"},
         {"second name for a count", "c: x/count=2", "c 2xwhole(1000,0)@1"},
         {"two plugins", "c: nvidia.com/gpu=1 x/gpu=2", "unsteered 3"},
+        {"units that kubelet picks", "init i: x/units=300; c: x/units=150; d: x/units=100", "unsteered 300"},
+        {"units that kubelet picks beside a share", "c: x/units=150; d: gpu-milli=100", "defect mixed_kinds"},
     };
     static const struct str memory[] = {STR("fgpu.io/gpu-memory-mib"), STR("x/mem")};
     static const struct str count[] = {STR("x/count"), STR("fgpu.io/gpu-count")};

@@ -371,6 +371,7 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
                            {.kind = WISH_FRACTION, .milli = 300, .count = 1, .phases = 1},
                            {.kind = WISH_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
                            {.kind = WISH_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
+    const struct node_state node = {.device_n = 3};
     struct holding largest = tenancy_unit(states, 3);
     static const unsigned more[] = {0, DEVICE_EQUAL, DEVICE_SLICE};
 
@@ -382,7 +383,7 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
 
         for (unsigned i = 0; i < 3; i++) {
             struct placement at = {.wish_devices = {UINT64_C(1) << i}};
-            struct holding wanted = tenancy_wanted(&d, &at, states, 3);
+            struct holding wanted = tenancy_wanted(&d, &at, &node, states);
 
             assert_true(holding_fits(wanted, tenancy_wanted_at_most(&d, largest, false)));
         }
@@ -401,6 +402,23 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
             }
         }
     }
+}
+
+static void plugin__replicas_and_units__their_part_of_a_gpu(void **state)
+{
+    const struct device_state states[2] = {{.milli_cap = 1000, .mem_cap_mib = 24576},
+                                           {.milli_cap = 1000, .mem_cap_mib = 24576}};
+    const struct node_state sliced = {.device_n = 2, .unsteered_cap = 40, .unsteered_per_gpu = 20},
+                            whole = {.device_n = 2, .unsteered_cap = 2, .unsteered_per_gpu = 1};
+    const struct demand four = {.unsteered_n = 4};
+    struct holding wanted = tenancy_wanted(&four, NULL, &sliced, states);
+
+    (void)state;
+    assert_int_equal(wanted.milli, 200);
+    assert_int_equal(wanted.mem_mib, 4915); /* of 24576 */
+    assert_int_equal(tenancy_node_total(&sliced, states).milli, 2000);
+    assert_int_equal(tenancy_node_total(&whole, states).milli, 2000);
+    assert_int_equal(tenancy_plugin(&whole, states, 2).mem_mib, 49152);
 }
 
 /* ---- any order of binds ---- */
@@ -484,6 +502,7 @@ int main(void)
         TEST(foreign_pod__counts_on_every_gpu_until_its_devices_are_known),
         TEST(room__of_a_tenant__said_when_it_grows_and_only_then),
         TEST(room__gpus_became_smaller__the_tenants_grew),
+        cmocka_unit_test(plugin__replicas_and_units__their_part_of_a_gpu),
         cmocka_unit_test(wanted_at_most__any_placement__is_not_above_it),
         cmocka_unit_test(random__any_interleaving_of_binds__no_reservation_passes_a_limit),
     };

@@ -40,6 +40,7 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
 {
     static const enum verdict unresolvable[] = {
         VERDICT_NODE_UNKNOWN,  VERDICT_NO_GPU,         VERDICT_NO_PLUGIN,   VERDICT_TOO_FEW_GPUS,
+        VERDICT_ONE_UNIT,
         VERDICT_GPU_TOO_SMALL, VERDICT_MEMORY_UNKNOWN, VERDICT_NOT_ALLOWED, VERDICT_UNHEALTHY,
         VERDICT_CLOSED,
         VERDICT_MIG_CHANGING,  VERDICT_MIG_PLUGIN,     VERDICT_MIG_IMPOSSIBLE,
