@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -100,6 +101,10 @@ func (cp *ControlPlane) create(ctx context.Context, object runtime.Object) (err 
 		_, err = cp.Client.StorageV1().CSIStorageCapacities(o.Namespace).Create(ctx, o, opts)
 	case *appsv1.Deployment:
 		_, err = cp.Client.AppsV1().Deployments(o.Namespace).Create(ctx, o, opts)
+	case *admissionv1.ValidatingAdmissionPolicy:
+		_, err = cp.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx, o, opts)
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		_, err = cp.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, o, opts)
 	default:
 		err = fmt.Errorf("nobody told the harness how to create this kind")
 	}

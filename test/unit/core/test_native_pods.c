@@ -355,6 +355,12 @@ static void dialect_is_request_key__keys__request_and_constraints(void **state)
     assert_true(dialect_is_request_key(STR("fgpu.io/container")));
     assert_true(dialect_is_request_key(STR("fgpu.io/isolate-from")));
     assert_true(dialect_is_request_key(STR("fgpu.io/qos")));
+    /* The names without a prefix stand in manifests/frozen-requests.yaml, too. */
+    assert_true(dialect_is_request_key(STR("gpu-fraction")));
+    assert_true(dialect_is_request_key(STR("gpu-memory")));
+    assert_true(dialect_is_request_key(STR("gpu-fraction-num-devices")));
+    assert_true(dialect_is_request_key(STR("gpu-fraction-container-name")));
+    assert_false(dialect_is_request_key(STR("mps")));
     assert_false(dialect_is_request_key(STR("fgpu.io/assignment")));
     assert_false(dialect_is_request_key(STR("fgpu.io/gpus")));
     assert_false(dialect_is_request_key(STR("fgpu.io/")));
