@@ -312,7 +312,8 @@ const struct demand *demand_amounts(const struct demand *d, struct arena *a)
     if (copy == NULL || wishes == NULL) {
         return NULL;
     }
-    *copy = (struct demand){.unsteered_n = d->unsteered_n, .wish_n = d->wish_n, .wishes = wishes,
+    *copy = (struct demand){.unsteered_n = d->unsteered_n, .unsteered_most = d->unsteered_most,
+                            .unsteered_names = d->unsteered_names, .wish_n = d->wish_n, .wishes = wishes,
                             .dialect = d->dialect, .says_qos = d->says_qos, .qos = d->qos};
     for (size_t i = 0; i < d->wish_n; i++) {
         wishes[i] = d->wishes[i];

@@ -21,7 +21,7 @@ struct group {
 static bool passes_tenant(const struct trial *t, uint32_t node, const struct placement *at)
 {
     return t->tenant_room != NULL &&
-           !holding_fits(tenancy_wanted(t->demand, at, mirror_devices(t->mirror, node), t->mirror->nodes[node].device_n),
+           !holding_fits(tenancy_wanted(t->demand, at, &t->mirror->nodes[node], mirror_devices(t->mirror, node)),
                          *t->tenant_room);
 }
 

@@ -396,9 +396,9 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
             s[i % 3].slot_cap = 1;
             d.says_qos = i % 2 == 1;
             d.qos = QOS_EQUAL_SHARE;
-            assert_true(holding_fits(tenancy_wanted(&d, &at, s, 3), tenancy_wanted_at_most(&d, largest, true)));
+            assert_true(holding_fits(tenancy_wanted(&d, &at, &node, s), tenancy_wanted_at_most(&d, largest, true)));
             if (more[i / 6] == 0) {
-                assert_true(holding_fits(tenancy_wanted(&d, &at, s, 3), tenancy_wanted_at_most(&d, largest, false)));
+                assert_true(holding_fits(tenancy_wanted(&d, &at, &node, s), tenancy_wanted_at_most(&d, largest, false)));
             }
         }
     }
