@@ -63,7 +63,8 @@ static void count_devices(struct tally *t, const struct feasibility *f,
         return;
     }
     t->met[NEED_SOUND] += n;
-    if ((d->flags & (DEVICE_EXCLUSIVE | DEVICE_BLOCKED)) != 0) {
+    if ((d->flags & (DEVICE_EXCLUSIVE | DEVICE_BLOCKED)) != 0 ||
+        (d->flags & (DEVICE_SLICE | DEVICE_IN_USE)) == (DEVICE_SLICE | DEVICE_IN_USE)) {
         return;
     }
     t->met[NEED_SHARED] += n;

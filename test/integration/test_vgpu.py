@@ -1,6 +1,8 @@
 """Nodes of virtual GPUs with a fixed profile (K8vGPUSharing): a label names what every GPU of the node is."""
+import pytest
+
 from configured import START
-from objects import mem, node_object, pod_object
+from objects import mem, milli, node_object, pod_object
 from processes import eventually
 
 WHOLE = {"nvidia.com/gpu": 1}
@@ -32,13 +34,50 @@ def test_memory_only__profiles_of_three_sizes__the_smallest_that_fits(configured
         {"every GPU has less memory than the pod asks for"}
 
 
+@pytest.mark.parametrize("strategy", ["spread", "binpack", "fgd", "{spread: 0.5, binpack: 0.5}"])
+def test_memory_only__any_strategy__the_smallest_that_fits(configured, strategy):
+    cluster, fgpu = configured.cluster, configured.fgpu
+    configured.effective(START + f"packing: {{nodeStrategy: {strategy}, deviceStrategy: spread}}\n")
+    sizes = [vgpu_node(cluster, f"vgpu-{gb}", f"v100-{gb}q-{gb}GB") for gb in (16, 4, 8)]
+    share = cluster.node(gpus=1)
+    for mib, order in ((3072, ["vgpu-4", "vgpu-8", "vgpu-16", share]), (6144, ["vgpu-8", "vgpu-16", share])):
+        scores = fgpu.prioritize(pod_object("p", annotations={"fgpu.io/gpu-memory": f"{mib}Mi"}), [*sizes, share])
+        assert sorted((n for n in scores if n in order), key=scores.get, reverse=True) == order, scores
+    scores = fgpu.prioritize(pod_object("p", limits=milli(10)), [*sizes, share])
+    assert scores[share] == 10  # compute of a virtual GPU is not ours to divide
+
+
+def test_slices__packed_one_by_one__as_an_oracle_says(configured):
+    """Every pod in turn gets the slice with the least slack; who fits nowhere is refused everywhere."""
+    cluster, fgpu = configured.cluster, configured.fgpu
+    configured.effective(START + "packing: {nodeStrategy: spread}\ndevices: {overcommit: {memory: 2}, memoryReserve: 1Gi}\n")
+    free = {}
+    for gb in (4, 8, 16, 8):
+        free[vgpu_node(cluster, f"vgpu-{gb}-{len(free)}", f"v100-{gb}c-{gb}GB")] = gb * 1024
+    nodes = list(free)
+    for mib in (5000, 4096, 9000, 8192, 1, 16384):
+        pod = cluster.api.pod(annotations={"fgpu.io/gpu-memory": f"{mib}Mi"})
+        cluster.settle()
+        fitting = {n for n, m in free.items() if m >= mib}
+        assert set(fgpu.fits(pod, nodes)) == fitting
+        if fitting:
+            node = fgpu.schedule(pod, nodes)
+            assert free[node] == min(free[n] for n in fitting), (mib, node, free)
+            del free[node]
+
+
 def test_slice__taken_in_part__is_nobody_elses(cluster, fgpu):
     node = vgpu_node(cluster, "vgpu-two", "v100-8q-8GB", gpus=2)
     pods = [cluster.api.pod(annotations={"fgpu.io/gpu-memory": "1Gi"}) for _ in range(3)]
     cluster.settle()
     assert [fgpu.bind(p, node) for p in pods[:2]] == ["", ""]
-    assert sorted(g["slots"]["charged"] for g in fgpu.node_state(node)["gpus"]) == [1, 1]
-    assert fgpu.reasons(pods[2], [node]) == {node: "GPUs with room already have the maximum number of sharers"}
+    for g in fgpu.node_state(node)["gpus"]:
+        assert (g["slice"], g["slots"]["charged"], g["milli"]["free"], g["memMib"]["free"]) == (True, 1, 0, 0)
+        assert g["allocations"][0]["memMib"] == 8192 and g["allocations"][0]["askedMemMib"] == 1024
+    annotations = cluster.api.get_pod(pods[0])["metadata"]["annotations"]
+    assert annotations["fgpu.io/mps-active-thread-percentage.c0"] == "100"  # the host divides
+    assert "fgpu.io/mps-pinned-device-mem-limit.c0" not in annotations
+    assert fgpu.reasons(pods[2], [node]) == {node: "GPUs are held whole by other pods"}
 
 
 def test_whole_slices_of_the_plugin__as_ever(cluster, fgpu):

@@ -7,6 +7,7 @@
 package checker
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,6 +33,8 @@ type Device struct {
 	Profile  string // of a MIG instance; its GPU is cut and has nothing of its own
 	Cut      bool
 	Milli    int64 // of a MIG instance
+	Slice    bool  // a virtual GPU of a fixed profile, which nobody has a part of
+	Caps     int64 // percentages handed out to containers that run together, added up
 	Used     Charge
 	Pods     []string // namespace/name of those that hold a part
 }
@@ -63,6 +66,7 @@ type assignedContainer struct {
 type assignment struct {
 	V          int                 `json:"v"`
 	ID         string              `json:"id"`
+	QoS        string              `json:"qos"`
 	Containers []assignedContainer `json:"containers"`
 }
 
@@ -77,6 +81,9 @@ func Check(nodes []*corev1.Node, pods []*corev1.Pod, s Settings) *Report {
 		mig: map[string]map[string][2]int64{}}
 	for _, n := range nodes {
 		devices, err := devicesOf(n, s)
+		if err == nil {
+			devices, err = sliced(n, devices)
+		}
 		if err != nil {
 			r.violate("node %s: %v", n.Name, err)
 		}
@@ -210,6 +217,7 @@ func (r *Report) fold(p *corev1.Pod) {
 		return
 	}
 	text, ok := p.Annotations[AssignmentKey]
+	d.decide(r.settings, ok)
 	if !ok {
 		// Nobody knows its devices: it may be using all of them.
 		r.Unassigned = append(r.Unassigned, id(p))
@@ -276,6 +284,9 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	if a.V != 1 || a.ID == "" {
 		return nil, fmt.Errorf("assignment has v %d and id %q", a.V, a.ID)
 	}
+	if said := cmp.Or(a.QoS, fixedShare); said != d.qos {
+		return nil, fmt.Errorf("the assignment says %s, the pod is to have %s", said, d.qos)
+	}
 	containers := 0
 	for i := range d.Wishes {
 		if i == 0 || !d.goesOn(i) {
@@ -287,6 +298,8 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 	}
 	got := make([][]*Device, len(d.Wishes))
 	var visible []string
+	var here []*Device
+	least := int64(Whole)
 	for i, w := range d.Wishes {
 		k := slices.IndexFunc(a.Containers, func(c assignedContainer) bool {
 			return c.Name == w.Container && c.Init == w.Init
@@ -296,7 +309,7 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 		}
 		first, last := !d.goesOn(i), i+1 == len(d.Wishes) || !d.goesOn(i+1)
 		if first {
-			visible = nil
+			visible, here, least = nil, nil, Whole
 		}
 		for _, ad := range a.Containers[k].Devices {
 			if !(first && last) && w.alone != (ad.Milli >= Whole) {
@@ -320,6 +333,10 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 			}
 			got[i] = append(got[i], dev)
 			visible = append(visible, dev.name())
+			here = append(here, dev)
+			if dev.Profile == "" && !dev.Slice && ad.Milli > 0 {
+				least = min(least, ad.Milli)
+			}
 		}
 		if int64(len(got[i])) != w.Count {
 			return nil, fmt.Errorf("container %s has %d devices, asked for %d", w.Container, len(got[i]), w.Count)
@@ -337,6 +354,19 @@ func (r *Report) assigned(p *corev1.Pod, d Demand, text string, devices []*Devic
 		slices.Sort(visible)
 		if !slices.Equal(shown, visible) {
 			return nil, fmt.Errorf("%s is %q, the assignment says %q", key, p.Annotations[key], strings.Join(visible, ","))
+		}
+		cap := int64(100)
+		if d.qos == fixedShare || r.settings.NothingLent {
+			cap = max(1, least/10)
+		}
+		key = fmt.Sprintf("fgpu.io/mps-active-thread-percentage.%s%d", kind, w.Position)
+		if got := p.Annotations[key]; got != strconv.FormatInt(cap, 10) {
+			return nil, fmt.Errorf("%s is %q, expected %d", key, got, cap)
+		}
+		for _, dev := range here {
+			if !w.Init {
+				dev.Caps += cap
+			}
 		}
 	}
 	return got, nil
@@ -375,6 +405,9 @@ func (r *Report) compare() {
 			}
 			if u.Slots > dev.SlotsCap {
 				r.violate("node %s device %s: %d sharers of %d: %v", name, dev.name(), u.Slots, dev.SlotsCap, dev.Pods)
+			}
+			if r.settings.NothingLent && dev.Caps > 100 {
+				r.violate("node %s device %s: percentages add up to %d: %v", name, dev.name(), dev.Caps, dev.Pods)
 			}
 			if u.Alone && len(dev.Pods) > 1 {
 				r.violate("node %s device %s: held alone by one of %v", name, dev.name(), dev.Pods)

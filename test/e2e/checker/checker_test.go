@@ -49,7 +49,8 @@ func node(more ...string) *corev1.Node {
 // on binds a pod to node n with one device for container main.
 func on(p *corev1.Pod, uuid string, index, milli, mem int64) *corev1.Pod {
 	p.Spec.NodeName = "n"
-	return with(p, "fgpu.io/visible-devices.c0="+uuid, fmt.Sprintf(
+	return with(p, "fgpu.io/visible-devices.c0="+uuid, fmt.Sprint("fgpu.io/mps-active-thread-percentage.c0=",
+		max(1, min(100, milli/10))), fmt.Sprintf(
 		`%s={"v":1,"id":"d","containers":[{"name":"main","init":false,"devices":[{"uuid":%q,"index":%d,"milli":%d,"memMib":%d}]}]}`,
 		AssignmentKey, uuid, index, milli, mem))
 }
@@ -118,7 +119,7 @@ func TestAContainerMaySpanGPUs(t *testing.T) {
 	spanning := func(recorded string) *corev1.Pod {
 		p := pod("wide", "cnvrg.io/metagpu=150")
 		p.Spec.NodeName = "n"
-		return with(p, "fgpu.io/visible-devices.c0=a,b",
+		return with(p, "fgpu.io/visible-devices.c0=a,b", "fgpu.io/mps-active-thread-percentage.c0=50",
 			AssignmentKey+`={"v":1,"id":"d","containers":[{"name":"main","init":false,"devices":[`+recorded+`]}]}`)
 	}
 	whole, half := `{"uuid":"a","index":0,"milli":1000,"memMib":1000}`, `{"uuid":"b","index":1,"milli":500,"memMib":500}`
@@ -206,7 +207,9 @@ func TestTheChargeIsThePeakOfThePhases(t *testing.T) {
 	}
 	with(p, AssignmentKey+`={"v":1,"id":"d","containers":[`+strings.Join([]string{
 		entry("early", true, 350), entry("sidecar", true, 100), entry("late", true, 400), entry("main", false, 200)}, ",")+`]}`,
-		"fgpu.io/visible-devices.c0=a", "fgpu.io/visible-devices.i0=a", "fgpu.io/visible-devices.i1=a", "fgpu.io/visible-devices.i2=a")
+		"fgpu.io/visible-devices.c0=a", "fgpu.io/visible-devices.i0=a", "fgpu.io/visible-devices.i1=a", "fgpu.io/visible-devices.i2=a",
+		"fgpu.io/mps-active-thread-percentage.i0=35", "fgpu.io/mps-active-thread-percentage.i1=10",
+		"fgpu.io/mps-active-thread-percentage.i2=40", "fgpu.io/mps-active-thread-percentage.c0=20")
 	r := Check([]*corev1.Node{node()}, []*corev1.Pod{p}, Default())
 	if len(r.Violations) > 0 {
 		t.Fatal(r.Violations)
@@ -287,5 +290,82 @@ func TestFitsSaysWhetherAWaitingPodHasRoom(t *testing.T) {
 		if err != nil || got != row.want {
 			t.Errorf("%s: %v, %v", row.wishes, got, err)
 		}
+	}
+}
+
+// says is a bound pod of 100 milli with a quality of service, as annotated and as recorded; empty: none.
+func says(asked, recorded string, charged, percent int64) *corev1.Pod {
+	p := on(pod("p", "fgpu.io/gpu-milli=100"), "a", 0, charged, 100)
+	if asked != "" {
+		with(p, "fgpu.io/qos="+asked)
+	}
+	if recorded != "" {
+		p.Annotations[AssignmentKey] = strings.Replace(p.Annotations[AssignmentKey], `"id":"d"`, `"id":"d","qos":"`+recorded+`"`, 1)
+	}
+	return with(p, fmt.Sprint("fgpu.io/mps-active-thread-percentage.c0=", percent))
+}
+
+func TestQualityOfServiceIsCharged(t *testing.T) {
+	for i, row := range []struct {
+		p        *corev1.Pod
+		node     string
+		lent, ok bool
+	}{
+		{says("", "", 100, 10), "", true, true},
+		{says("best-effort", "best-effort", 100, 100), "", true, true},
+		{says("best-effort", "best-effort", 100, 10), "", false, true},
+		{says("equal-share", "equal-share", 250, 100), "", true, true},
+		{says("", "equal-share", 250, 25), "equal-share", false, true},
+		{says("fixed-share", "", 100, 10), "equal-share", false, true},
+		{says("", "", 100, 100), "", true, false},
+		{says("best-effort", "best-effort", 100, 100), "", false, false},
+		{says("equal-share", "equal-share", 100, 100), "", true, false},
+		{says("equal-share", "", 250, 100), "", true, false},
+		{says("", "best-effort", 100, 100), "", true, false},
+		{says("platinum", "", 100, 10), "", true, false},
+	} {
+		s := Default()
+		s.MaxSharers, s.QoS, s.NothingLent = 4, row.node, !row.lent
+		if r := Check([]*corev1.Node{node()}, []*corev1.Pod{row.p}, s); (len(r.Violations) == 0) != row.ok {
+			t.Errorf("row %d: %v", i, r.Violations)
+		}
+	}
+}
+
+func TestPercentagesAddUpWhereNothingIsLent(t *testing.T) {
+	s := Default()
+	s.NothingLent, s.MemoryOnlyFree = true, true
+	free := func(name string) *corev1.Pod { // takes no compute, so nothing caps it
+		p := on(pod(name, "fgpu.io/gpu-memory-mib=100"), "a", 0, 0, 100)
+		return with(p, "fgpu.io/mps-active-thread-percentage.c0=100")
+	}
+	if r := Check([]*corev1.Node{node()}, []*corev1.Pod{free("x")}, s); len(r.Violations) > 0 {
+		t.Error(r.Violations)
+	}
+	r := Check([]*corev1.Node{node()}, []*corev1.Pod{free("x"), free("y")}, s)
+	if len(r.Violations) != 1 || !strings.Contains(r.Violations[0], "add up to 200") {
+		t.Error(r.Violations)
+	}
+}
+
+func TestAVirtualGPUIsTakenWhole(t *testing.T) {
+	labelled := func(profile string) *corev1.Node {
+		n := node("nvidia.com/gpu=2")
+		n.Annotations = nil
+		n.Labels = map[string]string{"virtual.gpu.type": profile}
+		return n
+	}
+	held := on(pod("p", "fgpu.io/gpu-memory-mib=6144"), "", 0, 1000, 8192)
+	with(held, "fgpu.io/visible-devices.c0=0", "fgpu.io/mps-active-thread-percentage.c0=100")
+	for profile, ok := range map[string]bool{"v100-8q-8GB": true, "V100-8Q-8GB": true, "v100-16q-16GB": false, "v100-8q-16GB": false,
+		"v100-8z-8GB": false, "v100-08q-08GB": false, "8q-8GB": false} {
+		if r := Check([]*corev1.Node{labelled(profile)}, []*corev1.Pod{held}, Default()); (len(r.Violations) == 0) != ok {
+			t.Errorf("%s: %v", profile, r.Violations)
+		}
+	}
+	second := held.DeepCopy()
+	second.Name = "q"
+	if r := Check([]*corev1.Node{labelled("v100-8q-8GB")}, []*corev1.Pod{held, second}, Default()); len(r.Violations) == 0 {
+		t.Error("two pods on one virtual GPU")
 	}
 }

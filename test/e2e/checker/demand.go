@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ type Settings struct {
 	MaxSharers     int64                        // of a device that does not publish its own number of slots
 	ReserveMiB     int64                        // taken off the memory of every device
 	MemoryOnlyFree bool                         // a pod that asks for memory alone takes no compute
+	QoS            string                       // of pods that say nothing; empty: fixed-share
+	NothingLent    bool                         // no container may use more compute than it is charged
 	KAI            bool                         // the annotations of Run:ai and KAI-Scheduler mean something
 }
 
@@ -59,6 +62,7 @@ type Wish struct {
 	memMiB    int64 // -1: the share that the milli are of the device
 	alone     bool
 	profile   string // MIG instances of this profile
+	even      bool   // at least the even part of the compute
 	kai       bool   // amounts as KAI-Scheduler counts them; -1 as above
 }
 
@@ -89,7 +93,13 @@ func (w Wish) of(dev *Device, s Settings) Charge {
 	if dev.Profile != "" {
 		return Charge{dev.Milli, dev.MemMiB, 1, true}
 	}
-	return w.On(dev.MemMiB, s)
+	c := w.On(dev.MemMiB, s)
+	if dev.Slice {
+		c.Milli, c.MemMiB = Whole, max(c.MemMiB, dev.MemMiB)
+	} else if w.even && dev.SlotsCap > 0 {
+		c.Milli = max(c.Milli, Whole/dev.SlotsCap)
+	}
+	return c
 }
 
 // objection says why the device is no answer to this wish, however free it is.
@@ -144,6 +154,25 @@ type Demand struct {
 	most   int64 // of these, in one container
 
 	annotated bool
+	qos       string
+}
+
+const (
+	fixedShare = "fixed-share"
+	equalShare = "equal-share"
+)
+
+// decide fixes the quality of service: the pod wins over its node. Who came past fgpu was told nothing by the node.
+func (d *Demand) decide(s Settings, placed bool) {
+	if d.qos == "" && placed {
+		d.qos = s.QoS
+	}
+	if d.qos == "" {
+		d.qos = fixedShare
+	}
+	for i := range d.Wishes {
+		d.Wishes[i].even = d.qos == equalShare
+	}
 }
 
 // Empty is true for a pod that asks for no GPU.
@@ -173,6 +202,10 @@ func DemandOf(p *corev1.Pod, s Settings) (Demand, error) {
 		}
 	}
 	d.annotated = asked != nil
+	d.qos = p.Annotations["fgpu.io/qos"]
+	if d.qos != "" && !slices.Contains([]string{fixedShare, "best-effort", equalShare}, d.qos) {
+		return d, fmt.Errorf("fgpu.io/qos: %q", d.qos)
+	}
 
 	var plugin []int64 // per init container and then per app container, as the phases need them
 	var sidecar []bool
