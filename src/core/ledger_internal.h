@@ -151,6 +151,7 @@ struct ledger {
     uint64_t generation;
     uint64_t room_generation;
     uint64_t version;       /* the last one given to a node's numbers */
+    uint64_t gpus_version; /* changes with the memory of GPUs, and with what is taken of their compute for it */
     uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
 
     struct node_entry *nodes;

@@ -200,6 +200,16 @@ static bool device_shrank(const struct ledger_device *before, const struct ledge
            (before->mem_mib == 0 && now->mem_mib > 0) || (now->slice && !before->slice);
 }
 
+static bool same_memory(const struct ledger_device *a, uint32_t a_n, const struct ledger_device *b, uint32_t b_n)
+{
+    bool same = a_n == b_n;
+
+    for (uint32_t i = 0; same && i < a_n; i++) {
+        same = a[i].mem_mib == b[i].mem_mib;
+    }
+    return same;
+}
+
 /* Puts the new devices in place: what the inventory says, then what it no longer says but a pod holds. */
 static void node_set_devices(struct ledger *l, uint32_t node, const struct ledger_device *fresh,
                              uint32_t fresh_n)
@@ -232,6 +242,7 @@ static void node_set_devices(struct ledger *l, uint32_t node, const struct ledge
         }
     }
     n->device_n = all_n;
+    l->gpus_version += !same_memory(old, old_n, all, all_n);
     free(old);
     if (n->extent_n != all_n) {
         extent_give(l, l->rows[node].first_device, n->extent_n);
@@ -294,6 +305,7 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
     n->overcommit_milli = milli;
     n->overcommit_mem_milli = mem_milli;
     n->shrunk = n->shrunk || (inv->memory_only == MEMORY_ONLY_SHARE && n->memory_only == MEMORY_ONLY_FREE);
+    l->gpus_version += n->memory_only != inv->memory_only;
     n->memory_only = inv->memory_only;
     n->qos = inv->qos;
     n->lending = inv->lending;

@@ -31,7 +31,8 @@ struct outlook_typicals {
     bool known;       /* from: */
     uint64_t mix_version;
     uint32_t model_n;
-    uint64_t names_version;
+    uint64_t names_version, gpus_version;
+    struct device_state largest; /* what memory alone was measured by */
 };
 
 /* ---- shapes of nodes (outlook_shapes.c) ---- */

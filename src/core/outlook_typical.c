@@ -152,21 +152,27 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
 {
     const struct mix *m = outlook_mix(o, ledger_mix(l));
     struct outlook_typicals *t = &o->typical;
+    bool same = t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models) &&
+                t->names_version == l->names_version;
     struct device_state largest;
     struct candidate *all;
     uint64_t covered, sum;
 
-    if (t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models) &&
-        t->names_version == l->names_version) {
+    if (same && t->gpus_version == l->gpus_version) {
         return;
     }
+    largest = largest_device(l);
+    t->gpus_version = l->gpus_version;
+    if (same && device_equal(&largest, &t->largest)) {
+        return;
+    }
+    t->largest = largest;
     t->mix_version = mix_version(m);
     t->model_n = intern_count(l->models);
     t->names_version = l->names_version;
     t->known = true;
     t->version++;
     all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));
-    largest = largest_device(l);
     t->n = merge(all, collect(m, &largest, all));
     qsort(all, t->n, sizeof(*all), by_weight);
     t->n = prefix(all, t->n, &covered, &sum);

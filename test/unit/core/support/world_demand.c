@@ -13,7 +13,7 @@ static struct wish random_wish(struct world *w)
 
     if (kind < 4) {
         x.milli = (int32_t)(100 * (1 + world_below(w, 9)));
-        x.kind = x.milli % 400 == 0 ? WISH_FRACTION : WISH_MILLI;
+        x.kind = x.milli % 300 == 0 ? WISH_FRACTION : WISH_MILLI;
     } else if (kind < 6) {
         x.kind = WISH_BOTH;
         x.milli = (int32_t)(50 * world_below(w, 15));
