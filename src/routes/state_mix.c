@@ -31,7 +31,7 @@ static void write_shape(struct json_writer *w, const struct mix_report_shape *s,
         json_write_kv_bool(w, "plugin", true);
     } else if (s->count > 0) {
         json_write_kv_cstr(w, "kind", wish_kind_name(s->kind));
-        write_positive(w, "milli", s->kind == WISH_BOTH || s->kind == WISH_MILLI ? s->milli : 0);
+        write_positive(w, "milli", wish_kind_has_milli(s->kind) ? s->milli : 0);
         write_positive(w, "memMib", s->mem_mib);
     }
     write_positive(w, "cpuMilli", s->host.cpu_milli);
