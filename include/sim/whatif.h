@@ -30,7 +30,7 @@
 
 #define WHATIF_SIZES_MAX 64
 #define WHATIF_LIST_MAX 1000 /* elements of each list below; the numbers beside them count all */
-#define WHATIF_UNJUDGED_MAX 16
+#define WHATIF_UNJUDGED_MAX 64
 
 struct whatif_question {
     const struct config *before, *after; /* as they are at the moment */
@@ -40,7 +40,7 @@ struct whatif_question {
 };
 
 struct whatif_unjudged {
-    const char *key;     /* of the configuration, or what else */
+    struct str key;      /* of the configuration, or what else */
     const char *because; /* and what would help */
 };
 

@@ -55,7 +55,7 @@ static void write_changes(struct json_writer *w, const struct whatif *x)
     list_begin(w, "notJudged");
     for (size_t i = 0; i < x->unjudged_n; i++) {
         json_write_object_begin(w);
-        json_write_kv_cstr(w, "key", x->unjudged[i].key);
+        json_write_kv_str(w, "key", x->unjudged[i].key);
         json_write_kv_cstr(w, "because", x->unjudged[i].because);
         json_write_object_end(w);
     }

@@ -65,7 +65,8 @@ static void table_changes(const struct whatif *x, struct strbuf *out)
                     STR_ARG(c->after), config_reload_text(c->reload));
     }
     for (size_t i = 0; i < x->unjudged_n; i++) {
-        strbuf_addf(out, "%snot judged: %s: %s\n", i == 0 ? "\n" : "", x->unjudged[i].key, x->unjudged[i].because);
+        strbuf_addf(out, "%snot judged: %.*s: %s\n", i == 0 ? "\n" : "",
+                    STR_ARG(x->unjudged[i].key), x->unjudged[i].because);
     }
 }
 
@@ -100,10 +101,11 @@ static void table_sizes(const struct whatif *x, struct strbuf *out)
 static void table_numbers(const struct whatif *x, struct strbuf *out)
 {
     const struct survey *b = &x->survey[BEFORE], *a = &x->survey[AFTER];
+    size_t pod_n = x->pod_n[AFTER] > x->pod_n[BEFORE] ? x->pod_n[AFTER] : x->pod_n[BEFORE];
 
     strbuf_addf(out,
-                "\n%zu pods would be charged otherwise, %zu of %zu nodes read otherwise. None is moved.\n\n",
-                x->recharged_n, x->reread_n, x->node_n);
+                "\n%zu of %zu pods would be charged otherwise, %zu of %zu nodes read otherwise. None is moved.\n\n",
+                x->recharged_n, pod_n, x->reread_n, x->node_n);
     strbuf_addf(out, "%-36s %12s %12s\n", "", "BEFORE", "AFTER");
     table_sums(out, "pods with GPUs", x->pod_n);
     table_sums(out, "of these, counted on every GPU", x->foreign_n);

@@ -1,9 +1,7 @@
 /* What a dry run says of the configuration's keys: which differences count, and which are not judged. */
 #include "sim/whatif_internal.h"
 
-#include "base/bug.h"
-
-#include <string.h>
+#include "base/compiler.h"
 
 /* ---- differences that are none ---- */
 
@@ -49,14 +47,19 @@ void whatif_forget_flags(struct config_diff *d, const struct config *next)
 /* ---- what is not judged ---- */
 
 #define LABELS "the state has no labels of nodes; --kubeconfig reads them"
-#define WORDS "the state has amounts, not the words of requests; --kubeconfig reads them"
+#define WORDS "the state has what was understood of pods and nodes, not what they say; --kubeconfig reads it"
 
-static bool differs(const struct config_diff *d, const char *section)
+static bool is_of(struct str key, const char *section)
 {
     struct str s = str_of(section);
 
+    return str_starts(key, s) && (key.n == s.n || key.p[s.n] == '.');
+}
+
+static bool differs(const struct config_diff *d, const char *section)
+{
     for (size_t i = 0; i < d->n; i++) {
-        if (str_starts(d->changes[i].key, s) && (d->changes[i].key.n == s.n || d->changes[i].key.p[s.n] == '.')) {
+        if (is_of(d->changes[i].key, section)) {
             return true;
         }
     }
@@ -83,27 +86,58 @@ static bool selects_pods(const struct policy *p)
     return false;
 }
 
+static bool same_names(const struct str *a, size_t a_n, const struct str *b, size_t b_n)
+{
+    bool same = a_n == b_n;
+
+    for (size_t i = 0; i < a_n && same; i++) {
+        same = str_eq(a[i], b[i]);
+    }
+    return same;
+}
+
+static bool same_size(const struct named_size *a, const struct named_size *b)
+{
+    bool same = a->milli == b->milli && a->mem_mib == b->mem_mib && a->count == b->count &&
+                a->variant_n == b->variant_n &&
+                same_names(a->namespaces, a->namespace_n, b->namespaces, b->namespace_n);
+
+    for (size_t i = 0; i < a->variant_n && same; i++) {
+        const struct size_variant *x = &a->variants[i], *y = &b->variants[i];
+
+        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->count == y->count &&
+               same_names(x->namespaces, x->namespace_n, y->namespaces, y->namespace_n);
+    }
+    return same;
+}
+
 /* A size that is new concerns nobody yet, and is counted as one that fits so many times. */
 static bool sizes_mean_something_else(const struct policy *old, const struct policy *new)
 {
     for (size_t i = 0; i < old->size_n; i++) {
-        const struct named_size *a = &old->sizes[i], *b = NULL;
+        const struct named_size *b = NULL;
 
         for (size_t k = 0; k < new->size_n; k++) {
-            b = str_eq(new->sizes[k].name, a->name) ? &new->sizes[k] : b;
+            b = str_eq(new->sizes[k].name, old->sizes[i].name) ? &new->sizes[k] : b;
         }
-        if (b == NULL || a->milli != b->milli || a->mem_mib != b->mem_mib || a->count != b->count) {
+        if (b == NULL || !same_size(&old->sizes[i], b)) {
             return true;
         }
     }
     return false;
 }
 
+static void add(struct whatif *w, struct str key, const char *because)
+{
+    if (w->unjudged_n < WHATIF_UNJUDGED_MAX) {
+        w->unjudged[w->unjudged_n++] = (struct whatif_unjudged){key, because};
+    }
+}
+
 static void note(struct whatif *w, bool really, const char *key, const char *because)
 {
     if (really) {
-        BUG_ON(w->unjudged_n == WHATIF_UNJUDGED_MAX);
-        w->unjudged[w->unjudged_n++] = (struct whatif_unjudged){key, because};
+        add(w, str_of(key), because);
     }
 }
 
@@ -125,6 +159,33 @@ static void note_settings(const struct whatif_question *q, struct whatif *w)
          "the node published that number; --kubeconfig reads it");
 }
 
+/* Keys that make pods and nodes mean something else, and of which nothing is known here. */
+static void note_others(struct whatif *w)
+{
+    static const char *const known[] = {"sizes",
+                                        "nodeTemplates",
+                                        "nodePools",
+                                        "packing",
+                                        "timeWindows",
+                                        "devices.overrides",
+                                        "devices.memoryReserve",
+                                        "devices.maxSharers",
+                                        "devices.memoryOnly",
+                                        "devices.overcommit"};
+
+    for (size_t i = 0; i < w->diff.n; i++) {
+        const struct config_change *c = &w->diff.changes[i];
+        bool is_known = c->reload != CONFIG_RELOAD_RELIST;
+
+        for (size_t k = 0; k < ARRAY_LEN(known) && !is_known; k++) {
+            is_known = is_of(c->key, known[k]);
+        }
+        if (!is_known) {
+            add(w, c->key, WORDS);
+        }
+    }
+}
+
 void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
 {
     const struct policy *old = &q->before->policy, *new = &q->after->policy;
@@ -132,7 +193,6 @@ void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
     if (q->state == NULL) {
         return; /* everything is */
     }
-    note(ret, differs(&ret->diff, "resources"), "resources", WORDS);
     note(ret, differs(&ret->diff, "sizes") && sizes_mean_something_else(old, new), "sizes",
          "of pods that run or wait: the state has amounts, not the names of sizes; --kubeconfig reads them. How many "
          "more fit is judged");
@@ -145,4 +205,5 @@ void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
          "taken as if they selected no pod, because the state has no labels of pods; --kubeconfig reads them");
     note(ret, q->state->isolated_n > 0, "fgpu.io/isolate-from",
          "the state has no labels of pods; --kubeconfig reads them");
+    note_others(ret);
 }

@@ -39,7 +39,7 @@ def test_whatif__same_configuration__nothing_differs_and_nothing_is_changed(used
     before = used.fgpu.state()["metadata"]["generation"]
     r = whatif(SIZES)
     assert (r.returncode, r.stderr) == (0, "")
-    assert r.stdout.startswith("No setting differs.\n\n0 pods would be charged otherwise, 0 of 2 nodes read otherwise.")
+    assert r.stdout.startswith("No setting differs.\n\n0 of 3 pods would be charged otherwise, 0 of 2 nodes read otherwise.")
     assert used.fgpu.state()["metadata"]["generation"] == before
 
 
@@ -174,7 +174,7 @@ def test_literal__sizes_and_resources__requests_read_otherwise(labelled, judged)
     assert (x["before"]["podsOnEveryGpu"], x["after"]["podsOnEveryGpu"]) == (0, 1)
     x = judged(OLD.replace("resources: {memory", "resources: {compute: [{name: a.b/c, unitsPerGPU: 10}], memory"))
     assert pending(x, "gold") == [labelled.x[0], "asks for no GPU"]
-    assert charged(x) == {"big": [700, None]}
+    assert charged(x) == {}  # its record says what it holds
 
 
 def test_literal__tenants__over_the_new_limit(labelled, judged):
