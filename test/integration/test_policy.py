@@ -216,7 +216,7 @@ def test_rules__of_nodes_and_of_pods__order_of_the_rules(configured, api, fgpu):
                                  "nodeStrategy: [binpack, tight-fit]}\n")
     assert best(fgpu, gold, [fast, slow]) == fast  # its rule before all others, whatever the scores
     assert best(fgpu, plain, [fast, slow]) == slow
-    z = configured.reload(START + "packing: {nodeStrategy: {spread: 0.7, binpack: 0.3}}\n")
+    z = configured.effective(START + "packing: {nodeStrategy: {spread: 0.7, binpack: 0.3}}\n")
     assert z["componentconfig"]["packing"]["nodeStrategy"] == {"spread": "0.7", "binpack": "0.3"}
     eventually(lambda: best(fgpu, plain, [fast, slow]) == fast, "weights to be in effect")
     assert fgpu.audit()["result"] == "clean"
