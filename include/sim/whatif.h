@@ -35,8 +35,9 @@
 struct whatif_question {
     const struct config *before, *after; /* as they are at the moment */
     const struct state_file *state;      /* that both sides are read from, or: */
-    struct ledger *ledgers[2];           /* before, after: of the objects of one cluster; synced, with their tenants */
-    const struct mix *mix;               /* what is expected; NULL: what each ledger learned */
+    struct ledger
+        *ledgers[2]; /* before, after: of the objects of one cluster; synced, with their tenants */
+    const struct mix *mix; /* what is expected; NULL: what each ledger learned */
 };
 
 struct whatif_unjudged {
@@ -57,9 +58,9 @@ struct whatif_gpu {
 /* A node of which something differs. */
 struct whatif_node {
     struct str name;
-    size_t gpu_n[2];  /* before, after */
+    size_t gpu_n[2]; /* before, after */
     bool closed[2];
-    bool capacity;    /* another number of GPUs, or GPUs of other capacities */
+    bool capacity; /* another number of GPUs, or GPUs of other capacities */
 };
 
 /* A running pod that would be charged otherwise. */
@@ -78,16 +79,16 @@ struct whatif_tenant {
 /* Is it above its limit on this side? */
 static inline bool whatif_tenant_is_over(const struct whatif_tenant *t, int side)
 {
-    return t->there[side] &&
-           (t->held[side].milli > t->limit[side].milli || t->held[side].mem_mib > t->limit[side].mem_mib);
+    return t->there[side] && (t->held[side].milli > t->limit[side].milli ||
+                              t->held[side].mem_mib > t->limit[side].mem_mib);
 }
 
 enum whatif_place {
-    WHATIF_NODE,     /* the node that it would get now, by itself */
+    WHATIF_NODE, /* the node that it would get now, by itself */
     WHATIF_NOWHERE,
-    WHATIF_NO_GPU,   /* as this configuration reads it, it asks for none */
-    WHATIF_DEFECT,   /* its request cannot be understood */
-    WHATIF_UNKNOWN,  /* other pods' labels or the UUIDs of GPUs decide: not judged */
+    WHATIF_NO_GPU,  /* as this configuration reads it, it asks for none */
+    WHATIF_DEFECT,  /* its request cannot be understood */
+    WHATIF_UNKNOWN, /* other pods' labels or the UUIDs of GPUs decide: not judged */
 };
 
 struct whatif_pod {
@@ -123,12 +124,13 @@ struct whatif {
     size_t pending_n;
 };
 
-/* Text is borrowed from the question, which must outlive `ret`; the caller ends that with whatif_fini.
- * ERR_LIMIT, or what ledger_apply says. */
+/* Text is borrowed from the question, which must outlive `ret`; the caller ends that with
+ * whatif_fini. ERR_LIMIT, or what ledger_apply says. */
 WARN_UNUSED int whatif_run(const struct whatif_question *q, struct whatif *ret, struct err *reterr);
 void whatif_fini(struct whatif *w);
 
-/* Does the new configuration over-commit a GPU, or take a tenant above its limit, that the old one does not? */
+/* Does the new configuration over-commit a GPU, or take a tenant above its limit, that the old one
+ * does not? */
 bool whatif_is_worse(const struct whatif *w);
 
 #endif

@@ -28,20 +28,26 @@ static const struct option long_options[] = {
 
 static void print_help(void)
 {
-    printf(
-        "Usage: fgpu whatif --config FILE [options]\n\n"
-        "Checks the configuration, then shows what it would make of the cluster of a running extender:\n"
-        "settings that differ, pods charged otherwise, GPUs over-committed, tenants above their limits,\n"
-        "closed nodes, what would fit, fragmentation, and the node of each pending pod. Reads only.\n\n"
-        "/state holds neither labels nor the words of requests; what depends on them is named as not\n"
-        "judged. With --kubeconfig nodes and pods are read from the API server, and all is judged.\n\n"
-        "  --config FILE     the new configuration\n"
-        "  --kubeconfig FILE the API server: lists nodes and pods\n"
-        "  --context NAME    of the kubeconfig; without it its current-context\n"
-        "  --at TIME         the moment for which time windows count, 2026-03-01T20:30:00Z; without it\n"
-        "                    that of the state\n" INQUIRY_HELP "\n"
-        "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no\n"
-        "answer, 2 usage, 3 invalid configuration.\n");
+    printf("Usage: fgpu whatif --config FILE [options]\n\n"
+           "Checks the configuration, then shows what it would make of the cluster of a running "
+           "extender:\n"
+           "settings that differ, pods charged otherwise, GPUs over-committed, tenants above their "
+           "limits,\n"
+           "closed nodes, what would fit, fragmentation, and the node of each pending pod. Reads "
+           "only.\n\n"
+           "/state holds neither labels nor the words of requests; what depends on them is named "
+           "as not\n"
+           "judged. With --kubeconfig nodes and pods are read from the API server, and all is "
+           "judged.\n\n"
+           "  --config FILE     the new configuration\n"
+           "  --kubeconfig FILE the API server: lists nodes and pods\n"
+           "  --context NAME    of the kubeconfig; without it its current-context\n"
+           "  --at TIME         the moment for which time windows count, 2026-03-01T20:30:00Z; "
+           "without it\n"
+           "                    that of the state\n" INQUIRY_HELP "\n"
+           "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or "
+           "there is no\n"
+           "answer, 2 usage, 3 invalid configuration.\n");
 }
 
 struct options {
@@ -75,9 +81,9 @@ static const char *problem_of(void *ctx)
 {
     const struct options *o = ctx;
 
-    return o->config == NULL                                ? "--config is missing"
+    return o->config == NULL                             ? "--config is missing"
            : o->context != NULL && o->kubeconfig == NULL ? "--context is of a --kubeconfig"
-                                                            : NULL;
+                                                         : NULL;
 }
 
 /* ---- asking ---- */
@@ -112,8 +118,8 @@ static int read_cluster(const struct options *o, struct whatif_question *q, stru
     return r;
 }
 
-static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q, int64_t at_ms,
-                 int *ret_code, struct err *reterr)
+static int judge(const struct options *o, const struct inquiry *in, struct whatif_question *q,
+                 int64_t at_ms, int *ret_code, struct err *reterr)
 {
     struct whatif x;
     int r = o->kubeconfig == NULL ? 0 : read_cluster(o, q, reterr);
@@ -146,13 +152,15 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
     strbuf_init(&document, STATE_FILE_BYTES_MAX);
     r = inquiry_state(in, false, &document, reterr);
     if (r == 0) {
-        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server, strbuf_view(&document), names,
-                             &state, reterr);
+        r = state_file_parse(in->state_file != NULL ? in->state_file : in->server,
+                             strbuf_view(&document), names, &state, reterr);
     }
     if (r == 0) {
         int64_t at_ms = o->at != NULL ? o->at_ms : state.as_of_ms;
-        struct config *before = config_then(state.file_config, at_ms), *after = config_then(next, at_ms);
-        struct whatif_question q = {.before = before, .after = after, .state = &state};
+        struct config *before = config_then(state.file_config, at_ms),
+                      *after = config_then(next, at_ms);
+        struct whatif_question q = {
+            .before = before, .after = after, .state = &state, .mix = state.mix};
 
         r = judge(o, in, &q, at_ms, ret_code, reterr);
         config_free(before);

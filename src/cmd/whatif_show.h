@@ -7,8 +7,8 @@
 
 struct whatif_shown {
     const struct whatif *result;
-    int64_t at_ms;                     /* the moment for which time windows count */
-    const struct config *configs[2];   /* before, after */
+    int64_t at_ms;                   /* the moment for which time windows count */
+    const struct config *configs[2]; /* before, after */
 };
 
 void whatif_show_json(const struct whatif_shown *s, struct strbuf *out);

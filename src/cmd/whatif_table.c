@@ -104,7 +104,8 @@ static void table_numbers(const struct whatif *x, struct strbuf *out)
     size_t pod_n = x->pod_n[AFTER] > x->pod_n[BEFORE] ? x->pod_n[AFTER] : x->pod_n[BEFORE];
 
     strbuf_addf(out,
-                "\n%zu of %zu pods would be charged otherwise, %zu of %zu nodes read otherwise. None is moved.\n\n",
+                "\n%zu of %zu pods would be charged otherwise, %zu of %zu nodes read otherwise. "
+                "None is moved.\n\n",
                 x->recharged_n, pod_n, x->reread_n, x->node_n);
     strbuf_addf(out, "%-36s %12s %12s\n", "", "BEFORE", "AFTER");
     table_sums(out, "pods with GPUs", x->pod_n);
@@ -163,8 +164,8 @@ static void table_charges(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < lines(x->recharged_n); i++) {
         const struct whatif_charge *c = &x->charges[i];
 
-        strbuf_addf(out, "%scharged otherwise: %.*s/%.*s on %.*s: ", i == 0 ? "\n" : "", STR_ARG(c->namespace_),
-                    STR_ARG(c->name), STR_ARG(c->node));
+        strbuf_addf(out, "%scharged otherwise: %.*s/%.*s on %.*s: ", i == 0 ? "\n" : "",
+                    STR_ARG(c->namespace_), STR_ARG(c->name), STR_ARG(c->node));
         add_holding(out, c->held[BEFORE], c->there[BEFORE]);
         strbuf_add_cstr(out, " -> ");
         add_holding(out, c->held[AFTER], c->there[AFTER]);
@@ -229,7 +230,8 @@ static void table_pending(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < n; i++) {
         const struct whatif_pod *p = &x->pending[i];
 
-        strbuf_addf(out, "%spending %.*s/%.*s: ", i == 0 ? "\n" : "", STR_ARG(p->namespace_), STR_ARG(p->name));
+        strbuf_addf(out, "%spending %.*s/%.*s: ", i == 0 ? "\n" : "", STR_ARG(p->namespace_),
+                    STR_ARG(p->name));
         add_place(out, p, BEFORE);
         strbuf_add_cstr(out, " -> ");
         add_place(out, p, AFTER);

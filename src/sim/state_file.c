@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
+#include "core/mix.h"
 #include "sim/state_file_internal.h"
 
 #include <errno.h>
@@ -119,6 +120,8 @@ void state_file_fini(struct state_file *f)
 {
     config_free(f->file_config);
     config_free(f->config);
+    mix_free(f->mix);
+    f->mix = NULL;
     arena_fini(&f->arena);
     free(f->text);
     f->text = NULL;

@@ -572,6 +572,8 @@ void state_file_decode(struct file_reader *f)
             read_nodes(f);
         } else if (str_eq_cstr(key, "pending")) {
             read_pending(f);
+        } else if (str_eq_cstr(key, "summary")) {
+            state_file_decode_summary(f);
         } else if (str_eq_cstr(key, "configuration")) {
             json_raw(r, &f->configuration);
         } else if (str_eq_cstr(key, "fileConfiguration")) {

@@ -89,6 +89,8 @@ struct file_reader {
 
 /* The document, into the arrays; what is wrong sticks to the reader. */
 void state_file_decode(struct file_reader *f);
+/* The value of "summary": the learned mix into f->file. */
+void state_file_decode_summary(struct file_reader *f);
 /* An element of pending[], or of a node's wholeGpus.allocations and unplaced. */
 void state_file_decode_pod(struct file_reader *f, uint32_t node);
 /* One more element at the end of *items. */

@@ -63,7 +63,8 @@ static void count_size(struct whatif *w, const struct whatif_side *s, bool after
     struct whatif_size *size = size_named(w, shown);
 
     if (size != NULL) {
-        *(after ? &size->after : &size->before) = (int64_t)survey_count(&s->mirror, s->policy, key, value);
+        *(after ? &size->after : &size->before) =
+            (int64_t)survey_count(&s->mirror, s->policy, key, value);
     }
 }
 
@@ -117,7 +118,9 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
         count_sizes(w, &sides[i], i == AFTER);
     }
     r = whatif_compare_pending(sides, w, reterr);
-    return r != 0 || !w->arena.overflowed ? r : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
+    return r != 0 || !w->arena.overflowed
+               ? r
+               : err_set(reterr, ERR_LIMIT, "the state does not fit its memory");
 }
 
 int whatif_run(const struct whatif_question *q, struct whatif *ret, struct err *reterr)
@@ -153,7 +156,8 @@ void whatif_fini(struct whatif *w)
 bool whatif_is_worse(const struct whatif *w)
 {
     for (size_t i = 0; i < w->tenant_n; i++) {
-        if (whatif_tenant_is_over(&w->tenants[i], AFTER) && !whatif_tenant_is_over(&w->tenants[i], BEFORE)) {
+        if (whatif_tenant_is_over(&w->tenants[i], AFTER) &&
+            !whatif_tenant_is_over(&w->tenants[i], BEFORE)) {
             return true;
         }
     }

@@ -1,4 +1,5 @@
-/* What a dry run says of the configuration's keys: which differences count, and which are not judged. */
+/* What a dry run says of the configuration's keys: which differences count, and which are not
+ * judged. */
 #include "sim/whatif_internal.h"
 
 #include "base/compiler.h"
@@ -8,10 +9,10 @@
 /* What `fgpu serve` takes from flags; a document does not tell flags from files. */
 static bool may_be_a_flag(struct str key)
 {
-    static const char *const keys[] = {"serving.verbsAddress", "serving.opsAddress",
+    static const char *const keys[] = {"serving.verbsAddress",  "serving.opsAddress",
                                        "serving.healthAddress", "serving.tls.certFile",
-                                       "serving.tls.keyFile", "serving.tls.clientCAFile",
-                                       "logging.verbosity", "logging.format"};
+                                       "serving.tls.keyFile",   "serving.tls.clientCAFile",
+                                       "logging.verbosity",     "logging.format"};
     bool found = false;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
@@ -47,7 +48,9 @@ void whatif_forget_flags(struct config_diff *d, const struct config *next)
 /* ---- what is not judged ---- */
 
 #define LABELS "the state has no labels of nodes; --kubeconfig reads them"
-#define WORDS "the state has what was understood of pods and nodes, not what they say; --kubeconfig reads it"
+#define WORDS                                                                                      \
+    "the state has what was understood of pods and nodes, not what they say; --kubeconfig reads "  \
+    "it"
 
 static bool is_of(struct str key, const char *section)
 {
@@ -143,19 +146,22 @@ static void note(struct whatif *w, bool really, const char *key, const char *bec
 
 static void note_settings(const struct whatif_question *q, struct whatif *w)
 {
-    static const char *const keys[] = {"devices.memoryReserve", "devices.maxSharers", "devices.memoryOnly",
-                                       "devices.overcommit"};
+    static const char *const keys[] = {"devices.memoryReserve", "devices.maxSharers",
+                                       "devices.memoryOnly", "devices.overcommit"};
     bool any = false;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         any = any || differs(&w->diff, keys[i]);
     }
     note(w, differs(&w->diff, "devices.overrides"), "devices.overrides", LABELS);
-    note(w, any && q->before->policy.override_n > 0 && !differs(&w->diff, "devices.overrides"), "devices",
-         "judged for nodes whose settings equal those for all nodes today, because which override a node goes by is "
+    note(w, any && q->before->policy.override_n > 0 && !differs(&w->diff, "devices.overrides"),
+         "devices",
+         "judged for nodes whose settings equal those for all nodes today, because which override "
+         "a node goes by is "
          "not in the state; --kubeconfig reads the labels of nodes");
     note(w, differs(&w->diff, "devices.maxSharers"), "devices.maxSharers",
-         "judged for GPUs that have as many slots as the old setting says, because the state does not tell whether "
+         "judged for GPUs that have as many slots as the old setting says, because the state does "
+         "not tell whether "
          "the node published that number; --kubeconfig reads it");
 }
 
@@ -194,7 +200,8 @@ void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
         return; /* everything is */
     }
     note(ret, differs(&ret->diff, "sizes") && sizes_mean_something_else(old, new), "sizes",
-         "of pods that run or wait: the state has amounts, not the names of sizes; --kubeconfig reads them. How many "
+         "of pods that run or wait: the state has amounts, not the names of sizes; --kubeconfig "
+         "reads them. How many "
          "more fit is judged");
     note(ret, differs(&ret->diff, "nodeTemplates"), "nodeTemplates", LABELS);
     note_settings(q, ret);
@@ -202,7 +209,8 @@ void whatif_note_unjudged(const struct whatif_question *q, struct whatif *ret)
     note(ret, selects_nodes(old) || selects_nodes(new), "packing.rules with nodeSelector",
          "taken as if they selected no node, because " LABELS);
     note(ret, selects_pods(old) || selects_pods(new), "packing.rules with podSelector",
-         "taken as if they selected no pod, because the state has no labels of pods; --kubeconfig reads them");
+         "taken as if they selected no pod, because the state has no labels of pods; --kubeconfig "
+         "reads them");
     note(ret, q->state->isolated_n > 0, "fgpu.io/isolate-from",
          "the state has no labels of pods; --kubeconfig reads them");
     note_others(ret);

@@ -1,18 +1,21 @@
-/* A saved state as another policy would read it, as far as the document tells: amounts of GPUs, and the tenants. */
+/* A saved state as another policy would read it, as far as the document tells: amounts of GPUs, and
+ * the tenants. */
 #include "sim/whatif_internal.h"
 
 static int64_t memory_of(const struct device *d, const struct policy *old, const struct policy *new)
 {
     int64_t mem_mib = d->mem_mib + old->mem_reserve_mib - new->mem_reserve_mib;
-    bool instance = d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE; /* nothing is kept back of those */
+    bool instance =
+        d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE; /* nothing is kept back of those */
 
     return d->mem_mib == 0 || instance ? d->mem_mib : mem_mib > 0 ? mem_mib : 0; /* 0: not known */
 }
 
-/* What equals the old setting for all nodes is taken to come from it: the document does not say which override a node
- * goes by. */
-static const struct inventory *reread_inventory(const struct inventory *inv, const struct policy *old,
-                                                const struct policy *new, struct arena *a)
+/* What equals the old setting for all nodes is taken to come from it: the document does not say
+ * which override a node goes by. */
+static const struct inventory *reread_inventory(const struct inventory *inv,
+                                                const struct policy *old, const struct policy *new,
+                                                struct arena *a)
 {
     struct device *devices = ARENA_ARRAY(a, inv->device_n, struct device);
     struct inventory *copy = ARENA_NEW(a, struct inventory);
@@ -41,8 +44,8 @@ static const struct inventory *reread_inventory(const struct inventory *inv, con
     return copy;
 }
 
-static int apply(struct ledger *l, const struct state_file *state, const struct policy *new, struct arena *a,
-                 struct err *reterr)
+static int apply(struct ledger *l, const struct state_file *state, const struct policy *new,
+                 struct arena *a, struct err *reterr)
 {
     int r = 0;
 

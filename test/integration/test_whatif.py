@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from objects import MEM_MIB, milli, pod_object
-from processes import BINARY, Cluster
+from processes import BINARY, Cluster, eventually
 
 HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
@@ -135,6 +135,10 @@ def test_literal__same_configuration__nothing_differs(labelled, judged):
     x = judged(OLD)
     assert (x["changes"], x["nodesChanged"], x["chargedOtherwise"], x["tenants"]) == ([], [], [], [])
     assert x["before"] == x["after"] and x["before"]["pods"] == 2 and x["nodes"] == 4
+    seen = eventually(lambda: (lambda f: f["idleMilli"] == x["before"]["idleMilli"] and f)(
+        labelled.fgpu.state("?fields=summary")["summary"]["fragmentation"]), "fragmentation of this moment")
+    # by the mix that the running fgpu has learned
+    assert (x["before"]["typicalPods"], x["before"]["fragmentedMilli"]) == (seen["typicalPods"], seen["fragmentedMilli"])
     assert pending(x, "gold") == [labelled.x[0]] * 2
     assert labelled.fgpu.state()["metadata"]["generation"] == before
 

@@ -1,4 +1,5 @@
 /* /state read back: the same charges and free amounts, and errors that name the place. */
+#include "core/mix_report.h"
 #include "sim/state_file.h"
 
 #include <stdarg.h>
@@ -281,6 +282,58 @@ static void parse__nonsense__refused_with_its_place(void **state)
     crowd_fini(&c);
 }
 
+static bool take_shape(struct mix_report *r, const cJSON *s)
+{
+    const cJSON *models = cJSON_GetObjectItem(s, "models"), *mem = cJSON_GetObjectItem(s, "memMib");
+
+    for (size_t i = 0; i < r->top_n; i++) {
+        struct mix_report_shape *x = &r->top[i];
+
+        if (x->weight == (uint64_t)cJSON_GetObjectItem(s, "weight")->valuedouble &&
+            x->count == cJSON_GetObjectItem(s, "count")->valueint &&
+            x->mem_mib == (mem == NULL ? 0 : mem->valueint) && x->unsteered == cJSON_HasObjectItem(s, "plugin") &&
+            strcmp(x->models, models == NULL ? "" : models->valuestring) == 0) {
+            x->weight = 0; /* taken */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What fgpu had learned is known again: kinds of pods, and how many of each. */
+static void parse__learned_mix__the_same_kinds_as_often(void **state)
+{
+    size_t seen = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct mix_report report;
+        struct state_file f;
+        struct crowd c;
+        const cJSON *shapes;
+        cJSON *doc;
+        char *text;
+
+        crowd_init(&c, seed, "");
+        crowd_fill(&c);
+        text = crowd_state(&c);
+        crowd_fini(&c);
+        f = parse(text);
+        doc = cJSON_Parse(text);
+        shapes = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "mix"), "shapes");
+        assert_non_null(f.mix);
+        mix_report_take(f.mix, &report);
+        assert_int_equal(report.top_n, cJSON_GetArraySize(shapes));
+        for (int i = 0; i < cJSON_GetArraySize(shapes); i++, seen++) {
+            assert_true(take_shape(&report, cJSON_GetArrayItem(shapes, i)));
+        }
+        cJSON_Delete(doc);
+        state_file_fini(&f);
+        free(text);
+    }
+    assert_true(seen > 20);
+}
+
 static void read__no_file__says_so(void **state)
 {
     struct config_names names;
@@ -300,6 +353,7 @@ int main(void)
         cmocka_unit_test(crowd__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
+        cmocka_unit_test(parse__learned_mix__the_same_kinds_as_often),
         cmocka_unit_test(read__no_file__says_so),
     };
 
