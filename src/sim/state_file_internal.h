@@ -91,6 +91,9 @@ struct file_reader {
 void state_file_decode(struct file_reader *f);
 /* The value of "summary": the learned mix into f->file. */
 void state_file_decode_summary(struct file_reader *f);
+/* An element of nodes[]; one of its gpus[]. */
+void state_file_decode_node(struct file_reader *f);
+void state_file_decode_gpu(struct file_reader *f);
 /* An element of pending[], or of a node's wholeGpus.allocations and unplaced. */
 void state_file_decode_pod(struct file_reader *f, uint32_t node);
 /* One more element at the end of *items. */
@@ -103,6 +106,13 @@ void state_file_qos(struct json_reader *r, enum qos *ret);
 /* A profile as "1g.5gb". */
 void state_file_profile(struct json_reader *r, uint16_t *ret);
 bool state_file_i64(struct json_reader *r, int64_t min, int64_t max, int64_t *ret);
+void state_file_i32(struct json_reader *r, int64_t min, int64_t max, int32_t *ret);
+/* The number under `want` of {"capacity", "charged", "free"}. */
+void state_file_amount(struct json_reader *r, const char *want, int64_t max, int64_t *ret);
+/* A time as RFC 3339. */
+void state_file_time(struct json_reader *r, int64_t *ret);
+/* Fails the reader unless it is there. */
+void state_file_require(struct file_reader *f, bool there, const char *why);
 
 /* The arrays, as ops of f->file. */
 WARN_UNUSED int state_file_build(struct file_reader *f, const struct config_names *names,
