@@ -19,6 +19,7 @@ int cmd_sim(int argc, char **argv);
 int cmd_apiserver(int argc, char **argv);
 int cmd_check_config(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
+int cmd_state(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

@@ -2,6 +2,7 @@
 #include "base/json_read.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
+#include "cmd/sizes_table.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
@@ -111,29 +112,6 @@ static int find(struct json_reader *r, struct str document, struct arena *a, str
 
 /* ---- printing ---- */
 
-static void print_more(struct json_reader *r, struct str more, struct arena *a)
-{
-    struct str key, size = STR_NULL;
-    int64_t n = 0;
-
-    json_reader_init(r, more, a);
-    printf("\n%-24s %12s\n", "SIZE", "MORE FIT");
-    json_array_begin(r);
-    while (json_array_next(r)) {
-        json_object_begin(r);
-        while (json_object_next(r, &key)) {
-            if (str_eq_cstr(key, "size")) {
-                json_string(r, &size);
-            } else if (str_eq_cstr(key, "more")) {
-                read_i64(r, &n);
-            } else {
-                json_skip(r);
-            }
-        }
-        printf("%-24.*s %12" PRId64 "\n", STR_ARG(size), n);
-    }
-}
-
 static void print_table(struct json_reader *r, const struct numbers *n, struct arena *a)
 {
     if (n->typical > 0) {
@@ -154,7 +132,7 @@ static void print_table(struct json_reader *r, const struct numbers *n, struct a
         printf("Most empty     no GPU is empty\n");
     }
     printf("As of          %.*s, generation %" PRId64 "\n", STR_ARG(n->as_of), n->generation);
-    print_more(r, n->more, a);
+    sizes_table_print(r, n->more, a);
 }
 
 static int show(const struct inquiry *q, struct str document, struct json_reader *r,

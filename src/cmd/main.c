@@ -18,6 +18,7 @@ static const struct command commands[] = {
     {"sim", "replay a trace under one or several strategies", cmd_sim},
     {"check-config", "validate a configuration file", cmd_check_config},
     {"whatif", "what another configuration would make of the cluster as it is", cmd_whatif},
+    {"state", "nodes, GPUs and who holds what, of a running extender", cmd_state},
     {"frag", "fragmentation and what still fits, of a running extender", cmd_frag},
     {"apiserver", "the simulated API server of the demo by itself, for tests", cmd_apiserver},
     {"version", "print the version and those of the libraries", cmd_version},

@@ -1,0 +1,362 @@
+/* fgpu state: nodes, their GPUs and who holds what of them, as a table of /state; and how many more pods of each size
+ * would fit. */
+#include "base/json_read.h"
+#include "cmd/commands.h"
+#include "cmd/inquiry.h"
+#include "cmd/sizes_table.h"
+#include "sim/state_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct option long_options[] = {
+    INQUIRY_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("Usage: fgpu state [options]\n\n"
+           "Shows nodes, their GPUs, who holds what, and how many more pods of each size would fit.\n\n" INQUIRY_HELP
+           "                    json: the whole document of /state\n\n"
+           "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
+}
+
+/* Parts of the document are kept as text and read when it is their turn, so that the order of keys does not
+ * matter. One reader at a time is open on a text, so each level has its own. */
+enum level { LEVEL_DOCUMENT, LEVEL_NODE, LEVEL_GPU, LEVEL_POD, LEVEL__N };
+
+struct listing {
+    struct json_reader *readers; /* LEVEL__N */
+    struct arena arena;
+    int64_t node_n, gpu_n;
+};
+
+static struct json_reader *open_text(struct listing *s, enum level level, struct str text)
+{
+    json_reader_init(&s->readers[level], text, &s->arena);
+    return &s->readers[level];
+}
+
+/* ---- one line ---- */
+
+struct amount {
+    int64_t capacity, charged;
+};
+
+static void read_amount(struct json_reader *r, struct amount *ret)
+{
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "capacity")) {
+            (void)json_i64(r, &ret->capacity);
+        } else if (str_eq_cstr(key, "charged")) {
+            (void)json_i64(r, &ret->charged);
+        } else {
+            json_skip(r);
+        }
+    }
+}
+
+static void print_amount(const struct amount *a, int width)
+{
+    char text[48];
+
+    snprintf(text, sizeof(text), "%" PRId64 "/%" PRId64, a->charged, a->capacity);
+    printf("  %*s", width, text);
+}
+
+struct holder {
+    struct str namespace_, pod, container, kind, state;
+    int64_t milli, mem_mib, count;
+};
+
+static void print_holder(const struct holder *h, bool first)
+{
+    printf("%s%.*s/%.*s", first ? "  " : ", ", STR_ARG(h->namespace_), STR_ARG(h->pod));
+    if (h->count > 0) {
+        printf(" %" PRId64, h->count);
+    } else if (str_eq_cstr(h->kind, "whole")) {
+        printf(" whole");
+    } else {
+        printf(" %" PRId64 "m %" PRId64 "Mi", h->milli, h->mem_mib);
+    }
+    if (h->state.n > 0 && !str_eq_cstr(h->state, "bound")) {
+        printf(" (%.*s)", STR_ARG(h->state));
+    }
+}
+
+static void print_holders(struct listing *s, struct str allocations)
+{
+    struct json_reader *r = open_text(s, LEVEL_POD, allocations);
+    bool first = true;
+    struct str key;
+
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        struct holder h = {.count = 0};
+
+        json_object_begin(r);
+        while (json_object_next(r, &key)) {
+            if (str_eq_cstr(key, "namespace")) {
+                json_string(r, &h.namespace_);
+            } else if (str_eq_cstr(key, "pod")) {
+                json_string(r, &h.pod);
+            } else if (str_eq_cstr(key, "kind")) {
+                json_string(r, &h.kind);
+            } else if (str_eq_cstr(key, "state")) {
+                json_string(r, &h.state);
+            } else if (str_eq_cstr(key, "milli")) {
+                (void)json_i64(r, &h.milli);
+            } else if (str_eq_cstr(key, "memMib")) {
+                (void)json_i64(r, &h.mem_mib);
+            } else if (str_eq_cstr(key, "count")) {
+                (void)json_i64(r, &h.count);
+            } else {
+                json_skip(r);
+            }
+        }
+        print_holder(&h, first);
+        first = false;
+    }
+    printf("\n");
+}
+
+/* ---- GPUs ---- */
+
+static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
+{
+    struct str key, model = STR_NULL, allocations = STR_NULL;
+    struct amount milli = {0}, mem = {0}, slots = {0};
+    bool healthy = true, lost = false, over = false;
+    int64_t index = 0;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "index")) {
+            (void)json_i64(r, &index);
+        } else if (str_eq_cstr(key, "model")) {
+            json_string(r, &model);
+        } else if (str_eq_cstr(key, "healthy")) {
+            json_bool(r, &healthy);
+        } else if (str_eq_cstr(key, "lost")) {
+            json_bool(r, &lost);
+        } else if (str_eq_cstr(key, "overCommitted")) {
+            json_bool(r, &over);
+        } else if (str_eq_cstr(key, "milli")) {
+            read_amount(r, &milli);
+        } else if (str_eq_cstr(key, "memMib")) {
+            read_amount(r, &mem);
+        } else if (str_eq_cstr(key, "slots")) {
+            read_amount(r, &slots);
+        } else if (str_eq_cstr(key, "allocations")) {
+            json_raw(r, &allocations);
+        } else {
+            json_skip(r);
+        }
+    }
+    if (json_failed(r)) {
+        return;
+    }
+    s->gpu_n++;
+    printf("%-20.*s %4" PRId64 "  %-26.*s", STR_ARG(node), index, STR_ARG(model));
+    print_amount(&milli, 10);
+    print_amount(&mem, 14);
+    print_amount(&slots, 7);
+    printf("%s%s%s", healthy ? "" : "  UNHEALTHY", lost ? "  LOST" : "", over ? "  OVER-COMMITTED" : "");
+    print_holders(s, allocations);
+}
+
+/* What a plugin of the node sells: nobody but kubelet knows on which GPU. */
+static void print_plugin(struct listing *s, struct str text, struct str node)
+{
+    struct json_reader *r = open_text(s, LEVEL_GPU, text);
+    struct str key, allocations = STR_NULL;
+    struct amount units = {0};
+    int64_t per_gpu = 1;
+    char what[64];
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "capacity")) {
+            (void)json_i64(r, &units.capacity);
+        } else if (str_eq_cstr(key, "charged")) {
+            (void)json_i64(r, &units.charged);
+        } else if (str_eq_cstr(key, "unitsPerGpu")) {
+            (void)json_i64(r, &per_gpu);
+        } else if (str_eq_cstr(key, "allocations")) {
+            json_raw(r, &allocations);
+        } else {
+            json_skip(r);
+        }
+    }
+    if (per_gpu > 1) {
+        snprintf(what, sizeof(what), "kubelet picks, %" PRId64 " a GPU", per_gpu);
+    } else {
+        snprintf(what, sizeof(what), "kubelet picks");
+    }
+    printf("%-20.*s    -  %-26s", STR_ARG(node), what);
+    print_amount(&units, 10);
+    printf("  %14s  %7s", "", "");
+    print_holders(s, allocations);
+}
+
+/* ---- nodes ---- */
+
+struct node_text {
+    struct str name, note, gpus, plugin;
+    bool schedulable, closed;
+};
+
+static void read_node(struct json_reader *r, struct node_text *ret)
+{
+    struct str key;
+
+    *ret = (struct node_text){.schedulable = true};
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "name")) {
+            json_string(r, &ret->name);
+        } else if (str_eq_cstr(key, "note")) {
+            json_string(r, &ret->note);
+        } else if (str_eq_cstr(key, "schedulable")) {
+            json_bool(r, &ret->schedulable);
+        } else if (str_eq_cstr(key, "closed")) {
+            json_bool(r, &ret->closed);
+        } else if (str_eq_cstr(key, "gpus")) {
+            json_raw(r, &ret->gpus);
+        } else if (str_eq_cstr(key, "wholeGpus")) {
+            json_raw(r, &ret->plugin);
+        } else {
+            json_skip(r);
+        }
+    }
+}
+
+static void print_node(struct listing *s, const struct node_text *n)
+{
+    struct json_reader *r = open_text(s, LEVEL_NODE, n->gpus);
+    int64_t before = s->gpu_n;
+
+    s->node_n++;
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        print_gpu(s, r, n->name);
+    }
+    if (n->plugin.n > 0) {
+        print_plugin(s, n->plugin, n->name);
+    }
+    if (s->gpu_n == before && n->plugin.n == 0) {
+        printf("%-20.*s    -  no GPUs\n", STR_ARG(n->name));
+    }
+    if (n->closed || !n->schedulable) {
+        printf("%-20s       takes no new pods: %s\n", "", n->closed ? "its node pool is closed" : "cordoned");
+    }
+    if (n->note.n > 0) {
+        printf("%-20s       note: %.*s\n", "", STR_ARG(n->note));
+    }
+}
+
+static void read_summary(struct json_reader *r, struct str *ret_more)
+{
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (!str_eq_cstr(key, "fragmentation")) {
+            json_skip(r);
+            continue;
+        }
+        json_object_begin(r);
+        while (json_object_next(r, &key)) {
+            if (str_eq_cstr(key, "moreFit")) {
+                json_raw(r, ret_more);
+            } else {
+                json_skip(r);
+            }
+        }
+    }
+}
+
+/* ---- the command ---- */
+
+static int show(struct listing *s, struct str document, struct err *reterr)
+{
+    struct json_reader *r = open_text(s, LEVEL_DOCUMENT, document);
+    struct str key, more = STR_NULL, pending = STR_NULL;
+    struct node_text node;
+    int code;
+
+    printf("%-20s %4s  %-26s  %10s  %14s  %7s  %s\n", "NODE", "GPU", "MODEL", "MILLI", "MEMORY MiB", "SHARERS",
+           "HELD BY");
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "nodes")) {
+            json_array_begin(r);
+            while (json_array_next(r)) {
+                read_node(r, &node);
+                if (!json_failed(r)) {
+                    print_node(s, &node);
+                }
+            }
+        } else if (str_eq_cstr(key, "summary")) {
+            read_summary(r, &more);
+        } else if (str_eq_cstr(key, "pending")) {
+            json_raw(r, &pending);
+        } else {
+            json_skip(r);
+        }
+    }
+    code = json_read_end(r, reterr);
+    if (code != 0) {
+        return code;
+    }
+    printf("\n%" PRId64 " nodes, %" PRId64 " GPUs and MIG instances\n", s->node_n, s->gpu_n);
+    if (pending.n > 2) {
+        printf("Waiting:");
+        print_holders(s, pending);
+    }
+    if (more.n > 0) {
+        sizes_table_print(&s->readers[LEVEL_NODE], more, &s->arena);
+    }
+    return 0;
+}
+
+static int run(const struct inquiry *q)
+{
+    static struct json_reader readers[LEVEL__N]; /* too large for a stack */
+    struct listing s = {.readers = readers};
+    struct strbuf document;
+    struct err err;
+    int r;
+
+    strbuf_init(&document, STATE_FILE_BYTES_MAX);
+    arena_init(&s.arena, STATE_FILE_BYTES_MAX);
+    r = inquiry_state(q, false, &document, &err);
+    if (r == 0 && q->json) {
+        struct str text = strbuf_view(&document);
+
+        fwrite(text.p, 1, text.n, stdout);
+    } else if (r == 0) {
+        r = show(&s, strbuf_view(&document), &err);
+    }
+    if (r != 0) {
+        fprintf(stderr, "fgpu state: %s\n", err.msg);
+    }
+    arena_fini(&s.arena);
+    strbuf_fini(&document);
+    return r == 0 ? EXIT_OK : EXIT_RUNTIME;
+}
+
+int cmd_state(int argc, char **argv)
+{
+    const struct inquiry_command command = {.name = "state", .options = long_options, .print_help = print_help};
+    struct inquiry q;
+    int code;
+
+    return inquiry_read(&q, &command, argc, argv, &code) ? run(&q) : code;
+}

@@ -1,0 +1,72 @@
+"""fgpu state: the table of nodes, GPUs and holders says what /state says."""
+import json
+import subprocess
+
+import pytest
+
+from objects import milli, node_object, unique, whole
+from processes import BINARY, Cluster, eventually
+
+SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    c = Cluster(tmp_path_factory.mktemp("state"), SIZES)
+    c.ready()
+    yield c
+    c.stop()
+
+
+def run(fgpu, *more):
+    where = () if "--state" in more else ("--server", "http://%s:%d" % fgpu.ops)
+    return subprocess.run([str(BINARY), "state", *where, *more], capture_output=True, text=True, timeout=60)
+
+
+def table(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
+    api, fgpu, node = used.api, used.fgpu, used.node(gpus=2)
+    sliced = unique("sliced")
+    obj = node_object(sliced, 0, labels={"nvidia.com/gpu.count": "1", "nvidia.com/gpu.memory": "24576",
+                                         "nvidia.com/gpu.replicas": "20", "nvidia.com/gpu.product": "A10"},
+                      status={"allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu.shared": "20"}})
+    api.call("POST", "/api/v1/nodes", obj, status=201)
+    eventually(lambda: fgpu.node_state(sliced), "the node")
+    share, alone, waits = api.pod(milli(300)), api.pod(whole(1)), api.pod(whole(9))
+    replicas = api.pod({"nvidia.com/gpu.shared": 4})
+    for pod in (share, alone):
+        assert fgpu.schedule(pod, [node]) == node
+    assert fgpu.schedule(replicas, [sliced]) == sliced
+    eventually(lambda: all(a["state"] == "bound" for n in fgpu.state()["nodes"] for g in n["gpus"]
+                           for a in g["allocations"]) and fgpu.node_state(sliced)["wholeGpus"]["charged"] == 4, "the watch")
+    r = run(fgpu)
+    assert (r.returncode, r.stderr) == (0, "")
+    rows = {(line[0], line[1]): line for line in table(r.stdout) if len(line) > 2}
+    names = {p["metadata"]["name"]: p for p in (share, alone, replicas, waits)}
+    held = {name: [" ".join(line) for line in rows.values() if any("default/" + name in w for w in line)] for name in names}
+    mib = 81920
+    (line,) = held[share["metadata"]["name"]]
+    assert f"300/1000 {mib * 300 // 1000}/{mib} 1/16 default/{share['metadata']['name']} 300m {mib * 300 // 1000}Mi" in line
+    (line,) = held[alone["metadata"]["name"]]
+    assert line.endswith(f"1000/1000 {mib}/{mib} 1/16 default/{alone['metadata']['name']} whole")
+    (line,) = held[replicas["metadata"]["name"]]
+    assert line == f"{sliced} - kubelet picks, 20 a GPU 4/20 default/{replicas['metadata']['name']} 4"
+    assert f"{sliced} 0 A10 0/1000 0/24576 0/16".split() in table(r.stdout)
+    assert "2 nodes, 3 GPUs and MIG instances" in r.stdout
+    assert f"Waiting:  default/{waits['metadata']['name']}" in r.stdout
+    small = next(s for s in fgpu.state("?fields=summary")["summary"]["fragmentation"]["moreFit"] if s["size"] == "small")
+    assert ["small", str(small["more"])] in table(r.stdout)
+    saved = tmp_path / "state.json"
+    saved.write_text(run(fgpu, "-o", "json").stdout)
+    assert json.loads(saved.read_text())["kind"] == "State"
+    assert run(fgpu, "--state", str(saved)).stdout.split("SIZE")[0] == r.stdout.split("SIZE")[0]
+
+
+def test_state__nobody_answers_and_wrong_arguments__exit_codes(used):
+    r = subprocess.run([str(BINARY), "state", "--server", "http://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
+    assert r.returncode == 1 and "fgpu state:" in r.stderr
+    assert run(used.fgpu, "nodes").returncode == 2
+    assert run(used.fgpu, "--help").stdout.startswith("Usage: fgpu state")
