@@ -145,7 +145,7 @@ func TestSlicesThatFgpuPlacesAreRealShares(t *testing.T) {
 	s.Plugin = s.Plugin[:1]
 	s.Compute = map[corev1.ResourceName]int64{"nvidia.com/gpu.shared": 20}
 	s.MaxSharers = 20
-	c := newClusterWith(t, s, gpuNode("slices", 2, 24576))
+	c := newClusterWith(t, s, gpuNode("slices", 2, 24576, "nvidia.com/gpu.shared=40"))
 	c.installResources(annotationsOnly, `resources:
   compute:
   - {name: nvidia.com/gpu.shared, unitsPerGPU: 20}
