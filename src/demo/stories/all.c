@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const struct story *const stories[] = {
-    &story_runai,
-    &story_vgpu, &story_day_night, &story_mig, &story_memory, &story_metagpu,
+    &story_runai, &story_vgpu,   &story_day_night, &story_time_slicing,
+    &story_mig,   &story_memory, &story_metagpu,
 };
 
 const struct story *story_at(size_t i)

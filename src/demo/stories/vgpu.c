@@ -76,7 +76,7 @@ static const struct story_step steps[] = {
 const struct story story_vgpu = {
     .name = "vgpu",
     .line =
-        "K8vGPUSharing: nvidia.com/vgpu in thousandths, and nodes with slices of a fixed profile",
+        "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of service, fixed slices",
     .example = "vgpu.yaml",
     STORY_NODES(nodes),
     STORY_STEPS(steps),
