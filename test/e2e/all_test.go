@@ -65,6 +65,24 @@ func kinds() []kind {
 			}
 			return pod(name, "fgpu.io/gpu-milli=500")
 		}, false},
+		{"replicas", func(n string) *corev1.Node { return sharedNode(n, 2, 4, "nvidia.com/gpu", "time-slicing") }, 2, wholes, true},
+		{"renamed", func(n string) *corev1.Node { return sharedNode(n, 1, 20, "nvidia.com/gpu.shared", "time-slicing") }, 1,
+			func(name string, i int) *corev1.Pod {
+				return pod(name, fmt.Sprintf("nvidia.com/gpu.shared=%d", []int{4, 10, 6}[i%3]))
+			}, false},
+		{"vgpu", func(n string) *corev1.Node { return plainNode(n, "nvidia.com/vgpu=2000") }, 2,
+			func(name string, i int) *corev1.Pod {
+				return pod(name, fmt.Sprintf("nvidia.com/vgpu=%d", 150+100*(i%5)))
+			}, false},
+		{"metagpu", func(n string) *corev1.Node { return plainNode(n, "cnvrg.io/metagpu=200") }, 2,
+			func(name string, i int) *corev1.Pod {
+				return pod(name, fmt.Sprintf("cnvrg.io/metagpu=%d", 15+10*(i%5)))
+			}, false},
+		// MIG with the strategy "single": instances under the name of whole GPUs.
+		{"mig-single", func(n string) *corev1.Node {
+			return labelled(plainNode(n, "nvidia.com/gpu=7"), "nvidia.com/mig.strategy=single", "nvidia.com/gpu.count=7",
+				"nvidia.com/gpu.memory=4864", "nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")
+		}, 7, wholes, true},
 		{"slices", func(n string) *corev1.Node { return sliceNode(n, smallSlices) }, 1, wholes, true},
 		{"mig", func(n string) *corev1.Node { return migNode(n, "3g.20gb@4 2g.10gb@2 1g.5gb@0 1g.5gb@1", "-") }, 6,
 			func(name string, i int) *corev1.Pod {
@@ -95,7 +113,7 @@ func (e *everything) churn(rounds int) {
 	e.Helper()
 	for range rounds {
 		var batch []*corev1.Pod
-		for range 6 {
+		for range 2 * len(e.kinds) / 3 {
 			k := e.kinds[dice.Intn(len(e.kinds))]
 			p := k.pod(fmt.Sprintf("%s-%03d", k.name, e.n), e.n)
 			if !k.free {
@@ -120,7 +138,7 @@ func (e *everything) churn(rounds int) {
 				e.bound[strings.TrimSuffix(at, "-0")]++
 			}
 		}
-		for range 4 {
+		for range len(e.kinds) / 2 {
 			i := dice.Intn(len(e.alive))
 			e.must(nil, e.remove(e.alive[i]))
 			e.alive = slices.Delete(e.alive, i, i+1)

@@ -158,6 +158,9 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		}
 		return devices, nil
 	}
+	if n.Labels["nvidia.com/mig.strategy"] == "single" {
+		return nil, nil // what the plugin calls GPUs are instances, counted by it
+	}
 	for name, units := range s.Compute {
 		q, ok := n.Status.Allocatable[name]
 		if !ok || q.Value() == 0 {
