@@ -78,6 +78,10 @@ struct outlook_prices {
 
 const struct outlook_prices *outlook_prices(const struct outlook *o);
 
+/* Is a score on this node, made when the prices had the version `since`, the one that these would give? So when nothing
+ * that nodes of its shape supply has another price since. */
+bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since);
+
 #define OUTLOOK_TERMS_MAX 4
 #define OUTLOOK_NO_NODE UINT32_MAX
 

@@ -76,4 +76,27 @@ struct rollout {
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
 struct rollout rollout_run(const struct draws *s, const struct room *r, bool among);
 
+/* ---- the same, remembered ---- */
+
+/* Hashes that stand for a room: 128 bits for its devices, 128 bits for all of it. */
+struct room_key {
+    uint64_t devices[2], all[2];
+};
+
+void room_key(const struct room *r, struct room_key *ret);
+
+/* Walks of rooms with the same devices, whatever else is left there. For the lists of all shapes. */
+struct rollout_memo;
+
+struct rollout_memo *rollout_memo_new(void);
+void rollout_memo_free(struct rollout_memo *m); /* NULL is fine */
+/* Lists have changed. */
+void rollout_memo_forget(struct rollout_memo *m);
+
+/* What rollout_run() would return. */
+struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
+                              const struct room_key *key, bool among);
+/* Lists that were walked down so far: what was not remembered. */
+uint64_t rollout_memo_walked(const struct rollout_memo *m);
+
 #endif

@@ -31,8 +31,9 @@
 #define SCORE_CACHE_BYTES (32U * 1024 * 1024)
 
 struct score {
-    uint64_t stamp; /* version of the node << 8 | verdict; 0: never computed */
-    int64_t score;  /* when it fits */
+    uint64_t stamp;  /* version of the node << 8 | verdict; 0: never computed */
+    int64_t score;   /* when it fits */
+    uint64_t prices; /* version of those that the score was made at; of a priced strategy */
 };
 
 static inline uint64_t score_stamp(uint64_t version, enum verdict v)
@@ -40,16 +41,10 @@ static inline uint64_t score_stamp(uint64_t version, enum verdict v)
     return version << 8 | (uint64_t)v;
 }
 
-/* Of a priced strategy: at which prices the score was made, and what it takes to make it at others. */
-struct score_terms {
-    uint64_t prices; /* version */
-    struct outlook_terms terms;
-};
-
 /* Of one shape, by node index; valid until the next call. */
 struct score_row {
-    struct score *scores;      /* NULL: the shape is not remembered */
-    struct score_terms *terms; /* NULL: not priced */
+    struct score *scores;        /* NULL: the shape is not remembered */
+    struct outlook_terms *terms; /* of a priced strategy: what it takes to make the score at other prices; NULL: not priced */
 };
 
 struct score_cache;

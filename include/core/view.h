@@ -83,13 +83,17 @@ static inline bool ledger_view_same_name(const struct str *a, const struct str *
     return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
 }
 
-/* The same, with a guess that is tried first. Callers tend to name nodes in the order in which
- * they, and we, were told of them, so the place behind the last one is a good guess. */
+/* The same, with a guess that is tried first, and a few behind it. Callers tend to name nodes in the order in which
+ * they, and we, were told of them, less those that somebody has ruled out. */
+enum { LEDGER_VIEW_TRIES = 4 };
+
 static inline uint32_t ledger_view_index_near(const struct ledger_view *v,
                                               const struct str *node_name, uint32_t guess)
 {
-    if (guess < v->node_n && ledger_view_same_name(&v->names[guess], node_name)) {
-        return guess; /* an unused place has an empty name */
+    for (uint32_t i = guess; i < v->node_n && i - guess < LEDGER_VIEW_TRIES; i++) {
+        if (ledger_view_same_name(&v->names[i], node_name)) {
+            return i; /* an unused place has an empty name */
+        }
     }
     return ledger_view_index(v, node_name);
 }

@@ -17,6 +17,7 @@ struct outlook *outlook_new(void)
     struct outlook *o = xcalloc(1, sizeof(*o));
 
     o->rounding = ROUNDING_BITS;
+    o->walks = rollout_memo_new();
     return o;
 }
 
@@ -29,7 +30,9 @@ void outlook_free(struct outlook *o)
         draws_free(o->shapes[i].draws);
     }
     outlook_typicals_fini(&o->typical);
+    rollout_memo_free(o->walks);
     free(o->worths);
+    free(o->worth_tags);
     free(o->nodes);
     free(o->supplies);
     free(o);
@@ -268,7 +271,7 @@ static inline int64_t value_after(const struct outlook *o, const struct outlook_
 static inline bool node_value(const struct outlook *o, const struct outlook_prices *p, struct outlook_node *n,
                               int64_t *ret)
 {
-    if (n->value_at != p->version) {
+    if (n->value_at != p->version && !outlook_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
         if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
             return false;
         }

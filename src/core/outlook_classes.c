@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(OUTLOOK_CLASSES_MAX <= 64, "node_shape.class_set");
+
 enum {
     PHANTOM_DEVICES_MIN = 4,
     PHANTOM_PODS = 4,
@@ -331,11 +333,13 @@ static void list_by_shape(struct outlook *o)
         struct node_shape *s = &o->shapes[i];
 
         s->class_n = 0;
+        s->class_set = 0;
         for (uint32_t k = 0; k < o->class_n; k++) {
             const struct scarcity *c = &o->classes[k];
 
             if (c->kind == SCARCE_SIZE ? s->device_n > 0 : shape_set_has(&c->hosts, i)) {
                 s->classes[s->class_n++] = (uint8_t)k;
+                s->class_set |= UINT64_C(1) << k;
             }
         }
         o->supply_n = s->class_n > o->supply_n ? s->class_n : o->supply_n;
@@ -430,7 +434,7 @@ static int32_t devices_with(const struct room *r, const struct scarcity *c)
     return n;
 }
 
-static int32_t supply_of(const struct room *r, const struct scarcity *c)
+static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t idle_milli)
 {
     int32_t n, by_host;
     int64_t by_cpu;
@@ -441,7 +445,7 @@ static int32_t supply_of(const struct room *r, const struct scarcity *c)
     }
     switch (c->kind) {
     case SCARCE_HOST:
-        return idle(r);
+        return idle_milli;
     case SCARCE_GANG:
         n = devices_with(r, c) / c->count;
         by_host = times(r->cpu_milli, c->cpu_milli);
@@ -463,8 +467,9 @@ static int32_t supply_of(const struct room *r, const struct scarcity *c)
 void outlook_supply(const struct outlook *o, const struct room *r, int32_t *ret)
 {
     const struct node_shape *s = &o->shapes[r->shape];
+    int32_t idle_milli = idle(r);
 
     for (unsigned i = 0; i < s->class_n; i++) {
-        ret[i] = supply_of(r, &o->classes[s->classes[i]]);
+        ret[i] = supply_of(r, &o->classes[s->classes[i]], idle_milli);
     }
 }

@@ -190,4 +190,5 @@ void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expec
         build_shape(o, l, &o->shapes[i], pods, n, lists, any);
     }
     o->draws_gen++;
+    rollout_memo_forget(o->walks);
 }

@@ -62,6 +62,8 @@ struct node_shape {
     struct draws *draws;   /* NULL: none yet */
     uint16_t class_n;      /* classes that a node of this shape supplies */
     uint8_t classes[OUTLOOK_CLASSES_MAX];
+    uint64_t class_set;    /* the same as bits */
+    uint64_t priced_at;    /* version of the prices when any of theirs last changed, or f or chi */
 };
 
 struct shape_set {
@@ -142,7 +144,10 @@ struct outlook {
 
     struct worth *worths; /* remembered: places of worth_bytes each */
     size_t worth_bytes;
+    uint64_t *worth_tags; /* of each place */
     uint32_t worth_n; /* a power of two */
+
+    struct rollout_memo *walks; /* what worths are made of */
 
     struct outlook_node *nodes; /* by the ledger's index */
     int32_t *supplies;          /* supply_n for each */

@@ -8,7 +8,6 @@
 #include "core/outlook_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 #define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
 #define CHURN_FACTOR 3
@@ -43,10 +42,35 @@ static int32_t scarce_cpu(const struct outlook *o)
     return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
 }
 
-static bool prices_equal(const struct outlook_prices *a, const struct outlook_prices *b)
+/* Classes whose prices differ; all when something differs that every score depends on. */
+static uint64_t differing(const struct outlook_prices *a, const struct outlook_prices *b)
 {
-    return a->basis == b->basis && a->scarce_cpu == b->scarce_cpu && a->churn == b->churn && a->n == b->n &&
-           memcmp(a->price, b->price, a->n * sizeof(a->price[0])) == 0;
+    uint64_t set = 0;
+
+    if (a->basis != b->basis || a->scarce_cpu != b->scarce_cpu || a->churn != b->churn || a->n != b->n) {
+        return UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        set |= (uint64_t)(a->price[i] != b->price[i]) << i;
+    }
+    return set;
+}
+
+static void note_changes(struct outlook *o, uint64_t classes)
+{
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        if (classes == UINT64_MAX || (o->shapes[i].class_set & classes) != 0) {
+            o->shapes[i].priced_at = o->prices.version;
+        }
+    }
+}
+
+bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since)
+{
+    uint64_t first = since < p->version ? since : p->version;
+
+    return node < o->node_n && o->nodes[node].shape != OUTLOOK_SHAPE_NONE && p->basis == o->classes_gen &&
+           o->prices.basis == p->basis && o->shapes[o->nodes[node].shape].priced_at <= first;
 }
 
 void outlook_prices_follow(struct outlook *o, int churn)
@@ -58,6 +82,7 @@ void outlook_prices_follow(struct outlook *o, int churn)
         .scarce_cpu = scarce_cpu(o),
         .n = o->class_n,
     };
+    uint64_t changed;
 
     for (uint32_t i = 0; i < o->class_n; i++) {
         const struct scarcity *c = &o->classes[i];
@@ -69,9 +94,11 @@ void outlook_prices_follow(struct outlook *o, int churn)
                          (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
         }
     }
-    if (!prices_equal(&p, &o->prices)) {
+    changed = differing(&p, &o->prices);
+    if (changed != 0) {
         p.version++;
         o->prices = p;
+        note_changes(o, changed);
     }
 }
 

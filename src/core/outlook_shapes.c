@@ -170,6 +170,8 @@ bool outlook_shape_add(struct outlook *o, const struct node_state *n, const stru
     s.node_n = 0;
     s.draws = NULL;
     s.class_n = 0;
+    s.class_set = 0;
+    s.priced_at = 0;
     o->shapes[o->shape_n] = s;
     *ret = (uint16_t)o->shape_n++;
     o->shapes_changed = true;

@@ -6,7 +6,6 @@
  * once the table is there.
  */
 #include "base/bug.h"
-#include "base/hash.h"
 #include "core/outlook_internal.h"
 
 #include <stdlib.h>
@@ -34,7 +33,9 @@ void outlook_worths_resize(struct outlook *o)
         n *= 2;
     }
     free(o->worths);
+    free(o->worth_tags);
     o->worths = xcalloc(n, bytes);
+    o->worth_tags = xcalloc(n, sizeof(*o->worth_tags));
     o->worth_bytes = bytes;
     o->worth_n = n;
     for (uint32_t i = 0; i < n; i++) { /* what is remembered of the old table must not mean a room in this one */
@@ -42,55 +43,42 @@ void outlook_worths_resize(struct outlook *o)
     }
 }
 
-static void hash_room(const struct room *r, uint64_t key[2])
+/* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache line. */
+static uint64_t tag_of(const struct outlook *o, const uint64_t key[2])
 {
-    uint64_t a = UINT64_C(0x452821e638d01377) ^ (uint64_t)r->shape << 32 ^ (uint64_t)r->kinds << 8 ^ r->device_n;
-    uint64_t b = UINT64_C(0xbe5466cf34e90c6c) ^ a;
-    uint64_t host = (uint64_t)(uint32_t)r->cpu_milli << 32 | (uint32_t)r->mem_mib;
-
-    a = hash_fold(a ^ host, UINT64_C(0xc0ac29b7c97c50dd));
-    b = hash_fold(b ^ host, UINT64_C(0x3f84d5b5b5470917));
-    for (unsigned i = 0; i < r->device_n; i++) {
-        const struct room_device *d = &r->devices[i];
-        uint64_t v = (uint64_t)(uint32_t)d->milli << 32 | (uint32_t)d->mem_mib;
-
-        a = hash_fold(a ^ v, UINT64_C(0x9216d5d98979fb1b) + d->type);
-        b = hash_fold(b ^ v, UINT64_C(0xd1310ba698dfb5ac) + d->type);
-    }
-    key[0] = a;
-    key[1] = b;
+    return (uint64_t)o->draws_gen << 32 | key[1] >> 32;
 }
 
 static struct worth *find(const struct outlook *o, const uint64_t key[2])
 {
     uint32_t set = (uint32_t)key[0] & (o->worth_n - 1) & ~(uint32_t)(WAYS - 1);
-    struct worth *victim = NULL;
+    uint32_t victim = set + (uint32_t)(key[1] % WAYS);
+    uint64_t tag = tag_of(o, key);
+    struct worth *w;
 
-    for (uint32_t i = 0; i < WAYS; i++) {
-        struct worth *w = place(o, set + i);
-
-        if (w->draws_gen == o->draws_gen && w->key[0] == key[0] && w->key[1] == key[1]) {
+    for (uint32_t i = set; i < set + WAYS; i++) {
+        w = place(o, i);
+        if (o->worth_tags[i] == tag && w->draws_gen == o->draws_gen && w->key[0] == key[0] && w->key[1] == key[1]) {
             return w;
         }
-        victim = w->draws_gen != o->draws_gen ? w : victim;
+        victim = o->worth_tags[i] >> 32 != o->draws_gen ? i : victim;
     }
-    if (victim == NULL) {
-        victim = place(o, set + (uint32_t)(key[1] % WAYS));
-    }
-    victim->draws_gen = 0;
-    return victim;
+    o->worth_tags[victim] = tag;
+    w = place(o, victim);
+    w->draws_gen = 0;
+    return w;
 }
 
-static void look(const struct outlook *o, const struct room *r, const uint64_t key[2], struct worth *w)
+static void look(const struct outlook *o, const struct room *r, const struct room_key *key, struct worth *w)
 {
-    struct rollout g = rollout_run(o->shapes[r->shape].draws, r, false);
+    struct rollout g = rollout_recall(o->walks, o->shapes[r->shape].draws, r, key, false);
     int32_t idle = 0;
 
     for (unsigned i = 0; i < r->device_n; i++) {
         idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0; /* without memory nobody can use it */
     }
-    w->key[0] = key[0];
-    w->key[1] = key[1];
+    w->key[0] = key->all[0];
+    w->key[1] = key->all[1];
     w->draws_gen = o->draws_gen;
     w->classes_gen = 0;
     w->serial++;
@@ -119,20 +107,20 @@ const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32
 
 const struct worth *outlook_worth(const struct outlook *o, const struct room *r, bool among)
 {
-    uint64_t key[2];
+    struct room_key key;
     struct worth *w;
 
-    hash_room(r, key);
-    w = find(o, key);
+    room_key(r, &key);
+    w = find(o, key.all);
     if (w->draws_gen == 0) {
-        look(o, r, key, w);
+        look(o, r, &key, w);
     }
     if (w->classes_gen != o->classes_gen) {
         outlook_supply(o, r, w->supply);
         w->classes_gen = o->classes_gen;
     }
     if (among && w->filled_among < 0) {
-        w->filled_among = (int32_t)rollout_run(o->shapes[r->shape].draws, r, true).filled;
+        w->filled_among = (int32_t)rollout_recall(o->walks, o->shapes[r->shape].draws, r, &key, true).filled;
     }
     return w;
 }

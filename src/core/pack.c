@@ -196,31 +196,36 @@ static __attribute__((noinline)) void judge(const struct ledger_view *v, const s
 {
     struct device_state room[DEVICES_PER_NODE_MAX];
     const struct node_state *n = &v->nodes[node];
-    struct score_terms *terms = known->terms != NULL ? &known->terms[node] : NULL;
+    struct outlook_terms *terms = known->terms != NULL ? &known->terms[node] : NULL;
     struct placement at;
 
     if (terms != NULL) {
-        *terms = (struct score_terms){.prices = q->params->prices != NULL ? q->params->prices->version : 0,
-                                      .terms = {.node = node}};
+        terms->node = node;
+        terms->n = 0;
     }
     r->verdict =
         choice_make_terms(q->params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
-                          &r->score, terms != NULL && pack_keeps_terms(q->params) ? &terms->terms : NULL);
+                          &r->score, terms != NULL && pack_keeps_terms(q->params) ? terms : NULL);
     if (known->scores != NULL) {
-        known->scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score};
+        known->scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score,
+                                             q->params->prices != NULL ? q->params->prices->version : 0};
     }
 }
 
 /* The score of a node that fits at today's prices; false: it must be judged again. */
-static bool reprice(const struct pack_query *q, struct score *score, struct score_terms *terms)
+static __attribute__((noinline)) bool reprice(const struct pack_query *q, uint32_t node, struct score *score,
+                                              const struct outlook_terms *terms)
 {
-    if (terms->prices == q->params->prices->version) {
+    const struct outlook *o = q->params->outlook;
+    const struct outlook_prices *prices = q->params->prices;
+
+    if (outlook_prices_hold(o, prices, node, score->prices)) {
         return true;
     }
-    if (!outlook_gain_again(q->params->outlook, q->params->prices, &terms->terms, &score->score)) {
+    if (!outlook_gain_again(o, prices, terms, &score->score)) {
         return false;
     }
-    terms->prices = q->params->prices->version;
+    score->prices = prices->version;
     return true;
 }
 
@@ -229,7 +234,8 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
 {
     const struct score_row known = v->isolates ? (struct score_row){NULL, NULL} : q->known;
     struct score *const scores = known.scores;
-    struct score_terms *const terms = q->params->prices != NULL ? known.terms : NULL;
+    struct outlook_terms *const terms = q->params->prices != NULL ? known.terms : NULL;
+    const uint64_t prices = terms != NULL ? q->params->prices->version : 0;
     const struct node_state *const nodes = v->nodes;
     const bool any_held = q->hold_n > 0;
     uint32_t node = LEDGER_VIEW_NONE;
@@ -253,7 +259,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         }
         if (scores != NULL && scores[node].stamp >> 8 == nodes[node].version &&
             (terms == NULL || (enum verdict)(scores[node].stamp & 0xff) != VERDICT_FITS ||
-             reprice(q, &scores[node], &terms[node]))) {
+             scores[node].prices == prices || reprice(q, node, &scores[node], &terms[node]))) {
             r->verdict = (enum verdict)(scores[node].stamp & 0xff);
             r->score = scores[node].score;
         } else {

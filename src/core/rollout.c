@@ -1,157 +1,84 @@
-#include "core/rollout.h"
+#include "core/rollout_internal.h"
 
-#include "base/bug.h"
-
-#include <stdlib.h>
 #include <string.h>
 
-/* Amounts of cores and memory are told apart by their leading bits, compute by sixteens: sets are a little too large,
- * what they hold is looked at exactly. */
-enum { STEPS = 4 * 30, MILLI_STEP = 16, MILLI_STEPS = 64 };
+/* ---- devices of one kind ---- */
 
-struct draws {
-    unsigned type_n;
-    unsigned n[ROLLOUT_LISTS];
-    uint64_t gpu[ROLLOUT_LISTS], among[ROLLOUT_LISTS], plugin[ROLLOUT_LISTS], shares[ROLLOUT_LISTS];
-    uint64_t cpu[STEPS][ROLLOUT_LISTS]; /* pods that ask for no more than any amount of this step */
-    uint64_t mem[STEPS][ROLLOUT_LISTS];
-    uint64_t milli[MILLI_STEPS][ROLLOUT_LISTS];
-    struct draw list[ROLLOUT_LISTS][ROLLOUT_PODS];
-};
-
-struct draws *draws_new(unsigned type_n)
+/* The first device for the pod; n: there are not enough. */
+static inline unsigned find(const struct rollout_devices *p, const struct brief *d)
 {
-    struct draws *s = xcalloc(1, sizeof(*s));
+    const uint64_t milli = d->charge >> 32 << 32, mem = (uint32_t)d->charge;
+    unsigned first = 0, fit_n = 1;
 
-    s->type_n = type_n;
-    return s;
-}
-
-void draws_free(struct draws *s)
-{
-    free(s);
-}
-
-void draws_clear(struct draws *s)
-{
-    memset(s->n, 0, sizeof(s->n));
-}
-
-void draws_add(struct draws *s, unsigned k, const struct draw *d)
-{
-    BUG_ON(s->n[k] == ROLLOUT_PODS);
-    s->list[k][s->n[k]++] = *d;
-}
-
-static unsigned step_of(int32_t v)
-{
-    unsigned e;
-
-    if (v < 4) {
-        return v > 0 ? (unsigned)v : 0;
-    }
-    e = 31 - (unsigned)__builtin_clz((unsigned)v);
-    return (e - 1) * 4 + ((unsigned)v >> (e - 2) & 3);
-}
-
-static unsigned milli_step_of(int32_t v)
-{
-    return v >= MILLI_STEP * MILLI_STEPS ? MILLI_STEPS - 1 : (unsigned)v / MILLI_STEP;
-}
-
-static int32_t least_milli(const struct draws *s, const struct draw *d)
-{
-    int32_t least = d->on[0].milli;
-
-    for (unsigned t = 1; t < s->type_n; t++) {
-        least = d->on[t].milli < least ? d->on[t].milli : least;
-    }
-    return d->count > 0 ? least : 0;
-}
-
-static void seal_list(struct draws *s, unsigned k)
-{
-    unsigned among = s->n[k] < ROLLOUT_AMONG ? s->n[k] : ROLLOUT_AMONG;
-
-    s->gpu[k] = s->plugin[k] = s->shares[k] = 0;
-    s->among[k] = among > 0 ? UINT64_MAX >> (64 - among) : 0;
-    for (unsigned i = 0; i < s->n[k]; i++) {
-        const struct draw *d = &s->list[k][i];
-        uint64_t bit = UINT64_C(1) << i;
-
-        s->gpu[k] |= d->count > 0 ? bit : 0;
-        s->plugin[k] |= d->unsteered || d->count == 0 ? bit : 0;
-        s->shares[k] |= d->unsteered ? 0 : bit;
-        s->cpu[step_of(d->cpu_milli)][k] |= bit;
-        s->mem[step_of(d->mem_mib)][k] |= bit;
-        s->milli[milli_step_of(least_milli(s, d))][k] |= bit;
-    }
-}
-
-static void add_up(uint64_t (*sets)[ROLLOUT_LISTS], size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-            sets[i][k] |= sets[i - 1][k];
-        }
-    }
-}
-
-void draws_seal(struct draws *s)
-{
-    memset(s->cpu, 0, sizeof(s->cpu));
-    memset(s->mem, 0, sizeof(s->mem));
-    memset(s->milli, 0, sizeof(s->milli));
-    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        seal_list(s, k);
-    }
-    add_up(s->cpu, STEPS);
-    add_up(s->mem, STEPS);
-    add_up(s->milli, MILLI_STEPS);
-}
-
-/* ---- devices of one kind without known memory: sorted numbers ---- */
-
-struct plain {
-    unsigned n;
-    int32_t milli[DEVICES_PER_NODE_MAX]; /* ascending */
-};
-
-static int64_t plain_take(struct plain *p, const struct draw *d)
-{
-    int32_t m = d->on[0].milli;
-    unsigned first = 0, count = d->count;
-
-    while (first < p->n && p->milli[first] < m) {
+    while (first < p->n && p->d[first] < milli) {
         first++;
     }
-    if (first + count > p->n) {
-        return -1;
+    while (first < p->n && (uint32_t)p->d[first] < mem) { /* those behind it have the compute */
+        first++;
     }
-    for (unsigned i = first; i < first + count; i++) { /* the smaller numbers to their places in front */
-        int32_t left = p->milli[i] - m;
+    for (unsigned i = first + 1; i < p->n && fit_n < d->count; i++) {
+        fit_n += (uint32_t)p->d[i] >= mem;
+    }
+    return fit_n < d->count ? p->n : first;
+}
+
+/* From the one that was found on. Returns the milli taken. */
+static inline int32_t take(struct rollout_devices *p, const struct brief *d, unsigned first)
+{
+    unsigned i = first;
+
+    for (unsigned left = d->count; left > 0; i++) {
+        uint64_t v = p->d[i];
         unsigned at = i;
 
-        for (; at > 0 && p->milli[at - 1] > left; at--) {
-            p->milli[at] = p->milli[at - 1];
+        if ((uint32_t)v < (uint32_t)d->charge) {
+            continue;
         }
-        p->milli[at] = left;
+        left--;
+        v -= (uint32_t)v == INT32_MAX ? d->charge >> 32 << 32 : d->charge;
+        for (; at > 0 && p->d[at - 1] > v; at--) { /* those behind it stay where they are */
+            p->d[at] = p->d[at - 1];
+        }
+        p->d[at] = v;
     }
-    return (int64_t)m * count;
+    return (int32_t)(d->charge >> 32) * d->count;
+}
+
+static inline int32_t largest(const struct rollout_devices *p)
+{
+    return p->n > 0 ? (int32_t)(p->d[p->n - 1] >> 32) : 0;
+}
+
+void rollout_devices(const struct draws *s, const struct room *r, struct rollout_devices *ret)
+{
+    ret->n = 0;
+    for (unsigned i = 0; s->type_n == 1 && i < r->device_n; i++) {
+        ret->d[ret->n++] = rollout_amounts(r->devices[i].milli, r->devices[i].mem_mib);
+    }
 }
 
 /* ---- any devices ---- */
 
-struct devices {
+struct mixed {
     unsigned n;
     struct room_device d[DEVICES_PER_NODE_MAX];
 };
 
-static bool takes(const struct room_device *v, const struct draw *d)
+/* None when there are fewer than the pod needs. */
+static uint64_t mixed_find(const struct mixed *p, const struct draw *d)
 {
-    const struct draw_charge *c = &d->on[v->type];
+    uint64_t fits = 0;
+    unsigned n = 0;
 
-    return c->milli <= v->milli && c->mem_mib <= v->mem_mib;
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct draw_charge *c = &d->on[p->d[i].type];
+
+        if (c->milli <= p->d[i].milli && c->mem_mib <= p->d[i].mem_mib) {
+            fits |= UINT64_C(1) << i;
+            n++;
+        }
+    }
+    return n < d->count ? 0 : fits;
 }
 
 /* Of two that fit, is `a` tighter? */
@@ -165,17 +92,10 @@ static bool is_tighter(const struct room_device *a, const struct room_device *b,
     return a->mem_mib != b->mem_mib ? a->mem_mib < b->mem_mib : a->type < b->type;
 }
 
-static int64_t devices_take(struct devices *p, const struct draw *d)
+static int32_t mixed_take(struct mixed *p, const struct draw *d, uint64_t fits)
 {
-    uint64_t fits = 0;
-    int64_t filled = 0;
+    int32_t filled = 0;
 
-    for (unsigned i = 0; i < p->n; i++) {
-        fits |= takes(&p->d[i], d) ? UINT64_C(1) << i : 0;
-    }
-    if (__builtin_popcountll(fits) < d->count) {
-        return -1;
-    }
     for (unsigned left = d->count; left > 0; left--) {
         unsigned best = (unsigned)__builtin_ctzll(fits);
         struct room_device *v;
@@ -194,7 +114,7 @@ static int64_t devices_take(struct devices *p, const struct draw *d)
     return filled;
 }
 
-static int32_t devices_max(const struct devices *p)
+static int32_t mixed_max(const struct mixed *p)
 {
     int32_t max = 0;
 
@@ -206,119 +126,162 @@ static int32_t devices_max(const struct devices *p)
 
 /* ---- the walk ---- */
 
-static bool is_plain(const struct draws *s, const struct room *r)
-{
-    if (s->type_n > 1) {
-        return false;
-    }
-    for (unsigned i = 0; i < r->device_n; i++) {
-        if (r->devices[i].mem_mib != INT32_MAX) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Pods of list k that this room could take at all. */
-static uint64_t eligible(const struct draws *s, unsigned k, const struct room *r, bool among)
+static uint64_t eligible(const struct draw_list *l, const struct room *r, bool among)
 {
-    uint64_t pods = among ? s->among[k] : s->gpu[k];
+    uint64_t pods = among ? l->among : l->gpu;
 
-    pods &= (r->kinds & ROOM_SHARES) != 0 ? UINT64_MAX : s->plugin[k];
-    return pods & ((r->kinds & ROOM_PLUGIN) != 0 ? UINT64_MAX : s->shares[k]);
+    pods &= (r->kinds & ROOM_SHARES) != 0 ? UINT64_MAX : l->plugin;
+    return pods & ((r->kinds & ROOM_PLUGIN) != 0 ? UINT64_MAX : l->shares);
 }
 
-struct walk {
-    const struct draws *s;
-    int32_t cpu, mem;
-    int64_t filled;
-};
-
-/* The next pod of `*left` that has cores and memory, taken out of it; NULL: none. `max`: the most that is free on one
- * device. */
-static const struct draw *next(const struct walk *w, unsigned k, int32_t max, uint64_t *left)
+static inline void lower(int32_t *high, int32_t used, int32_t wanted)
 {
-    const struct draws *s = w->s;
+    int64_t below = (int64_t)used + wanted - 1;
 
-    while (*left != 0) {
-        const struct draw *d;
+    *high = below < *high ? (int32_t)below : *high;
+}
 
-        *left &= s->cpu[step_of(w->cpu)][k] & s->mem[step_of(w->mem)][k] & s->milli[milli_step_of(max)][k];
-        if (*left == 0) {
+/* What a pod that does not get enough says about the bounds: with how much more would it have been looked at? One that
+ * lacks both cores and memory counts as if it lacked cores alone: the bounds may be narrower than they need be. */
+static inline void bound(struct walk *w, const struct brief *d, int32_t cpu, int32_t mem)
+{
+    if (d->cpu_milli > cpu) {
+        lower(&w->cpu_high, w->cpu_low, d->cpu_milli);
+    } else if (d->mem_mib > mem) {
+        lower(&w->mem_high, w->mem_low, d->mem_mib);
+    }
+}
+
+static int32_t sum(int32_t a, int32_t b)
+{
+    int32_t s;
+
+    return __builtin_add_overflow(a, b, &s) ? INT32_MAX : s;
+}
+
+/* Charges the walk and what is left. */
+static inline void charge(struct walk *w, const struct brief *d, int32_t *cpu, int32_t *mem)
+{
+    w->cpu_low = sum(w->cpu_low, d->cpu_milli);
+    w->mem_low = sum(w->mem_low, d->mem_mib);
+    *cpu -= *cpu == INT32_MAX ? 0 : d->cpu_milli;
+    *mem -= *mem == INT32_MAX ? 0 : d->mem_mib;
+}
+
+/* Pods that the walk goes by. Of those that ask for clearly more than there is, the least of the whole list speaks for
+ * all. */
+static inline void pass_by(struct walk *w, const struct draw_list *l, int32_t cpu, int32_t mem, uint64_t pods)
+{
+    unsigned c = rollout_step(cpu), m = rollout_step(mem);
+    uint64_t near = pods & l->cpu[c] & l->mem[m];
+
+    if ((pods & ~l->cpu[c]) != 0) {
+        lower(&w->cpu_high, w->cpu_low, l->cpu_above[c]);
+    }
+    if ((pods & l->cpu[c] & ~l->mem[m]) != 0) {
+        lower(&w->mem_high, w->mem_low, l->mem_above[m]);
+    }
+    if (c > 0 && m > 0) { /* the rest has enough of both: it was for want of a device */
+        near &= ~(l->cpu[c - 1] & l->mem[m - 1]);
+    }
+    for (; near != 0; near &= near - 1) {
+        bound(w, &l->brief[__builtin_ctzll(near)], cpu, mem);
+    }
+}
+
+static void walk_alike(struct walk *w, const struct draw_list *l, const struct room *r,
+                       const struct rollout_devices *devices, uint64_t left)
+{
+    int32_t cpu = r->cpu_milli, mem = r->mem_mib, max;
+    uint64_t by_host = l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
+    struct rollout_devices v;
+
+    v.n = devices->n;
+    memcpy(v.d, devices->d, devices->n * sizeof(v.d[0]));
+    while ((max = largest(&v)) > 0) {
+        const struct brief *d = NULL;
+        uint64_t next, passed;
+        unsigned first = 0;
+
+        left &= l->milli[rollout_milli_step(max)];
+        for (next = left & by_host; next != 0; next &= next - 1) {
+            d = &l->brief[__builtin_ctzll(next)];
+            if (d->cpu_milli <= cpu && d->mem_mib <= mem && (d->count == 0 || (first = find(&v, d)) < v.n)) {
+                break;
+            }
+        }
+        passed = left & ~next & (next - 1); /* all, when there is none to come */
+        if (passed != 0) {
+            pass_by(w, l, cpu, mem, passed);
+        }
+        if (next == 0) {
             break;
         }
-        d = &s->list[k][__builtin_ctzll(*left)];
-        *left &= *left - 1;
-        if (d->cpu_milli <= w->cpu && d->mem_mib <= w->mem) {
-            return d;
-        }
-    }
-    return NULL;
-}
-
-static void charge(struct walk *w, unsigned k, const struct draw *d, int64_t filled, uint64_t *left)
-{
-    w->cpu -= w->cpu == INT32_MAX ? 0 : d->cpu_milli;
-    w->mem -= w->mem == INT32_MAX ? 0 : d->mem_mib;
-    w->filled += filled;
-    if (d->count > 0) { /* from now on of one kind */
-        *left &= d->unsteered ? w->s->plugin[k] : w->s->shares[k];
-    }
-}
-
-static void walk_plain(struct walk *w, unsigned k, const struct plain *room, uint64_t left)
-{
-    struct plain p;
-    const struct draw *d;
-
-    p.n = room->n;
-    memcpy(p.milli, room->milli, room->n * sizeof(p.milli[0]));
-    while (p.n > 0 && p.milli[p.n - 1] > 0 && (d = next(w, k, p.milli[p.n - 1], &left)) != NULL) {
-        int64_t filled = d->count > 0 ? plain_take(&p, d) : 0;
-
-        if (filled >= 0) {
-            charge(w, k, d, filled, &left);
+        left &= ~(next ^ (next - 1));
+        charge(w, d, &cpu, &mem);
+        by_host = l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
+        if (d->count > 0) { /* from now on of one kind */
+            w->filled += take(&v, d, first);
+            left &= d->unsteered ? l->plugin : l->shares;
         }
     }
 }
 
-static void walk_any(struct walk *w, unsigned k, const struct room *r, uint64_t left)
+/* Rare: one by one. */
+static void walk_mixed(struct walk *w, const struct draw_list *l, const struct draw *full, const struct room *r,
+                       uint64_t left)
 {
-    struct devices p;
-    const struct draw *d;
-    int32_t max;
+    int32_t cpu = r->cpu_milli, mem = r->mem_mib;
+    struct mixed v;
 
-    p.n = r->device_n;
-    memcpy(p.d, r->devices, r->device_n * sizeof(p.d[0]));
-    while ((max = devices_max(&p)) > 0 && (d = next(w, k, max, &left)) != NULL) {
-        int64_t filled = d->count > 0 ? devices_take(&p, d) : 0;
+    v.n = r->device_n;
+    memcpy(v.d, r->devices, r->device_n * sizeof(v.d[0]));
+    for (; left != 0 && mixed_max(&v) > 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        const struct brief *d = &l->brief[i];
+        uint64_t fits = d->count > 0 ? mixed_find(&v, &full[i]) : 0;
 
-        if (filled >= 0) {
-            charge(w, k, d, filled, &left);
+        if (d->count > 0 && fits == 0) {
+            continue;
         }
+        if (d->cpu_milli > cpu || d->mem_mib > mem) {
+            bound(w, d, cpu, mem);
+            continue;
+        }
+        charge(w, d, &cpu, &mem);
+        if (d->count > 0) {
+            w->filled += mixed_take(&v, &full[i], fits);
+            left &= (d->unsteered ? l->plugin : l->shares) | UINT64_C(1) << i;
+        }
+    }
+}
+
+void rollout_walk(const struct draws *s, unsigned k, const struct room *r, const struct rollout_devices *v, bool among,
+                  struct walk *ret)
+{
+    uint64_t left = eligible(&s->lists[k], r, among);
+
+    *ret = (struct walk){.cpu_high = INT32_MAX, .mem_high = INT32_MAX};
+    if (s->type_n == 1) {
+        walk_alike(ret, &s->lists[k], r, v, left);
+    } else {
+        walk_mixed(ret, &s->lists[k], s->full[k], r, left);
     }
 }
 
 struct rollout rollout_run(const struct draws *s, const struct room *r, bool among)
 {
-    struct rollout sum = {0, 0};
-    bool plain = is_plain(s, r);
-    struct plain p = {.n = plain ? r->device_n : 0};
+    struct rollout_devices v;
+    struct rollout all = {0, 0};
 
-    for (unsigned i = 0; i < p.n; i++) {
-        p.milli[i] = r->devices[i].milli;
-    }
+    rollout_devices(s, r, &v);
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        struct walk w = {.s = s, .cpu = r->cpu_milli, .mem = r->mem_mib};
-        uint64_t left = eligible(s, k, r, among);
+        struct walk w;
 
-        if (plain) {
-            walk_plain(&w, k, &p, left);
-        } else {
-            walk_any(&w, k, r, left);
-        }
-        sum.filled += w.filled;
-        sum.cpu_left += w.cpu == INT32_MAX ? 0 : w.cpu;
+        rollout_walk(s, k, r, &v, among, &w);
+        all.filled += w.filled;
+        all.cpu_left += r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli - w.cpu_low;
     }
-    return sum;
+    return all;
 }

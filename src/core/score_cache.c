@@ -19,7 +19,7 @@ struct shape {
     uint64_t hash;
     uint64_t used_at; /* 0: free */
     struct score *scores;
-    struct score_terms *terms; /* NULL: not priced */
+    struct outlook_terms *terms; /* NULL: not priced */
     uint32_t node_n;
 };
 

@@ -195,6 +195,50 @@ static void rollout__any_room__is_what_a_naive_walk_fills(void **state)
     check(true, 2);
 }
 
+static bool is_free(struct rng *r)
+{
+    return rng_below(r, 6) == 0;
+}
+
+/* Other cores and memory every time, often close to those before: what a walk remembers is put to the test at its
+ * bounds. */
+static void rollout_recall__rooms_with_the_same_devices__is_what_a_new_walk_fills(void **state)
+{
+    static struct lists l;
+    struct rollout_memo *m = rollout_memo_new();
+    uint64_t asked_n = 0;
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, 3);
+    for (unsigned i = 0; i < 40; i++) {
+        struct draws *s;
+        struct room room;
+
+        make_lists(&r, &l, i % 2 == 0);
+        s = seal(&l);
+        rollout_memo_forget(m); /* the lists have changed, the rooms not necessarily */
+        make_room(&r, &l, &room, i % 2 == 0);
+        for (unsigned k = 0; k < 200; k++) {
+            struct rollout want, got;
+            struct room_key key;
+            bool among = rng_below(&r, 4) == 0;
+
+            room.cpu_milli = is_free(&r) ? INT32_MAX : below(&r, 40) * 1000 - below(&r, 2) + 1;
+            room.mem_mib = is_free(&r) ? INT32_MAX : below(&r, 300000);
+            room_key(&room, &key);
+            want = rollout_run(s, &room, among);
+            got = rollout_recall(m, s, &room, &key, among);
+            assert_int_equal(got.filled, want.filled);
+            assert_int_equal(got.cpu_left, want.cpu_left);
+            asked_n += ROLLOUT_LISTS;
+        }
+        draws_free(s);
+    }
+    assert_true(rollout_memo_walked(m) < asked_n * 9 / 10); /* or this has compared nothing */
+    rollout_memo_free(m);
+}
+
 static void rollout__memory_used_up__leaves_compute_unfilled(void **state)
 {
     struct draws *s = draws_new(1);
@@ -234,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rollout__any_room__is_what_a_naive_walk_fills),
+        cmocka_unit_test(rollout_recall__rooms_with_the_same_devices__is_what_a_new_walk_fills),
         cmocka_unit_test(rollout__memory_used_up__leaves_compute_unfilled),
         cmocka_unit_test(rollout__nothing_expected__fills_nothing_and_leaves_all_cores),
     };
