@@ -36,6 +36,11 @@ void outlook_give_mix(struct outlook *o, const struct mix *m);
  * makes the outlook stale. An outlook follows one ledger all its life. */
 bool outlook_follow(struct outlook *o, const struct ledger *l, const struct strategy *s);
 
+/* What takes the time of a decision that looks ahead is what nobody has asked about before. Counts that, here and in
+ * scores: so many at a time under a lock, which is a millisecond or less. */
+#define OUTLOOK_WORK_MAX 1024
+uint64_t outlook_work(const struct outlook *o);
+
 /* ---- typical pods, for the strategy fgd and for what is shown about fragmentation ---- */
 
 /* A shape of pods, memory left out. Together: the most frequent ones that make 95 % of all pods

@@ -44,6 +44,8 @@ struct pack_query {
     uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that
                              comes again is left out. NULL: it is answered again */
     size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
+    uint64_t work_max;    /* of outlook_work(), for one call of pack_some(); 0: no limit */
+    size_t done;          /* names that the last call looked at: with a limit perhaps not all */
     uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
 };
 
@@ -52,7 +54,7 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
                      const struct pack_hold *holds, size_t hold_n);
 
 /* Answers names in order into `ret` (room for name_n) and returns how many. A name that the ledger does not know
- * gets VERDICT_NODE_UNKNOWN each time. */
+ * gets VERDICT_NODE_UNKNOWN each time. With work_max it may stop before the end, but not before the first name. */
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret);
 

@@ -91,7 +91,8 @@ struct store_reservation {
 bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
                    size_t *ret_n);
 
-/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section. `namespace_` and `name`
+/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section (after as many as it
+ * takes to bring the outlook up to date). `namespace_` and `name`
  * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,

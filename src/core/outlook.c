@@ -9,7 +9,7 @@
 
 enum {
     ROUNDING_BITS = 7,
-    FOLLOW_NODES_MAX = 512, /* worths looked at by one call: a few milliseconds at most */
+    FOLLOW_NODES_MAX = 512, /* worths looked at by one call, fewer when they are new */
 };
 
 struct outlook *outlook_new(void)
@@ -104,15 +104,19 @@ static bool node_reshape(struct outlook *o, const struct ledger *l, uint32_t i)
     return true;
 }
 
-static void find_changes(struct outlook *o, const struct ledger *l)
+/* Returns how many nodes were described anew. */
+static uint32_t find_changes(struct outlook *o, const struct ledger *l)
 {
-    bool again = true;
+    uint32_t changed_n = 0;
+    bool again = l->version != o->seen_version || l->node_n != o->node_n;
 
+    o->seen_version = l->version;
     nodes_resize(o, l->node_n);
     while (again) {
         again = false;
         for (uint32_t i = 0; i < l->node_n && !again; i++) {
             if (o->nodes[i].version != l->rows[i].version || o->nodes[i].shape == OUTLOOK_SHAPE_NONE) {
+                changed_n += o->nodes[i].version != l->rows[i].version;
                 again = !node_reshape(o, l, i);
                 o->behind_from = i < o->behind_from ? i : o->behind_from;
             }
@@ -121,6 +125,7 @@ static void find_changes(struct outlook *o, const struct ledger *l)
             shapes_clear(o);
         }
     }
+    return changed_n;
 }
 
 /* ---- sums ---- */
@@ -210,9 +215,15 @@ static void rebuild(struct outlook *o, const struct ledger *l, const struct mix 
     free(pods);
 }
 
+uint64_t outlook_work(const struct outlook *o)
+{
+    return rollout_memo_walked(o->walks);
+}
+
 bool outlook_follow(struct outlook *o, const struct ledger *l, const struct strategy *s)
 {
     const struct mix *m = outlook_mix(o, ledger_mix(l));
+    uint64_t work = outlook_work(o);
     uint32_t looked = 0;
 
     if (!s->looks_ahead) {
@@ -222,16 +233,19 @@ bool outlook_follow(struct outlook *o, const struct ledger *l, const struct stra
     if (s->priced_score == NULL) {
         return true;
     }
-    find_changes(o, l);
+    if (find_changes(o, l) > FOLLOW_NODES_MAX) {
+        return false;
+    }
     if (o->mix_changed || o->shapes_changed || o->mix_version != mix_version(m) ||
         o->model_n != intern_count(l->models)) {
         rebuild(o, l, m);
+        return false;
     }
     for (; o->behind_from < o->node_n; o->behind_from++) {
         if (o->nodes[o->behind_from].counted || o->nodes[o->behind_from].shape == OUTLOOK_SHAPE_NONE) {
             continue;
         }
-        if (looked++ == FOLLOW_NODES_MAX) {
+        if (looked++ == FOLLOW_NODES_MAX || outlook_work(o) - work >= OUTLOOK_WORK_MAX) {
             return false;
         }
         node_count(o, l, o->behind_from);

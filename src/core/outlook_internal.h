@@ -153,6 +153,7 @@ struct outlook {
     int32_t *supplies;          /* supply_n for each */
     uint32_t node_n, node_cap;
     uint32_t behind_from; /* nodes before it are up to date */
+    uint64_t seen_version; /* of the ledger's numbers, when it was last searched for changes */
 
     int64_t idle_milli, cpu_left;
     int64_t supply[OUTLOOK_CLASSES_MAX];

@@ -38,7 +38,7 @@ void outlook_worths_resize(struct outlook *o)
     o->worth_tags = xcalloc(n, sizeof(*o->worth_tags));
     o->worth_bytes = bytes;
     o->worth_n = n;
-    for (uint32_t i = 0; i < n; i++) { /* what is remembered of the old table must not mean a room in this one */
+    for (uint32_t i = 0; i < n && serial > 0; i++) { /* what is remembered of the old table must not mean a room in this one */
         place(o, i)->serial = serial;
     }
 }

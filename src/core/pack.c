@@ -148,6 +148,14 @@ static bool was_seen(struct pack_query *q, uint32_t node)
     return (before & bit(node)) != 0;
 }
 
+/* It was not answered after all. */
+static void forget_seen(struct pack_query *q, uint32_t node)
+{
+    if (q->seen != NULL) {
+        q->seen[node / 64] &= ~bit(node);
+    }
+}
+
 static bool has_nomination(const struct ledger_view *v, uint32_t node)
 {
     for (size_t i = 0; i < v->nomination_n; i++) {
@@ -238,10 +246,13 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     const uint64_t prices = terms != NULL ? q->params->prices->version : 0;
     const struct node_state *const nodes = v->nodes;
     const bool any_held = q->hold_n > 0;
+    const uint64_t work_end =
+        q->work_max > 0 && q->params->outlook != NULL ? outlook_work(q->params->outlook) + q->work_max : UINT64_MAX;
     uint32_t node = LEDGER_VIEW_NONE;
     struct pack_result *r = ret;
+    size_t i;
 
-    for (size_t i = 0; i < name_n; i++) {
+    for (i = 0; i < name_n; i++) {
         node = ledger_view_index_near(v, &names[i], node + 1);
         r->name = names[i];
         r->demoted = false;
@@ -262,6 +273,9 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
              scores[node].prices == prices || reprice(q, node, &scores[node], &terms[node]))) {
             r->verdict = (enum verdict)(scores[node].stamp & 0xff);
             r->score = scores[node].score;
+        } else if (work_end != UINT64_MAX && outlook_work(q->params->outlook) >= work_end) {
+            forget_seen(q, node);
+            break;
         } else {
             judge(v, q, node, &known, r);
         }
@@ -279,6 +293,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         }
         r++;
     }
+    q->done = i;
     return (size_t)(r - ret);
 }
 

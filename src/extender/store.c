@@ -227,24 +227,25 @@ bool store_look_ahead(struct store *s, const struct pack_params *params)
            outlook_follow(s->outlook, s->ledger, params->device_strategy);
 }
 
+/* By which strategies the pod gets its devices on this node. */
+static struct pack_params params_on(const struct store *s, const struct ledger_pod *pod, struct str node_name,
+                                    const struct pack_plans *plans)
+{
+    struct agenda agenda;
+
+    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    return agenda.steps[agenda_step(&agenda, ledger_node_rules(s->ledger, node_name))].plan->params;
+}
+
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
                                          const struct ledger_op *asked,
-                                         const struct pack_plans *plans,
+                                         const struct pack_params *params,
                                          struct store_reservation *ret, struct err *reterr)
 {
     struct placement at;
     struct ledger_op op = *asked;
-    struct pack_params params;
-    struct agenda agenda;
-    size_t step;
 
-    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    step = agenda_step(&agenda, ledger_node_rules(s->ledger, op.reserve.node_name));
-    params = agenda.steps[step].plan->params;
-    while (!store_look_ahead(s, &params)) { /* filter has been here before: there is little to do */
-    }
-    params.outlook = s->outlook;
-    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, &params, &at);
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, params, &at);
     if (ret->verdict != VERDICT_FITS) {
         return STORE_NO_FIT;
     }
@@ -273,20 +274,30 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         .at_ms = clock_wall_ms(s->clock),
         .reserve = {.uid = uid, .node_name = node_name, .decision_id = decision_id},
     };
-    struct ledger_pod pod;
-    enum store_reserve_result r = STORE_UNKNOWN_POD;
+    enum store_reserve_result r;
+    bool looked_ahead;
 
-    store_lock(s);
-    if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
-        str_eq(pod.name, name)) {
-        r = result_of_state(&pod, node_name);
-        ret->defect = pod.demand->defect;
-        ret->annotation_bytes = pod.annotation_bytes;
-        if (r == STORE_RESERVED) {
-            r = reserve(s, a, &pod, &op, plans, ret, reterr);
+    do { /* mostly once: filter has been here before, and there is nothing left to look at */
+        struct ledger_pod pod;
+
+        r = STORE_UNKNOWN_POD;
+        looked_ahead = true;
+        store_lock(s);
+        if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
+            str_eq(pod.name, name)) {
+            r = result_of_state(&pod, node_name);
+            ret->defect = pod.demand->defect;
+            ret->annotation_bytes = pod.annotation_bytes;
         }
-    }
-    store_unlock(s);
+        if (r == STORE_RESERVED) {
+            struct pack_params params = params_on(s, &pod, node_name, plans);
+
+            params.outlook = s->outlook;
+            looked_ahead = store_look_ahead(s, &params);
+            r = looked_ahead ? reserve(s, a, &pod, &op, &params, ret, reterr) : r;
+        }
+        store_unlock(s);
+    } while (!looked_ahead);
     return r;
 }
 

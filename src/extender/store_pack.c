@@ -79,8 +79,9 @@ static int section(struct store *s, struct arena *a, struct call *c, struct stor
         n = STORE_PACK_SECTION;
     }
     if (n > 0) { /* a caller may ask about no node at all: then there is no array either */
+        c->query.work_max = c->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0 ? OUTLOOK_WORK_MAX : 0;
         ret->n += pack_some(&v, &c->query, c->names + c->done, n, ret->results + ret->n);
-        c->done += n;
+        c->done += c->query.done;
     }
     return 0;
 }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { SECTION_MIN = 8, SECTION_BEGIN = 64 };
+
 static int too_large(struct err *reterr)
 {
     return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
@@ -24,6 +26,7 @@ struct planned {
     struct plan_scores *scores; /* by result */
     uint64_t names_version;
     size_t done;
+    size_t section_n; /* names of the next section: fewer where the last one had much to compute */
     unsigned begun_n;
 };
 
@@ -138,6 +141,7 @@ static int section(struct store *s, struct arena *a, struct planned *p, struct s
                    struct err *reterr)
 {
     struct ledger_view v;
+    uint64_t work;
     size_t n;
     int r;
 
@@ -155,12 +159,18 @@ static int section(struct store *s, struct arena *a, struct planned *p, struct s
         }
     }
     n = p->q->name_n - p->done;
-    if (n > STORE_PACK_SECTION && p->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
-        n = STORE_PACK_SECTION;
+    if (n > p->section_n && p->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
+        n = p->section_n;
     }
+    work = outlook_work(s->outlook);
     sort_into_steps(p, &v, n);
     for (size_t i = 0; i < p->agenda->n; i++) {
         judge_step(s, p, &v, i, n, ret);
+    }
+    if (outlook_work(s->outlook) - work > OUTLOOK_WORK_MAX) {
+        p->section_n = p->section_n / 4 > SECTION_MIN ? p->section_n / 4 : SECTION_MIN;
+    } else {
+        p->section_n = p->section_n * 2 < STORE_PACK_SECTION ? p->section_n * 2 : STORE_PACK_SECTION;
     }
     p->done += n;
     return 0;
@@ -204,7 +214,7 @@ static bool has_room(struct planned *p, struct arena *a, struct plan_scores **re
 int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
                        const struct agenda *agenda, struct store_pack_answer *ret, struct err *reterr)
 {
-    struct planned p = {.q = q, .agenda = agenda};
+    struct planned p = {.q = q, .agenda = agenda, .section_n = SECTION_BEGIN};
     struct plan_scores *rows;
     size_t unknown_n = 0;
     int r = 0;
