@@ -1,7 +1,8 @@
 /* bench_micro: the parts of a decision in one process, without HTTP. For profilers (perf,
  * callgrind) and for finding out which part a change moved.
  *
- * bench_micro [-n NODES] [-p PODS_A_NODE] [-t SECONDS] [PART...]     all parts without a name
+ * bench_micro [-n NODES] [-p PODS_A_NODE] [-t SECONDS] [-s STRATEGY[,STRATEGY...]] [-x] [PART...]
+ *     all parts without a name; several strategies are compared part by part; -x: hardly two nodes are alike
  * bench_micro -r REPEATS PART                                        so many times, for counting
  * instructions
  */
@@ -14,29 +15,31 @@
 #include "model/policy.h"
 #include "routes/wire.h"
 #include "support/cluster.h"
+#include "support/samples.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { BODIES = 8 };
+enum { BODIES = 8, FEW_NAMES = 500, RANKED_NAMES = 100, STRATEGIES_MAX = 8 };
 
 struct micro {
     struct bench_cluster cluster;
-    const struct policy *policy;
+    struct policy policy;
     struct store *store;
     struct ingest ingest;
     struct placement_context placement;
     struct json_reader reader;
     struct arena arena;
     struct strbuf bodies[BODIES]; /* of filter: same shape, names in different orders */
-    struct strbuf odd[BODIES];    /* of filter: a shape each */
+    struct strbuf odd;            /* of filter: another shape each time */
+    struct strbuf few, ranked;    /* the same shape, fewer names */
     struct strbuf event;
     struct strbuf reply;
     uint32_t round;
+    int64_t began_ns; /* of this round; later than the call where a part prepares something first */
 };
 
 static void must(int r, const struct err *err)
@@ -87,16 +90,19 @@ static void write_body(struct strbuf *out, uint32_t node_n, uint32_t pod, bool o
     strbuf_add_char(out, '}');
 }
 
-static void set_up(struct micro *m)
+static void set_up(struct micro *m, struct str strategy)
 {
     const struct ledger_limits limits = {
         .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     struct err err;
 
-    m->policy = policy_defaults();
+    m->policy = *policy_defaults();
+    if (strategy.n > 0) {
+        m->policy.node_strategy = m->policy.device_strategy = strategy;
+    }
     m->store = store_new(&limits, clock_system());
-    m->ingest = (struct ingest){.store = m->store, .policy = m->policy};
-    must(placement_context_init(&m->placement, m->store, m->policy, &err), &err);
+    m->ingest = (struct ingest){.store = m->store, .policy = &m->policy};
+    must(placement_context_init(&m->placement, m->store, &m->policy, &err), &err);
     arena_init(&m->arena, 64 << 20);
     strbuf_init(&m->event, 1 << 20);
     strbuf_init(&m->reply, 64 << 20);
@@ -114,8 +120,10 @@ static void set_up(struct micro *m)
     bracket(m, LEDGER_PODS_END);
     for (uint32_t i = 0; i < BODIES; i++) {
         write_body(&m->bodies[i], m->cluster.node_n, 0, false, i + 1);
-        write_body(&m->odd[i], m->cluster.node_n, i, true, i + 1);
     }
+    write_body(&m->odd, 1, 0, true, 1);
+    write_body(&m->few, m->cluster.node_n < FEW_NAMES ? m->cluster.node_n : FEW_NAMES, 0, false, 1);
+    write_body(&m->ranked, m->cluster.node_n < RANKED_NAMES ? m->cluster.node_n : RANKED_NAMES, 0, false, 1);
 }
 
 /* ---- parts ---- */
@@ -155,32 +163,61 @@ static void part_filter_same(struct micro *m)
     filter(m, &m->bodies[m->round % BODIES]);
 }
 
+static void part_event(struct micro *m);
+
 /* The same shape again after a pod of some node changed: what a scheduler does all day. */
 static void part_filter_warm(struct micro *m)
 {
-    strbuf_reset(&m->event);
-    bench_write_bound(&m->event, &m->cluster, m->round * 7919 % bench_bound_n(&m->cluster),
-                      m->round + 2);
-    feed_pod(m);
+    part_event(m);
     filter(m, &m->bodies[m->round % BODIES]);
+}
+
+static void part_filter_500(struct micro *m)
+{
+    part_event(m);
+    m->began_ns = samples_now_ns();
+    filter(m, &m->few);
 }
 
 static void part_filter_cold(struct micro *m)
 {
-    struct strbuf *body = &m->odd[m->round % BODIES];
-
-    strbuf_fini(body);
-    write_body(body, m->cluster.node_n, m->round, true, m->round);
-    filter(m, body);
+    strbuf_fini(&m->odd);
+    write_body(&m->odd, m->cluster.node_n, m->round, true, m->round);
+    m->began_ns = samples_now_ns();
+    filter(m, &m->odd);
 }
 
-/* What writing the body costs in the part above, to be taken off. */
-static void part_write_body(struct micro *m)
+static void part_prioritize(struct micro *m)
 {
-    struct strbuf *body = &m->odd[m->round % BODIES];
+    struct prioritize_result result;
+    struct extender_args args;
+    struct err err;
 
-    strbuf_fini(body);
-    write_body(body, m->cluster.node_n, m->round, true, m->round);
+    read_args(m, &m->ranked, &args);
+    must(placement_prioritize(&m->placement, &m->arena, &args.pod, args.names, args.name_n, &result, &err), &err);
+    strbuf_reset(&m->reply);
+    wire_write_priorities(&m->reply, &result);
+}
+
+/* What bind does with the ledger: one more pod of another shape each time, on any node, and away again. */
+static void part_reserve(struct micro *m)
+{
+    char name[BENCH_NAME_MAX], uid[BENCH_NAME_MAX], node[BENCH_NAME_MAX];
+    struct ledger_op op = {.kind = LEDGER_RELEASE};
+    struct store_reservation reservation;
+    struct err err;
+
+    strbuf_reset(&m->event);
+    bench_write_pending(&m->event, m->round, true, NULL, m->round + 2);
+    feed_pod(m);
+    bench_pending_name(m->round, name);
+    bench_pending_uid(m->round, uid);
+    bench_node_name(m->round * 5 % m->cluster.node_n, node); /* an empty one */
+    m->began_ns = samples_now_ns();
+    BUG_ON(store_reserve(m->store, &m->arena, str_of(uid), STR("bench"), str_of(name), str_of(node), STR("d-1"),
+                         &m->placement.plans, &reservation, &err) != STORE_RESERVED);
+    op.name = str_of(uid);
+    must(store_apply(m->store, &op, &err), &err);
 }
 
 static void part_event(struct micro *m)
@@ -260,7 +297,9 @@ static const struct part {
     {"filter-same", part_filter_same},
     {"filter-warm", part_filter_warm},
     {"filter-cold", part_filter_cold},
-    {"write-body", part_write_body},
+    {"filter-500", part_filter_500},
+    {"prioritize", part_prioritize},
+    {"reserve", part_reserve},
     {"event", part_event},
     {"write-event", part_write_event},
     {"event-light", part_event_light},
@@ -270,43 +309,27 @@ static const struct part {
     {"check", part_check},
 };
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Of this thread: what others do on the machine is not counted, though it is felt in the caches. */
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void measure(struct micro *m, const struct part *p, int64_t budget_ns)
+static void measure(struct micro *m, const struct part *p, struct str strategy, int64_t budget_ns)
 {
     enum { SAMPLES_MAX = 100000 };
-    int64_t *took_ns = xcalloc(SAMPLES_MAX, sizeof(*took_ns));
-    int64_t end = cpu_ns() + budget_ns, now;
-    size_t n = 0;
+    int64_t end = samples_now_ns() + budget_ns, now;
+    struct samples s;
 
+    samples_init(&s, SAMPLES_MAX);
+    (void)samples_longest_hold_ns();
     do {
-        int64_t start = cpu_ns();
-
+        m->began_ns = samples_now_ns();
         p->run(m);
-        now = cpu_ns();
+        now = samples_now_ns();
         arena_reset(&m->arena);
-        took_ns[n++] = now - start;
+        samples_add(&s, now - m->began_ns);
         m->round++;
-    } while (now < end && n < SAMPLES_MAX);
-    qsort(took_ns, n, sizeof(*took_ns), by_value);
-    printf("%-12s %9.1f us least %9.1f us p50 %9.1f us p99   %zu times\n", p->name, (double)took_ns[0] / 1e3,
-           (double)took_ns[n / 2] / 1e3, (double)took_ns[n * 99 / 100] / 1e3, n);
+    } while (now < end && s.n < SAMPLES_MAX);
+    printf("%-12s %-11.*s %9.1f us least %9.1f us p50 %9.1f us p99 %9.1f us longest lock  %zu times\n", p->name,
+           STR_ARG(strategy), (double)samples_at(&s, 0) / 1e3, (double)samples_at(&s, 0.5) / 1e3,
+           (double)samples_at(&s, 0.99) / 1e3, (double)s.hold_ns / 1e3, s.n);
     fflush(stdout);
-    free(took_ns);
+    samples_fini(&s);
 }
 
 static bool is_wanted(const char *name, int argc, char **argv)
@@ -327,8 +350,10 @@ static void tear_down(struct micro *m)
     strbuf_fini(&m->reply);
     for (size_t i = 0; i < BODIES; i++) {
         strbuf_fini(&m->bodies[i]);
-        strbuf_fini(&m->odd[i]);
     }
+    strbuf_fini(&m->odd);
+    strbuf_fini(&m->few);
+    strbuf_fini(&m->ranked);
     free(m);
 }
 
@@ -343,20 +368,47 @@ static uint32_t number(const char *text)
     return (uint32_t)v;
 }
 
+/* The first decision after a start: everything has to be looked at. */
+static void measure_first(struct micro *m, struct str strategy)
+{
+    (void)samples_longest_hold_ns();
+    m->began_ns = samples_now_ns();
+    filter(m, &m->bodies[0]);
+    printf("%-12s %-11.*s %9.1f us %57.1f us longest lock  once\n", "first", STR_ARG(strategy),
+           (double)(samples_now_ns() - m->began_ns) / 1e3, (double)samples_longest_hold_ns() / 1e3);
+    arena_reset(&m->arena);
+}
+
+/* At least one: without a name, as configured by default. */
+static size_t split(const char *list, struct str ret[STRATEGIES_MAX])
+{
+    size_t n = 0;
+
+    do {
+        size_t len = strcspn(list, ",");
+
+        ret[n++] = (struct str){list, len};
+        list += len + (list[len] == ',');
+    } while (*list != '\0' && n < STRATEGIES_MAX);
+    return n;
+}
+
 int main(int argc, char **argv)
 {
-    struct micro *m = xcalloc(1, sizeof(*m));
+    struct bench_cluster cluster = {.node_n = 5000, .gpu_n = 8, .per_node = 10};
+    struct micro *worlds[STRATEGIES_MAX];
+    struct str chosen[STRATEGIES_MAX];
     uint32_t repeats = 0, seconds = 2;
+    size_t n = split("", chosen);
     int c;
 
-    m->cluster = (struct bench_cluster){5000, 8, 10, 0};
-    while ((c = getopt(argc, argv, "n:p:t:r:")) != -1) {
+    while ((c = getopt(argc, argv, "n:p:t:r:s:x")) != -1) {
         switch (c) {
         case 'n':
-            m->cluster.node_n = number(optarg);
+            cluster.node_n = number(optarg);
             break;
         case 'p':
-            m->cluster.per_node = number(optarg);
+            cluster.per_node = number(optarg);
             break;
         case 't':
             seconds = number(optarg);
@@ -364,23 +416,37 @@ int main(int argc, char **argv)
         case 'r':
             repeats = number(optarg);
             break;
+        case 's':
+            n = split(optarg, chosen);
+            break;
+        case 'x':
+            cluster.scattered = true;
+            break;
         default:
             return 2;
         }
     }
-    set_up(m);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (!is_wanted(parts[i].name, argc, argv)) {
-            continue;
-        }
+    for (size_t k = 0; k < n; k++) {
+        worlds[k] = xcalloc(1, sizeof(*worlds[k]));
+        worlds[k]->cluster = cluster;
+        set_up(worlds[k], chosen[k]);
         if (repeats == 0) {
-            measure(m, &parts[i], (int64_t)seconds * 1000000000);
-        }
-        for (uint32_t k = 0; k < repeats; k++, m->round++) {
-            parts[i].run(m);
-            arena_reset(&m->arena);
+            measure_first(worlds[k], chosen[k]);
         }
     }
-    tear_down(m);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        for (size_t k = 0; k < n && is_wanted(parts[i].name, argc, argv); k++) {
+            if (repeats == 0) {
+                measure(worlds[k], &parts[i], chosen[k], (int64_t)seconds * 1000000000);
+            }
+            for (uint32_t r = 0; r < repeats; r++, worlds[k]->round++) {
+                parts[i].run(worlds[k]);
+                arena_reset(&worlds[k]->arena);
+            }
+        }
+    }
+    for (size_t k = 0; k < n; k++) {
+        tear_down(worlds[k]);
+    }
     return 0;
 }

@@ -211,6 +211,12 @@ static struct share share_of_bound(const struct bench_cluster *c, uint32_t node,
 {
     uint32_t gpu_n = c->gpu_n, whole_n = gpu_n / 2;
 
+    if (c->scattered && (node % LOADS != 1 || nth >= whole_n)) {
+        uint32_t mixed = ((node + 1) * 2654435761U ^ (nth + 1) * 2246822519U) >> 9;
+        uint32_t first = node % LOADS == 1 ? whole_n : 0;
+
+        return (struct share){first + (nth - (first > 0 ? whole_n : 0)) % (gpu_n - first), 50 + 10 * (mixed % 26)};
+    }
     switch (node % LOADS) {
     case 1:
         if (nth < whole_n) {

@@ -19,6 +19,7 @@ struct bench_cluster {
     uint32_t gpu_n;    /* per node, 4..16 */
     uint32_t per_node; /* bound pods per node on average; node loads vary from none to twice that */
     uint32_t pending_n; /* pods that wait, in namespace "bench" */
+    bool scattered;     /* shares of any size, so that hardly two nodes are alike; else a few dozen kinds of nodes */
 };
 
 #define BENCH_NAME_MAX 48
