@@ -237,8 +237,7 @@ static struct pack_params params_on(const struct store *s, const struct ledger_p
     return agenda.steps[agenda_step(&agenda, ledger_node_rules(s->ledger, node_name))].plan->params;
 }
 
-static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_pod *pod,
-                                         const struct ledger_op *asked,
+static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,
                                          const struct pack_params *params,
                                          struct store_reservation *ret, struct err *reterr)
 {
@@ -294,7 +293,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 
             params.outlook = s->outlook;
             looked_ahead = store_look_ahead(s, &params);
-            r = looked_ahead ? reserve(s, a, &pod, &op, &params, ret, reterr) : r;
+            r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }
         store_unlock(s);
     } while (!looked_ahead);
