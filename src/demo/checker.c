@@ -77,7 +77,7 @@ static void read_devices(struct checker_node *n, const cJSON *gpus)
             cJSON_ArrayForEach (in, mig) {
                 read_instance(n, d, in);
             }
-            d->milli = d->mem_mib = d->slot_n = 0;
+            d->milli = d->slot_n = 0; /* the memory is left for people to read */
         }
     }
     qsort(n->devices, n->device_n, sizeof(*n->devices), by_index);

@@ -43,6 +43,17 @@ static cJSON *pairs(const char *text)
 
 /* ---- nodes ---- */
 
+/* Of "2g.10gb": an instance reports some twentieth less than its name says. */
+static int64_t instance_mib(struct str profile)
+{
+    struct str slices;
+    uint64_t gb = 0;
+
+    BUG_ON(!str_split(&profile, '.', &slices) || profile.n < 3 ||
+           !str_to_u64((struct str){profile.p, profile.n - 2}, 1024, &gb));
+    return (int64_t)gb * 1024 * 95 / 100;
+}
+
 /* "3g.20gb@4 1g.5gb@0" */
 static cJSON *instances(struct str layout, const char *node, int32_t gpu)
 {
@@ -61,6 +72,7 @@ static cJSON *instances(struct str layout, const char *node, int32_t gpu)
         doc_set_text(in, "uuid", text);
         doc_set_text(in, "profile", name);
         doc_set(in, "start", cJSON_CreateNumber((double)start));
+        doc_set(in, "memMib", cJSON_CreateNumber((double)instance_mib(profile)));
         free(name);
         BUG_ON(!cJSON_AddItemToArray(list, in));
     }

@@ -1,10 +1,11 @@
 """Time windows and node pools of a running fgpu. Which moment opens what is tested minute by minute elsewhere
 (test/unit/cmd/test_timekeeper.c); here the windows are open, or not, when the file is read."""
 import datetime
+import subprocess
 
 from configured import START, Configured
 from objects import milli, pod_object
-from processes import Cluster, eventually
+from processes import BINARY, PATIENCE_S, Cluster, eventually
 
 CLOSED = "the node pool takes no new pods now"
 
@@ -153,3 +154,9 @@ def test_pool_command__each_state__run_by_the_side_and_told(configured, tmp_path
     assert (m["fgpu_pool_commands_failing"], m['fgpu_pool_commands_total{result="ok"}']) == (0, 1)
     configured.effective(START)
     assert command() is None
+
+
+def test_wall_clock__no_time__refused_with_an_example():
+    p = subprocess.run([str(BINARY), "serve", "--wall-clock", "yesterday"], capture_output=True, text=True,
+                       timeout=PATIENCE_S)
+    assert p.returncode == 2 and '--wall-clock takes a time such as 2026-03-28T18:59:50Z, not "yesterday"' in p.stderr

@@ -62,6 +62,20 @@ static void clock_rfc3339__every_day_and_random_times__as_gmtime(void **state)
     }
 }
 
+static void clock_shifted__set__wall_time_goes_on_from_there_and_intervals_are_real(void **state)
+{
+    (void)state;
+    struct clock_shifted s;
+    clock_shifted_init(&s);
+    int64_t before_ns = clock_mono_ns(clock_system());
+    assert_true(clock_wall_ms(&s.clock) >= clock_wall_ms(clock_system()) - 1000);
+    clock_shifted_set(&s, 5000);
+    int64_t wall_ms = clock_wall_ms(&s.clock);
+    assert_true(wall_ms >= 5000 && wall_ms < clock_wall_ms(clock_system()));
+    int64_t now_ns = clock_mono_ns(&s.clock);
+    assert_true(now_ns >= before_ns && now_ns <= clock_mono_ns(clock_system()));
+}
+
 static void clock_manual__advanced__both_clocks_move(void **state)
 {
     (void)state;
@@ -141,6 +155,7 @@ int main(void)
         cmocka_unit_test(clock_rfc3339_parse__table__as_stated),
         cmocka_unit_test(clock_rfc3339_parse__every_day__the_time_that_was_written),
         cmocka_unit_test(clock_manual__advanced__both_clocks_move),
+        cmocka_unit_test(clock_shifted__set__wall_time_goes_on_from_there_and_intervals_are_real),
         cmocka_unit_test(clock_system__read_twice__does_not_go_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

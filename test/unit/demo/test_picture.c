@@ -304,6 +304,21 @@ static void style__environment__decides(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fill, empty)
 
+/* Of a story: what is said in whole words, what came true below it, and no line or row more than the screen has. */
+static void render__caption__wrapped_at_words_within_the_screen(void **state)
+{
+    const struct picture_style style = {.cols = 60, .rows = 24};
+
+    (void)state;
+    view.said = "An A100 of 40 GB cut into seven 1g.5gb serves seven pods; each is told its own instance.";
+    view.held = "seventh-* are bound";
+    picture_render(&view, &style, &out);
+    assert_non_null(strstr(out.p, "\nAn A100 of 40 GB cut into seven 1g.5gb serves seven pods;\n"
+                                  "each is told its own instance.\n\nseventh-* are bound\n"));
+    assert_true(line_n() < 24);
+    assert_true(widest() <= 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +329,7 @@ int main(void)
         TEST(render__more_nodes_than_rows__counts_the_rest),
         TEST(render__overcommitted_and_unhealthy__marked),
         TEST(render__hostile_text__cannot_reach_the_terminal),
+        TEST(render__caption__wrapped_at_words_within_the_screen),
         TEST(line__same_state__golden),
         TEST(summary__fixed_result__golden),
         TEST(style__environment__decides),
