@@ -18,11 +18,13 @@
 #include <cmocka.h>
 
 static struct ledger_fixture fx;
+static struct arena records; /* that of the fixture ends with every snapshot */
 
 static int setup(void **state)
 {
     (void)state;
     fixture_init(&fx);
+    arena_init(&records, 16 << 20);
     return 0;
 }
 
@@ -30,6 +32,7 @@ static int teardown(void **state)
 {
     (void)state;
     fixture_fini(&fx);
+    arena_fini(&records);
     return 0;
 }
 
@@ -176,7 +179,7 @@ static struct assignment bound_by_us(const char *uid, const struct demand *d)
 
     assert_int_equal(fixture_pod(&fx, uid, d, NULL, NULL), 0);
     assert_int_equal(fixture_reserve(&fx, uid, "n"), 0);
-    assert_int_equal(ledger_assignment(fx.l, str_of(uid), &fx.arena, &as, NULL), 0);
+    assert_int_equal(ledger_assignment(fx.l, str_of(uid), &records, &as, NULL), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, uid), 0);
     assert_int_equal(fixture_pod(&fx, uid, d, "n", &as), 0);
     return as;
@@ -300,7 +303,7 @@ static int percentage(const struct assignment *as)
     const struct str *text;
     uint64_t v;
 
-    assert_int_equal(assignment_format(as, &fx.arena, &list, NULL), 0);
+    assert_int_equal(assignment_format(as, &records, &list, NULL), 0);
     text = kv_find(list, STR(ASSIGNMENT_PERCENTAGE_KEY ".c0"));
     assert_non_null(text);
     assert_true(str_to_u64(*text, 100, &v));
@@ -336,7 +339,7 @@ static void mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu(void **
                 refused++;
                 continue;
             }
-            assert_int_equal(ledger_assignment(fx.l, str_of(uid), &fx.arena, &as, NULL), 0);
+            assert_int_equal(ledger_assignment(fx.l, str_of(uid), &records, &as, NULL), 0);
             assert_int_equal(as.qos, d.says_qos ? d.qos : of_node);
             sum += percentage(&as);
         }
