@@ -136,6 +136,16 @@ def test_bound_past_fgpu__counts_on_every_gpu(kai):
     assert {a["state"] for g in kai.fgpu.node_state(node)["gpus"] for a in g["allocations"]} == {"foreign"}
 
 
+def whatif(c, tmp_path, body):
+    path = tmp_path / "fgpu.yaml"
+    path.write_text(HEAD + body)
+    host, port = c.fgpu.ops
+    r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}", "-o", "json"],
+                       capture_output=True, text=True, timeout=120)
+    assert (r.returncode, r.stderr) == (0, "")
+    return json.loads(r.stdout)
+
+
 def test_memory_only_free__takes_no_compute_and_whatif_reads_it_back(kai, tmp_path):
     configured = Configured(kai)
     body = SERVE + "devices: {memoryOnly: free}\n"
@@ -145,17 +155,10 @@ def test_memory_only_free__takes_no_compute_and_whatif_reads_it_back(kai, tmp_pa
         half, memory = place(kai, fraction("0.5"), [node]), place(kai, {"gpu-memory": "20480"}, [node])
         eventually(lambda: charged(kai, node) == [(0, 40750 + 20480)], "memory alone")
         assert kai.fgpu.fits(pod_object("p", annotations=fraction("0.3")), [node]) == []
-        path = tmp_path / "fgpu.yaml"
-        path.write_text(HEAD + body)
-        host, port = kai.fgpu.ops
-        r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}"],
-                           capture_output=True, text=True, timeout=120)
-        assert (r.returncode, r.stderr) == (0, "") and "\n0 pods would be charged otherwise" in r.stdout
-        path.write_text(HEAD + SERVE)
-        r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}", "-o", "json"],
-                           capture_output=True, text=True, timeout=120)
-        x = json.loads(r.stdout)
-        assert x["before"]["idleMilli"] - x["after"]["idleMilli"] == 500 + 260, r.stdout
+        same, shared = whatif(kai, tmp_path, body), whatif(kai, tmp_path, SERVE)
+        assert same["before"] == same["after"] and same["before"] == shared["before"]
+        assert same["podsChargedOtherwise"] == 0 and shared["podsChargedOtherwise"] == 2
+        assert shared["before"]["idleMilli"] - shared["after"]["idleMilli"] == 500 + 260
         kai.api.delete_pod(half)
         kai.api.delete_pod(memory)
     finally:
