@@ -1,6 +1,6 @@
 """A second opinion: what every GPU must carry, computed from API objects alone, and compared with /state.
 
-Knows the pods these tests make: one app container, amounts as limits, or as annotations of Run:ai. The amount comes from the request, never from
+Knows the pods these tests make: one app container, amounts as limits (MetaGPU's units, too), or as annotations of Run:ai. The amount comes from the request, never from
 the assignment; the assignment only says which device. A pod without one that can be read counts on every device of
 its node.
 """
@@ -31,6 +31,9 @@ def wish(pod):
     if "gpu-fraction" in annotations or "gpu-memory" in annotations:
         return kai_wish(annotations)
     limits = pod["spec"]["containers"][0]["resources"].get("limits", {})
+    if "cnvrg.io/metagpu" in limits:  # 100 a GPU
+        units = int(limits["cnvrg.io/metagpu"])
+        return -(-units // 100), lambda capacity_mib: load_on(capacity_mib, None if units >= 100 else 10 * units, None)
     count, milli, mem_mib = (int(limits[k]) if k in limits else None for k in
                              ("fgpu.io/gpu-count", "fgpu.io/gpu-milli", "fgpu.io/gpu-memory-mib"))
     if (count, milli, mem_mib) == (None, None, None):
@@ -38,6 +41,12 @@ def wish(pod):
     if milli is not None and milli % 1000 == 0 and mem_mib is None:
         count, milli = count or milli // 1000, None
     return count or 1, lambda capacity_mib: load_on(capacity_mib, milli, mem_mib)
+
+
+def rest_of(pod):
+    """Of a request in MetaGPU's units that spans GPUs: milli of the last one, beside the whole ones; else 0."""
+    units = int(pod["spec"]["containers"][0]["resources"].get("limits", {}).get("cnvrg.io/metagpu", 0))
+    return units % 100 * 10 if units > 100 else 0
 
 
 def load_on(capacity_mib, milli, mem_mib):
@@ -74,9 +83,12 @@ def loads(nodes, pods):
         else:
             devices = [(node_name(p), d["uuid"]) for c in a["containers"] for d in c["devices"]]
             assert len(devices) == len(set(devices)) == count, f"{p['metadata']['name']} holds {devices}"
+        rest, rest_at = rest_of(p), None
+        if rest > 0 and a is not None:  # the record says which of its GPUs is not whole
+            (rest_at,) = [(node_name(p), d["uuid"]) for c in a["containers"] for d in c["devices"] if d["milli"] < 1000]
         for key in devices:
             assert key in capacity, f"{p['metadata']['name']} holds {key}, which does not exist"
-            more = load(capacity[key])
+            more = load_on(capacity[key], rest, None) if key == rest_at else load(capacity[key])
             sums[key] = Load(sums[key].milli + more.milli, sums[key].mem_mib + more.mem_mib)
     return sums
 

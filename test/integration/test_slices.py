@@ -2,6 +2,7 @@
 import pytest
 
 from configured import START
+from judge import check_no_overcommit, loads_in_state
 from objects import MEM_MIB, assignment, device, milli, node_object, pod_object, unique, whole
 from processes import Cluster, eventually
 
@@ -84,6 +85,7 @@ def test_metagpu__two_and_a_half__whole_gpus_and_the_rest_of_a_third(cluster, ap
     eventually(lambda: fgpu.fits(more, [node]), "room")
     assert fgpu.schedule(more, [node]) == node
     eventually(lambda: charged(fgpu, node) == [(1000, MEM_MIB)] * 4, "the charges")
+    assert check_no_overcommit(api) == loads_in_state(fgpu.state())
 
 
 @pytest.mark.parametrize("limits, text", [
@@ -102,6 +104,7 @@ def test_metagpu__restart__same_charges_and_the_room_between_is_still_used(clust
         assert fgpu.schedule(api.pod(metagpu(n)), [node]) == node
     eventually(lambda: sum(m for m, _ in charged(fgpu, node)) == 3500, "the watch")
     before, devices = charged(fgpu, node), fgpu.node_state(node)["gpus"]
+    assert check_no_overcommit(api) == loads_in_state(fgpu.state())
     fgpu.stop()
     again = cluster.restarted().ready()
     assert charged(again, node) == before
