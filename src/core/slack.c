@@ -31,6 +31,7 @@ static size_t least_left(const struct node_state *n, const struct device_state *
     int64_t left[DEVICES_PER_NODE_MAX];
     size_t found = 0;
 
+    BUG_ON(w->count == 0);
     for (size_t i = 0; i < n->device_n; i++) {
         const struct device_state *s = &devices[i];
         struct charge c;
