@@ -67,8 +67,10 @@ int state_compare_pods(const struct snapshot_pod *a, const struct snapshot_pod *
 /* What is wrong with a GPU; NULL: nothing. */
 const char *state_gpu_conflict(const struct snapshot_device *d);
 
-/* The opening brace up to and with the summary. */
+/* The opening brace up to and with the summary (state_head.c). */
 void state_write_head(struct json_writer *w, const struct state_document *d);
+/* The configuration in effect, as a file would say it (state_head.c). */
+void state_write_configuration(struct json_writer *w, const struct state_document *d);
 /* One element of nodes[]. */
 void state_write_node(struct json_writer *w, const struct node_item *item);
 /* One element of conflicts[]. */
@@ -85,22 +87,24 @@ void state_write_mix(struct json_writer *w, const struct store_head *h);
 /* "candidate" of the summary (state_vacancy.c); nothing while there is none. */
 void state_write_candidate(struct json_writer *w, struct shadow *s);
 
+/* Members: {capacity, charged, free}; a time; a text, where NULL is "". */
+void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged);
+void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms);
+void state_write_text(struct json_writer *w, const char *key, const char *text);
+
 /* namespace, pod, uid; state, since, decision, dialect */
 void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p);
 void state_write_decision(struct json_writer *w, const struct snapshot_pod *p);
-
-/* The configuration in effect, as a file would say it. */
-void state_write_configuration(struct json_writer *w, const struct state_document *d);
 
 /* What a pod asked for, under the key "request" (state_request.c). */
 void state_write_request(struct json_writer *w, const struct demand *d);
 /* A GPU's "raised": pods that are charged more than their allocations say, in full; nothing where there are none. */
 void state_write_raised(struct json_writer *w, const struct snapshot_pod *pods,
                         const struct snapshot_device *gpu);
-/* A node's "unplaced"; nothing where there are none. */
 /* "mig" of a node and of one of its devices; nothing where there is none. */
 void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n);
 void state_write_gpu_mig(struct json_writer *w, const struct snapshot_device *d);
+/* A node's "unplaced"; nothing where there are none. */
 void state_write_unplaced(struct json_writer *w, const struct node_item *item);
 
 #endif

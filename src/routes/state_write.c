@@ -1,17 +1,12 @@
-/* What stands in /state: each part of the document from its part of the copy. */
+/* What stands in /state: its nodes and the lists behind them, each part from its part of the copy. */
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
-#include "config/describe.h"
 #include "core/dialect.h"
 #include "core/inventory.h"
 #include "core/qos.h"
-#include "core/timetable.h"
-#include "routes/audit.h"
 
 #include <stdlib.h>
-
-#define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
 
 /* ---- words ---- */
 
@@ -52,7 +47,7 @@ static void write_amount_parts(struct json_writer *w, int64_t capacity, int64_t 
     json_write_kv_i64(w, "free", capacity - charged);
 }
 
-static void write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged)
+void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged)
 {
     json_write_key(w, key);
     json_write_object_begin(w);
@@ -60,14 +55,14 @@ static void write_amount(struct json_writer *w, const char *key, int64_t capacit
     json_write_object_end(w);
 }
 
-static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
+void state_write_time(struct json_writer *w, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_RFC3339_MAX];
 
     json_write_kv_cstr(w, key, clock_rfc3339(wall_ms, text));
 }
 
-static void write_text(struct json_writer *w, const char *key, const char *text)
+void state_write_text(struct json_writer *w, const char *key, const char *text)
 {
     json_write_kv_str(w, key, str_of(text)); /* NULL is "" */
 }
@@ -89,178 +84,10 @@ void state_write_pod_name(struct json_writer *w, const struct snapshot_pod *p)
 
 void state_write_decision(struct json_writer *w, const struct snapshot_pod *p)
 {
-    write_text(w, "state", allocation_state(p));
-    write_time(w, "since", p->since_ms);
+    state_write_text(w, "state", allocation_state(p));
+    state_write_time(w, "since", p->since_ms);
     json_write_kv_str(w, "decision", p->decision_id);
-    write_text(w, "dialect", p->dialect);
-}
-
-/* ---- head ---- */
-
-static void write_metadata(struct json_writer *w, const struct state_document *d)
-{
-    const struct state_context *c = d->context;
-
-    json_write_key(w, "metadata");
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "generation", (int64_t)d->head.totals.generation);
-    write_time(w, "asOf", d->as_of_ms);
-    write_text(w, "podsResourceVersion", d->cursors.pods);
-    write_text(w, "nodesResourceVersion", d->cursors.nodes);
-    json_write_kv_bool(w, "ready", d->ready);
-    json_write_kv_bool(w, "leader", d->leader);
-    json_write_key(w, "config");
-    json_write_object_begin(w);
-    write_text(w, "hash", d->config.hash);
-    json_write_kv_i64(w, "generation", (int64_t)d->config.generation);
-    json_write_object_end(w);
-    write_text(w, "version", c->version);
-    json_write_object_end(w);
-}
-
-static void write_limited(struct json_writer *w, const char *key, int64_t held, int64_t limit)
-{
-    json_write_key(w, key);
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "charged", held);
-    if (limit != INT64_MAX) {
-        json_write_kv_i64(w, "limit", limit);
-    }
-    json_write_object_end(w);
-}
-
-static void write_tenants(struct json_writer *w, const struct state_document *d)
-{
-    json_write_key(w, "tenants");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < d->head.tenant_n; i++) {
-        const struct ledger_tenant *t = &d->head.tenants[i];
-
-        json_write_object_begin(w);
-        json_write_kv_str(w, "name", t->name);
-        json_write_kv_i64(w, "pods", (int64_t)t->pod_n);
-        write_limited(w, "milli", t->held.milli, t->limit.milli);
-        write_limited(w, "memMib", t->held.mem_mib, t->limit.mem_mib);
-        json_write_kv_bool(w, "overLimit",
-                           t->held.milli > t->limit.milli || t->held.mem_mib > t->limit.mem_mib);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-}
-
-static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt,
-                               uint32_t open)
-{
-    json_write_key(w, key);
-    json_write_array_begin(w);
-    for (size_t i = 0; i < tt->window_n; i++) {
-        if ((open >> i & 1) != 0) {
-            json_write_str(w, tt->windows[i].name);
-        }
-    }
-    json_write_array_end(w);
-}
-
-/* What is in effect, which for a moment is not yet what the time says. */
-static void write_time_windows(struct json_writer *w, const struct state_document *d)
-{
-    const struct config *c = config_slot_take(d->context->config);
-    struct timetable_change next = {.open = c->open};
-    bool any = timetable_next(&c->timetable, d->as_of_ms / 1000, &next);
-
-    json_write_key(w, "timeWindows");
-    json_write_object_begin(w);
-    write_window_names(w, "active", &c->timetable, c->open);
-    write_window_names(w, "next", &c->timetable, next.open);
-    if (any) {
-        write_time(w, "at", next.at_s * 1000);
-    } else {
-        write_text(w, "at", NULL);
-    }
-    json_write_object_end(w);
-    config_free(c);
-}
-
-static void write_pool_commands(struct json_writer *w, const struct state_document *d)
-{
-    const struct pool_command_status *all = NULL;
-    struct arena a;
-    size_t n;
-
-    arena_init(&a, POOL_COMMANDS_BYTES_MAX);
-    n = pool_commands_list(d->context->pool_commands, &a, &all);
-    json_write_key(w, "poolCommands");
-    json_write_array_begin(w);
-    for (size_t i = 0; i < n; i++) {
-        const struct pool_command_status *p = &all[i];
-
-        json_write_object_begin(w);
-        json_write_kv_str(w, "pool", p->pool);
-        json_write_kv_cstr(w, "state", p->state == NODE_POOL_OPEN ? "open" : "closed");
-        json_write_kv_cstr(w, "result", pool_command_result_name(p->result));
-        json_write_kv_i64(w, "tries", p->tries);
-        if (p->at_ms > 0) {
-            write_time(w, "at", p->at_ms);
-        } else {
-            write_text(w, "at", NULL);
-        }
-        write_text(w, "error", p->error);
-        json_write_object_end(w);
-    }
-    json_write_array_end(w);
-    arena_fini(&a);
-}
-
-static void write_summary(struct json_writer *w, const struct state_document *d)
-{
-    const struct snapshot *s = &d->head.totals;
-
-    json_write_key(w, "summary");
-    json_write_object_begin(w);
-    json_write_kv_i64(w, "nodes", (int64_t)s->node_n);
-    json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
-    json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
-    json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
-    json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
-    write_amount(w, "milli", s->milli_cap, s->milli_charged);
-    write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
-    json_write_key(w, "pods");
-    json_write_object_begin(w);
-    for (int i = 0; i < LEDGER_POD_STATE__MAX; i++) {
-        json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i),
-                          (int64_t)s->pods_by_state[i]);
-    }
-    json_write_object_end(w);
-    write_tenants(w, d);
-    json_write_kv_i64(w, "bindsInFlight",
-                      d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
-    write_time_windows(w, d);
-    write_pool_commands(w, d);
-    state_write_mix(w, &d->head);
-    state_write_vacancy(w, d->context->vacancy);
-    state_write_candidate(w, d->context->shadow);
-    json_write_object_end(w);
-}
-
-static void write_audit(struct json_writer *w, struct audit *audit)
-{
-    struct audit_report last;
-
-    if (audit != NULL) {
-        audit_last(audit, &last);
-        json_write_key(w, "audit");
-        audit_write(w, &last);
-    }
-}
-
-void state_write_head(struct json_writer *w, const struct state_document *d)
-{
-    json_write_object_begin(w);
-    json_write_kv_cstr(w, "apiVersion", STATE_API_VERSION);
-    json_write_kv_cstr(w, "kind", "State");
-    write_metadata(w, d);
-    write_summary(w, d);
-    write_audit(w, d->context->audit);
+    state_write_text(w, "dialect", p->dialect);
 }
 
 /* ---- nodes ---- */
@@ -350,9 +177,9 @@ static void write_gpu(struct json_writer *w, const struct snapshot_pod *pods,
     json_write_kv_bool(w, "lost", gpu->lost);
     json_write_kv_bool(w, "exclusive", gpu->exclusive);
     json_write_kv_bool(w, "overCommitted", gpu->overcommitted);
-    write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
-    write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
-    write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
+    state_write_amount(w, "milli", gpu->milli_cap, gpu->milli_charged);
+    state_write_amount(w, "memMib", gpu->mem_cap_mib, gpu->mem_charged_mib);
+    state_write_amount(w, "slots", gpu->slot_cap, gpu->slot_charged);
     json_write_kv_i64(w, "baseMemMib", gpu->mem_base_mib);
     if (gpu->slice) {
         json_write_kv_bool(w, "slice", true);
@@ -459,8 +286,8 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
         json_write_cstr(w, dialect_native.name);
     }
     json_write_array_end(w);
-    write_text(w, "source", inventory_source_name(n->source));
-    write_text(w, "note", n->note);
+    state_write_text(w, "source", inventory_source_name(n->source));
+    state_write_text(w, "note", n->note);
     json_write_key(w, "overCommitMilli");
     json_write_object_begin(w);
     json_write_kv_i64(w, "compute", n->overcommit_milli);
@@ -492,7 +319,7 @@ void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *
     json_write_kv_cstr(w, "kind", "pod");
     state_write_pod_name(w, p);
     json_write_kv_str(w, "node", p->node_name);
-    write_text(w, "text", p->conflict_text);
+    state_write_text(w, "text", p->conflict_text);
     json_write_object_end(w);
 }
 
@@ -513,22 +340,10 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p)
 {
     json_write_object_begin(w);
     state_write_pod_name(w, p);
-    write_time(w, "since", p->since_ms);
-    write_text(w, "dialect", p->dialect);
-    write_text(w, "defect", p->defect == DEMAND_OK ? NULL : demand_defect_text(p->defect));
+    state_write_time(w, "since", p->since_ms);
+    state_write_text(w, "dialect", p->dialect);
+    state_write_text(w, "defect", p->defect == DEMAND_OK ? NULL : demand_defect_text(p->defect));
     json_write_kv_i64(w, "priority", p->priority);
     state_write_request(w, p->demand);
     json_write_object_end(w);
-}
-
-void state_write_configuration(struct json_writer *w, const struct state_document *d)
-{
-    if (d->effective != NULL) {
-        json_write_key(w, "configuration");
-        config_describe(d->effective, w);
-        if (d->effective->file_values != NULL) {
-            json_write_key(w, "fileConfiguration");
-            config_describe(d->effective->file_values, w);
-        }
-    }
 }

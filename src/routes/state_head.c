@@ -1,0 +1,186 @@
+/* What /state says of everything at once: metadata, summary, the last audit, the configuration. */
+#include "routes/state_internal.h"
+
+#include "config/describe.h"
+#include "core/timetable.h"
+#include "routes/audit.h"
+
+#define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
+
+static void write_metadata(struct json_writer *w, const struct state_document *d)
+{
+    const struct state_context *c = d->context;
+
+    json_write_key(w, "metadata");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "generation", (int64_t)d->head.totals.generation);
+    state_write_time(w, "asOf", d->as_of_ms);
+    state_write_text(w, "podsResourceVersion", d->cursors.pods);
+    state_write_text(w, "nodesResourceVersion", d->cursors.nodes);
+    json_write_kv_bool(w, "ready", d->ready);
+    json_write_kv_bool(w, "leader", d->leader);
+    json_write_key(w, "config");
+    json_write_object_begin(w);
+    state_write_text(w, "hash", d->config.hash);
+    json_write_kv_i64(w, "generation", (int64_t)d->config.generation);
+    json_write_object_end(w);
+    state_write_text(w, "version", c->version);
+    json_write_object_end(w);
+}
+
+static void write_limited(struct json_writer *w, const char *key, int64_t held, int64_t limit)
+{
+    json_write_key(w, key);
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "charged", held);
+    if (limit != INT64_MAX) {
+        json_write_kv_i64(w, "limit", limit);
+    }
+    json_write_object_end(w);
+}
+
+static void write_tenants(struct json_writer *w, const struct state_document *d)
+{
+    json_write_key(w, "tenants");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < d->head.tenant_n; i++) {
+        const struct ledger_tenant *t = &d->head.tenants[i];
+
+        json_write_object_begin(w);
+        json_write_kv_str(w, "name", t->name);
+        json_write_kv_i64(w, "pods", (int64_t)t->pod_n);
+        write_limited(w, "milli", t->held.milli, t->limit.milli);
+        write_limited(w, "memMib", t->held.mem_mib, t->limit.mem_mib);
+        json_write_kv_bool(w, "overLimit",
+                           t->held.milli > t->limit.milli || t->held.mem_mib > t->limit.mem_mib);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
+static void write_window_names(struct json_writer *w, const char *key, const struct timetable *tt,
+                               uint32_t open)
+{
+    json_write_key(w, key);
+    json_write_array_begin(w);
+    for (size_t i = 0; i < tt->window_n; i++) {
+        if ((open >> i & 1) != 0) {
+            json_write_str(w, tt->windows[i].name);
+        }
+    }
+    json_write_array_end(w);
+}
+
+/* What is in effect, which for a moment is not yet what the time says. */
+static void write_time_windows(struct json_writer *w, const struct state_document *d)
+{
+    const struct config *c = config_slot_take(d->context->config);
+    struct timetable_change next = {.open = c->open};
+    bool any = timetable_next(&c->timetable, d->as_of_ms / 1000, &next);
+
+    json_write_key(w, "timeWindows");
+    json_write_object_begin(w);
+    write_window_names(w, "active", &c->timetable, c->open);
+    write_window_names(w, "next", &c->timetable, next.open);
+    if (any) {
+        state_write_time(w, "at", next.at_s * 1000);
+    } else {
+        state_write_text(w, "at", NULL);
+    }
+    json_write_object_end(w);
+    config_free(c);
+}
+
+static void write_pool_commands(struct json_writer *w, const struct state_document *d)
+{
+    const struct pool_command_status *all = NULL;
+    struct arena a;
+    size_t n;
+
+    arena_init(&a, POOL_COMMANDS_BYTES_MAX);
+    n = pool_commands_list(d->context->pool_commands, &a, &all);
+    json_write_key(w, "poolCommands");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n; i++) {
+        const struct pool_command_status *p = &all[i];
+
+        json_write_object_begin(w);
+        json_write_kv_str(w, "pool", p->pool);
+        json_write_kv_cstr(w, "state", p->state == NODE_POOL_OPEN ? "open" : "closed");
+        json_write_kv_cstr(w, "result", pool_command_result_name(p->result));
+        json_write_kv_i64(w, "tries", p->tries);
+        if (p->at_ms > 0) {
+            state_write_time(w, "at", p->at_ms);
+        } else {
+            state_write_text(w, "at", NULL);
+        }
+        state_write_text(w, "error", p->error);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    arena_fini(&a);
+}
+
+static void write_summary(struct json_writer *w, const struct state_document *d)
+{
+    const struct snapshot *s = &d->head.totals;
+
+    json_write_key(w, "summary");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "nodes", (int64_t)s->node_n);
+    json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
+    json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
+    json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
+    json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
+    state_write_amount(w, "milli", s->milli_cap, s->milli_charged);
+    state_write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
+    json_write_key(w, "pods");
+    json_write_object_begin(w);
+    for (int i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        json_write_kv_i64(w, ledger_pod_state_name((enum ledger_pod_state)i),
+                          (int64_t)s->pods_by_state[i]);
+    }
+    json_write_object_end(w);
+    write_tenants(w, d);
+    json_write_kv_i64(w, "bindsInFlight",
+                      d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
+    write_time_windows(w, d);
+    write_pool_commands(w, d);
+    state_write_mix(w, &d->head);
+    state_write_vacancy(w, d->context->vacancy);
+    state_write_candidate(w, d->context->shadow);
+    json_write_object_end(w);
+}
+
+static void write_audit(struct json_writer *w, struct audit *audit)
+{
+    struct audit_report last;
+
+    if (audit != NULL) {
+        audit_last(audit, &last);
+        json_write_key(w, "audit");
+        audit_write(w, &last);
+    }
+}
+
+void state_write_head(struct json_writer *w, const struct state_document *d)
+{
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "apiVersion", STATE_API_VERSION);
+    json_write_kv_cstr(w, "kind", "State");
+    write_metadata(w, d);
+    write_summary(w, d);
+    write_audit(w, d->context->audit);
+}
+
+void state_write_configuration(struct json_writer *w, const struct state_document *d)
+{
+    if (d->effective != NULL) {
+        json_write_key(w, "configuration");
+        config_describe(d->effective, w);
+        if (d->effective->file_values != NULL) {
+            json_write_key(w, "fileConfiguration");
+            config_describe(d->effective->file_values, w);
+        }
+    }
+}
