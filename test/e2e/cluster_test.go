@@ -482,17 +482,19 @@ func (c *cluster) report() (*checker.Report, []*corev1.Pod) {
 func (c *cluster) sound() {
 	c.Helper()
 	report, _ := c.report()
-	for _, v := range report.Violations {
-		c.Errorf("violated: %s", v)
-	}
 	c.eventually("/state agrees with the API server", func() (bool, string) {
 		state, err := c.fgpu.State(c.ctx)
 		if err != nil {
 			return false, err.Error()
 		}
+		// Anew each time: who waited may have been bound meanwhile.
+		report, _ = c.report()
 		difference := compare(report, state)
 		return difference == "", difference
 	})
+	for _, v := range report.Violations {
+		c.Errorf("violated: %s", v)
+	}
 }
 
 // compare returns the first difference between the checker's sums and fgpu's.
