@@ -51,7 +51,8 @@ func (c *cluster) installFile(f form, config string) {
 
 func TestMetaGPURequestsSpanGPUs(t *testing.T) {
 	c := newCluster(t, gpuNode("span", 4, gib80, "cnvrg.io/metagpu=400"))
-	c.install(light)
+	c.ownFgpu(light) // which has learned from no other pods what to expect
+	c.startScheduler(light)
 	c.create(pod("wide", "cnvrg.io/metagpu=250"))
 	wide := c.devices(c.bound("wide"))["main"]
 	c.create(pod("half", "cnvrg.io/metagpu=50"))
