@@ -160,7 +160,7 @@ def test_caller__without_the_right_certificate__never_answered(world, listener):
         eventually(lambda series=series: world.fgpu.metrics()[series] > before[series], series)
     series = 'fgpu_requests_total{verb="filter",outcome="not_ours"}'
     assert world.fgpu.metrics().get(series, 0) == before.get(series, 0)
-    assert re.search(r'"Refused a TLS client" listener="verbs" peer="127\.0\.0\.1:\d+" reason="', world.fgpu.log())
+    assert re.search(rf'"Refused a TLS client" listener="{listener}" peer="127\.0\.0\.1:\d+" reason="', world.fgpu.log())
 
 
 def test_ops__with_tokens__certificate_optional_but_not_a_wrong_one(world, tmp_path):
