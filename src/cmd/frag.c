@@ -112,7 +112,7 @@ static int find(struct json_reader *r, struct str document, struct arena *a, str
 
 /* ---- printing ---- */
 
-static void print_table(struct json_reader *r, const struct numbers *n, struct arena *a)
+static int print_table(struct json_reader *r, const struct numbers *n, struct arena *a, struct err *reterr)
 {
     if (n->typical > 0) {
         printf("Fragmentation  %" PRId64 ".%" PRId64 " %% of %" PRId64
@@ -132,7 +132,7 @@ static void print_table(struct json_reader *r, const struct numbers *n, struct a
         printf("Most empty     no GPU is empty\n");
     }
     printf("As of          %.*s, generation %" PRId64 "\n", STR_ARG(n->as_of), n->generation);
-    sizes_table_print(r, n->more, a);
+    return sizes_table_print(r, n->more, a, reterr);
 }
 
 static int show(const struct inquiry *q, struct str document, struct json_reader *r,
@@ -156,10 +156,7 @@ static int show(const struct inquiry *q, struct str document, struct json_reader
     json_reader_init(r, text, a);
     read_numbers(r, &n);
     code = json_read_end(r, reterr);
-    if (code == 0) {
-        print_table(r, &n, a);
-    }
-    return code;
+    return code != 0 ? code : print_table(r, &n, a, reterr);
 }
 
 static int run(const struct inquiry *q)

@@ -8,18 +8,6 @@
 
 #define EVENTS_FLUSH_MS 1000
 
-/* ---- readiness ---- */
-
-bool service_is_ready(struct service *s)
-{
-    return !atomic_load(&s->stopping) && store_is_ready(s->store);
-}
-
-bool service_is_listed(struct service *s)
-{
-    return store_is_synced(s->store);
-}
-
 /* ---- what the ledger tells ---- */
 
 static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)

@@ -2,6 +2,18 @@
 
 #include <string.h>
 
+/* ---- readiness ---- */
+
+bool service_is_ready(struct service *s)
+{
+    return !atomic_load(&s->stopping) && store_is_ready(s->store);
+}
+
+bool service_is_listed(struct service *s)
+{
+    return store_is_synced(s->store);
+}
+
 static const char *probe_ledger(void *ctx)
 {
     const struct service *s = ctx;

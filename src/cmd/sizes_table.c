@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void sizes_table_print(struct json_reader *r, struct str more, struct arena *a)
+int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, struct err *reterr)
 {
     struct str key, size = STR_NULL;
     int64_t n = 0;
 
-    json_reader_init(r, more, a);
+    json_reader_init(r, more.n > 0 ? more : STR("[]"), a);
     printf("\n%-24s %12s\n", "SIZE", "MORE FIT");
     json_array_begin(r);
     while (json_array_next(r)) {
@@ -22,6 +22,9 @@ void sizes_table_print(struct json_reader *r, struct str more, struct arena *a)
                 json_skip(r);
             }
         }
-        printf("%-24.*s %12" PRId64 "\n", STR_ARG(size), n);
+        if (!json_failed(r)) {
+            printf("%-24.*s %12" PRId64 "\n", STR_ARG(size), n);
+        }
     }
+    return json_read_end(r, reterr);
 }

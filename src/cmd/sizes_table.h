@@ -4,7 +4,7 @@
 
 #include "base/json_read.h"
 
-/* Prints the array `more` to standard output. What is wrong with it the reader tells afterwards. */
-void sizes_table_print(struct json_reader *r, struct str more, struct arena *a);
+/* Prints the array `more` to standard output. Returns what is wrong with it, as json_read_end(). */
+WARN_UNUSED int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, struct err *reterr);
 
 #endif

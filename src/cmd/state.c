@@ -32,12 +32,27 @@ struct listing {
     struct json_reader *readers; /* LEVEL__N */
     struct arena arena;
     int64_t node_n, gpu_n;
+    int code; /* of the first part that is not what it should be; then `why` says what is wrong with it */
+    struct err why;
 };
 
 static struct json_reader *open_text(struct listing *s, enum level level, struct str text)
 {
     json_reader_init(&s->readers[level], text, &s->arena);
     return &s->readers[level];
+}
+
+/* One that is not there is empty. */
+static struct json_reader *open_list(struct listing *s, enum level level, struct str text)
+{
+    return open_text(s, level, text.n > 0 ? text : STR("[]"));
+}
+
+static void close_text(struct listing *s, enum level level)
+{
+    if (s->code == 0) {
+        s->code = json_read_end(&s->readers[level], &s->why);
+    }
 }
 
 /* ---- one line ---- */
@@ -92,7 +107,7 @@ static void print_holder(const struct holder *h, bool first)
 
 static void print_holders(struct listing *s, struct str allocations)
 {
-    struct json_reader *r = open_text(s, LEVEL_POD, allocations);
+    struct json_reader *r = open_list(s, LEVEL_POD, allocations);
     bool first = true;
     struct str key;
 
@@ -123,6 +138,7 @@ static void print_holders(struct listing *s, struct str allocations)
         print_holder(&h, first);
         first = false;
     }
+    close_text(s, LEVEL_POD);
     printf("\n");
 }
 
@@ -194,6 +210,7 @@ static void print_plugin(struct listing *s, struct str text, struct str node)
             json_skip(r);
         }
     }
+    close_text(s, LEVEL_GPU);
     if (per_gpu > 1) {
         snprintf(what, sizeof(what), "kubelet picks, %" PRId64 " a GPU", per_gpu);
     } else {
@@ -239,7 +256,7 @@ static void read_node(struct json_reader *r, struct node_text *ret)
 
 static void print_node(struct listing *s, const struct node_text *n)
 {
-    struct json_reader *r = open_text(s, LEVEL_NODE, n->gpus);
+    struct json_reader *r = open_list(s, LEVEL_NODE, n->gpus);
     int64_t before = s->gpu_n;
 
     s->node_n++;
@@ -247,6 +264,7 @@ static void print_node(struct listing *s, const struct node_text *n)
     while (json_array_next(r)) {
         print_gpu(s, r, n->name);
     }
+    close_text(s, LEVEL_NODE);
     if (n->plugin.n > 0) {
         print_plugin(s, n->plugin, n->name);
     }
@@ -320,10 +338,13 @@ static int show(struct listing *s, struct str document, struct err *reterr)
         printf("Waiting:");
         print_holders(s, pending);
     }
-    if (more.n > 0) {
-        sizes_table_print(&s->readers[LEVEL_NODE], more, &s->arena);
+    if (more.n > 0 && s->code == 0) {
+        s->code = sizes_table_print(&s->readers[LEVEL_NODE], more, &s->arena, &s->why);
     }
-    return 0;
+    if (s->code != 0) {
+        *reterr = s->why;
+    }
+    return s->code;
 }
 
 static int run(const struct inquiry *q)

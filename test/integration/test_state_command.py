@@ -65,6 +65,28 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
     assert run(fgpu, "--state", str(saved)).stdout.split("SIZE")[0] == r.stdout.split("SIZE")[0]
 
 
+@pytest.mark.parametrize("spoil", [
+    lambda d: d["nodes"][0].update(gpus={}),
+    lambda d: d["nodes"][0]["gpus"][0].update(allocations=5),
+    lambda d: d["nodes"][0].update(wholeGpus={"capacity": "many"}),
+    lambda d: d.update(pending={"a": 1}),
+    lambda d: d["summary"]["fragmentation"].update(moreFit=[{"size": 1}]),
+])
+@pytest.mark.parametrize("command", ["state", "frag"])
+def test_parts_that_are_something_else__said_and_exit_code_1(used, tmp_path, command, spoil):
+    used.node(gpus=1)
+    eventually(lambda: used.fgpu.state()["nodes"][0]["gpus"], "the node")
+    document = json.loads(run(used.fgpu, "-o", "json").stdout)
+    spoil(document)
+    saved = tmp_path / "state.json"
+    saved.write_text(json.dumps(document))
+    r = subprocess.run([str(BINARY), command, "--state", str(saved)], capture_output=True, text=True, timeout=60)
+    if command == "state" or document["summary"]["fragmentation"]["moreFit"] == [{"size": 1}]:
+        assert r.returncode == 1 and f"fgpu {command}: JSON at byte" in r.stderr
+    else:
+        assert (r.returncode, r.stderr) == (0, "")
+
+
 def test_state__nobody_answers_and_wrong_arguments__exit_codes(used):
     r = subprocess.run([str(BINARY), "state", "--server", "http://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
     assert r.returncode == 1 and "fgpu state:" in r.stderr
