@@ -164,16 +164,10 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
     ledger_recompute(l, node);
 }
 
-void ledger_pod_detach(struct ledger *l, uint32_t pod)
+static void take_off(struct ledger *l, struct pod_entry *p)
 {
-    struct pod_entry *p = &l->pods[pod];
-    uint32_t node = p->node;
-    struct node_entry *n;
+    struct node_entry *n = &l->nodes[p->node];
 
-    if (node == LEDGER_NONE) {
-        return;
-    }
-    n = &l->nodes[node];
     n->pods[p->node_slot] = n->pods[--n->pod_n];
     l->pods[n->pods[p->node_slot]].node_slot = p->node_slot;
     p->node = LEDGER_NONE;
@@ -182,8 +176,25 @@ void ledger_pod_detach(struct ledger *l, uint32_t pod)
     }
     p->charge_n = 0;
     ledger_count_pod(l, p);
-    ledger_node_forget_lost(l, node);
-    ledger_recompute(l, node);
+}
+
+static void follow_take_off(struct ledger *l, uint32_t node)
+{
+    if (node != LEDGER_NONE) {
+        ledger_node_forget_lost(l, node);
+        ledger_recompute(l, node);
+    }
+}
+
+void ledger_pod_detach(struct ledger *l, uint32_t pod)
+{
+    struct pod_entry *p = &l->pods[pod];
+    uint32_t node = p->node;
+
+    if (node != LEDGER_NONE) {
+        take_off(l, p);
+        follow_take_off(l, node);
+    }
 }
 
 void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms)
@@ -317,7 +328,9 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     if (reread) {
         keep_charges(l, p);
     }
-    ledger_pod_detach(l, pod);
+    if (before != LEDGER_NONE) {
+        take_off(l, p); /* devices that it alone holds stay: the record may name them, too */
+    }
     if (before == node) {
         clear_refs(p);
     } else {
@@ -336,6 +349,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         bool counted = p->counted;
 
         ledger_pod_drop(l, pod);
+        follow_take_off(l, before);
         ledger_light_observed(l, f, counted);
         forget_nodes(l, before, node);
         return;
@@ -350,6 +364,7 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);
     }
     ledger_pod_attach(l, pod, node);
+    follow_take_off(l, before);
     if (before == node && charged(p) >= charged_before) {
         l->room_generation = room_before; /* taken away and given back */
     }

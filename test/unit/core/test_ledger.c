@@ -373,6 +373,94 @@ static void device_lost__pod_keeps_it_until_gone_and_others_stay_free(void **sta
     assert_int_equal(fixture_state(&fx, "n1")->device_n, 1);
 }
 
+/* While the pod is taken off its node and put back, nobody holds the device. */
+static void device_lost__its_pod_bound_by_another_decision__stays_and_others_stay_free(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 300), whole = fixture_whole(&w2, 1);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "other", "GPU-n1-1", 1, 300, 0);
+
+    (void)state;
+    fixture_pod(&fx, "first", &whole, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "first", "n1"), 0);
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "first");
+    fixture_node(&fx, "n1", 1, 80 * GIB);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 2);
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 2);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 1);
+}
+
+/* The other half: nothing keeps a device that no record names, nor one of a pod that asks for
+ * nothing any more. */
+static void device_lost__its_pod_bound_without_naming_it__goes(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_whole(&w, 2);
+    const struct demand nothing = {.dialect = ""};
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_node(&fx, "n1", 1, 80 * GIB);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 2);
+    fixture_pod(&fx, "a", &d, "n1", NULL);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 1);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
+
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    fixture_pod(&fx, "b", &d, NULL, NULL);
+    assert_int_equal(fixture_reserve(&fx, "b", "n1"), 0);
+    fixture_node(&fx, "n1", 1, 80 * GIB);
+    fixture_pod(&fx, "b", &nothing, "n2", NULL);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 1);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+}
+
+/* A lost device is memory and no fact, so the order of facts decides whether a pod that names it
+ * finds it. Both answers are safe: it holds what is closed to others, or it counts everywhere. */
+static void device_lost__named_while_its_holder_is_there__taken_and_others_stay_free(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    fixture_node(&fx, "n1", 1, 80 * GIB);
+    fixture_pod(&fx, "b", &d, "n1", &as);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 2);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+}
+
+static void device_lost__named_when_its_holder_has_left__counts_on_every_device(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    fixture_node(&fx, "n1", 1, 80 * GIB);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    fixture_pod(&fx, "b", &d, "n1", &as);
+    assert_int_equal(fixture_state(&fx, "n1")->device_n, 1);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+}
+
 static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state)
 {
     struct wish w;
@@ -614,6 +702,10 @@ int main(void)
         T(B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_closed),
         T(B2__node_shrinks__free_follows_below_zero),
         T(device_lost__pod_keeps_it_until_gone_and_others_stay_free),
+        T(device_lost__its_pod_bound_by_another_decision__stays_and_others_stay_free),
+        T(device_lost__its_pod_bound_without_naming_it__goes),
+        T(device_lost__named_while_its_holder_is_there__taken_and_others_stay_free),
+        T(device_lost__named_when_its_holder_has_left__counts_on_every_device),
         T(uuids_appear__pods_known_by_index_stay_on_their_devices),
         T(foreign_pod__observed_again_as_it_was__node_is_not_touched),
         T(foreign_pod_on_unseen_node__observed_again__stays_attached),
