@@ -17,7 +17,9 @@
  *   - no reservation takes a tenant above its limits (core/tenancy.h).
  *
  * The numbers of a node are recomputed from its inventory and its pods at every change of either; so a
- * node's state is a function of facts and cannot drift.
+ * node's state is a function of facts and cannot drift. What is remembered beside them only ever charges more (the
+ * largest charge of a UID) or is closed to others (a device that left the inventory, while a pod holds it); for these
+ * the order of facts matters (decision 0004).
  *
  * Cores and memory of the machine are counted, too, because they make GPUs worth more or less: what every bound or
  * reserved pod asks for, by its newest observation (a resize in place changes it). The rules above do not concern

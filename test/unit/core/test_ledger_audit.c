@@ -385,6 +385,36 @@ static void node__device_lost_but_held__no_drift(void **state)
     assert_int_equal(fixture_state(&fx, "n1")->device_n, 2); /* the lost one is shown */
 }
 
+/* Whether the later pod finds the lost device depends on the order, and neither is an alarm. */
+static void node__lost_device_named_again__no_drift_in_either_order(void **state)
+{
+    static const bool holder_leaves_first[] = {false, true};
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct ledger_op op = described("n1"), later = observed("b", &d, "n1", &record);
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        inventory.device_n = 2;
+        assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+        fixture_pod(&fx, "a", &d, "n1", &record);
+        inventory.device_n = 1;
+        assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+        if (holder_leaves_first[i]) {
+            fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+        }
+        finds_and_repairs(&later, DRIFT_POD_MISSING);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+        assert_int_equal(fixture_state(&fx, "n1")->device_n, holder_leaves_first[i] ? 1 : 2);
+        assert_int_equal(drift_of(&later), DRIFT_NONE);
+        assert_int_equal(drift_of(&op), DRIFT_NONE);
+        fixture_name_op(&fx, LEDGER_POD_GONE, "b");
+    }
+}
+
 static void node__other_facts_differ__details(void **state)
 {
     struct ledger_op op = described("n1");
@@ -479,6 +509,7 @@ int main(void)
         TEST(node__described_as_known__no_drift),
         TEST(node__any_number_of_a_device_differs__inventory),
         TEST(node__device_lost_but_held__no_drift),
+        TEST(node__lost_device_named_again__no_drift_in_either_order),
         TEST(node__other_facts_differ__details),
         TEST(touched__every_op_about_the_pod__moves_it),
         TEST(entries__in_slices__each_once_without_reservations),

@@ -417,25 +417,32 @@ static const struct world_node *last_description(const struct world *w, struct s
     return NULL;
 }
 
+static struct host_capacity random_host(struct world *w)
+{
+    return world_chance(w, 90) ? (struct host_capacity){64000, 1000 * (int32_t)world_below(w, 256)}
+                               : (struct host_capacity){0};
+}
+
 bool world_change_node(struct world *w)
 {
     unsigned number = world_below(w, WORLD_NODES);
     struct str name = node_name(w, number);
     const struct world_node *now = w->nodes[number], *before = last_description(w, name);
     struct world_node *next;
+    bool keeps;
 
     if (now != NULL && world_chance(w, 15)) {
         w->nodes[number] = NULL;
         push(&w->node_stream, (struct world_event){.node = now, .gone = true});
         return true;
     }
+    keeps = now != NULL && world_chance(w, 50); /* so that its GPUs change alone */
     next = ARENA_NEW(&w->arena, struct world_node);
     *next = (struct world_node){
         .name = name,
         .uid = now != NULL ? now->uid : arena_printf(&w->arena, "node-%u", w->serial++),
-        .schedulable = world_chance(w, 90),
-        .host = world_chance(w, 90) ? (struct host_capacity){64000, 1000 * (int32_t)world_below(w, 256)}
-                                    : (struct host_capacity){0},
+        .schedulable = keeps ? now->schedulable : world_chance(w, 90),
+        .host = keeps ? now->host : random_host(w),
         .changes = ++w->node_changes[number],
     };
     if (w->loses && now == NULL && world_chance(w, 30)) {
