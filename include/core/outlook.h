@@ -87,7 +87,7 @@ const struct outlook_prices *outlook_prices(const struct outlook *o);
  * that nodes of its shape supply has another price since. */
 bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since);
 
-#define OUTLOOK_TERMS_MAX 4
+#define OUTLOOK_TERMS_MAX 3
 #define OUTLOOK_NO_NODE UINT32_MAX
 
 /* What the scores of some placements on one node are made of: the rooms that they leave, as the outlook remembers them.

@@ -18,6 +18,8 @@ struct outlook *outlook_new(void)
 
     o->rounding = ROUNDING_BITS;
     o->walks = rollout_memo_new();
+    o->worths = outlook_worths_new();
+    o->price_lists = xcalloc(OUTLOOK_SHAPES_MAX, sizeof(*o->price_lists));
     return o;
 }
 
@@ -31,10 +33,10 @@ void outlook_free(struct outlook *o)
     }
     outlook_typicals_fini(&o->typical);
     rollout_memo_free(o->walks);
-    free(o->worths);
-    free(o->worth_tags);
+    outlook_worths_free(o->worths);
     free(o->nodes);
     free(o->supplies);
+    free(o->price_lists);
     free(o);
 }
 
@@ -69,6 +71,7 @@ static void shapes_clear(struct outlook *o)
     for (uint32_t i = 0; i < o->shape_n; i++) {
         draws_free(o->shapes[i].draws);
     }
+    outlook_worths_forget(o->worths);
     o->shape_n = 0;
     o->shapes_changed = true;
     for (uint32_t i = 0; i < o->node_n; i++) {
@@ -178,7 +181,7 @@ static void node_count(struct outlook *o, const struct ledger *l, uint32_t i)
     struct room room;
 
     outlook_room(o, n->shape, &at, false, &room);
-    w = outlook_worth(o, &room, false);
+    w = outlook_worth(o, &room, WORTH_FILLED);
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
@@ -206,7 +209,7 @@ static void rebuild(struct outlook *o, const struct ledger *l, const struct mix 
     uncount_all(o);
     outlook_draws_build(o, l, pods, n);
     outlook_classes_build(o, l, pods, n);
-    outlook_worths_resize(o);
+    outlook_worths_resize(o->worths, o->supply_n);
     o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
     o->knows_cpu = false;
     for (uint32_t i = 0; i < o->shape_n; i++) {
@@ -256,17 +259,23 @@ bool outlook_follow(struct outlook *o, const struct ledger *l, const struct stra
 
 /* ---- scores ---- */
 
+/* Those that weigh anything: each costs as many walks as the other. */
+static inline unsigned parts_at(const struct outlook_prices *p)
+{
+    return (p->scarce_cpu < OUTLOOK_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
+}
+
 /* Without what draining takes off. `supply` is in the order of the shape's classes. */
 static inline int64_t value(const struct outlook *o, const struct outlook_prices *p, uint16_t shape, int32_t filled,
                             int32_t among, const int32_t *supply)
 {
-    const struct node_shape *s = &o->shapes[shape];
+    const struct price_list *l = outlook_price_list(o, p, shape);
     const int32_t f = p->scarce_cpu;
     int64_t sum = (int64_t)filled * (OUTLOOK_SIXTEENTHS - f) + (int64_t)among * f;
 
     sum = sum * OUTLOOK_MILLI / (ROLLOUT_LISTS * OUTLOOK_SIXTEENTHS); /* sums over the lists, f in sixteenths */
-    for (unsigned i = 0; i < s->class_n; i++) {
-        sum += (int64_t)p->price[s->classes[i]] * supply[i];
+    for (unsigned i = 0; i < l->n; i++) {
+        sum += (int64_t)l->price[i] * supply[l->at[i]];
     }
     return sum;
 }
@@ -308,7 +317,7 @@ static int64_t value_before(const struct outlook *o, const struct outlook_prices
         return v;
     }
     outlook_room(o, shape, n, false, &room);
-    w = outlook_worth(o, &room, p->scarce_cpu > 0);
+    w = outlook_worth(o, &room, parts_at(p));
     if (known != NULL) {
         known->filled_among = w->filled_among;
     }
@@ -340,7 +349,7 @@ int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, co
     }
     before = value_before(o, p, n, shape, known);
     outlook_room(o, shape, n, true, &room);
-    w = outlook_worth(o, &room, p->scarce_cpu > 0);
+    w = outlook_worth(o, &room, parts_at(p));
     if (terms != NULL && terms->n < OUTLOOK_TERMS_MAX) {
         terms->after[terms->n].place = outlook_worth_place(o, w);
         terms->after[terms->n].serial = w->serial;
@@ -355,6 +364,7 @@ bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p,
                         int64_t *ret)
 {
     int64_t best = INT64_MIN, before;
+    unsigned parts = parts_at(p);
 
     if (terms->n == 0 || terms->n > OUTLOOK_TERMS_MAX || terms->node >= o->node_n || p->basis != o->classes_gen ||
         !node_value(o, p, &o->nodes[terms->node], &before)) {
@@ -362,7 +372,7 @@ bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p,
     }
     for (uint32_t i = 0; i < terms->n; i++) {
         const struct worth *w =
-            outlook_worth_at(o, terms->after[i].place, terms->after[i].serial, p->scarce_cpu > 0);
+            outlook_worth_at(o, terms->after[i].place, terms->after[i].serial, parts);
         int64_t v;
 
         if (w == NULL) {

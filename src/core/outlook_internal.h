@@ -70,7 +70,7 @@ struct shape_set {
     uint64_t bits[OUTLOOK_SHAPES_MAX / 64];
 };
 
-/* ---- scarcity classes (outlook_classes.c) ---- */
+/* ---- scarcity classes (outlook_classes.c, outlook_supply.c) ---- */
 
 enum scarcity_kind {
     SCARCE_HOST,  /* idle GPUs on the nodes that can run these pods */
@@ -95,18 +95,40 @@ struct scarcity {
 
 /* ---- what a node is worth (outlook_worth.c) ---- */
 
-/* Of a room. Volumes are sums over the ROLLOUT_LISTS scenarios, in milli. */
+/* What costs walks, and is looked for only where it has a weight in the score. */
+enum worth_part {
+    WORTH_FILLED = 1 << 0, /* without GPU-less pods */
+    WORTH_AMONG = 1 << 1,  /* with them */
+};
+
+#define WORTH_DEVICES_MAX 8
+
+/* Of a room. Volumes are sums over the ROLLOUT_LISTS scenarios, in milli. What is read again and again stands together,
+ * behind what says which room it is. */
 struct worth {
+    struct room_device devices[WORTH_DEVICES_MAX];
+    int32_t cpu_milli, mem_mib;
+    uint16_t shape;
+    uint8_t kinds;
+    uint8_t device_n; /* 255: more than are kept here */
+    uint32_t serial; /* counts the rooms that had this place; 0: none yet */
     uint64_t key[2];
-    uint32_t draws_gen; /* 0: free place */
-    uint32_t classes_gen;
-    uint32_t serial; /* counts the rooms that had this place */
-    int32_t filled;       /* without GPU-less pods */
-    int32_t filled_among; /* with them; -1: not computed yet */
+
+    uint32_t draws_gen, classes_gen; /* what the rest is of; 0: of nothing */
+    int32_t filled, filled_among; /* -1: not looked for yet */
     int32_t idle_milli;
     int32_t drain; /* 16 x idle milli + free cpu milli */
-    int64_t cpu_left; /* after the scenarios, sum over them */
+    int64_t cpu_left; /* after the scenarios, sum over them; known when `filled` is */
     int32_t supply[]; /* of node_shape.classes, class_n of them */
+};
+_Static_assert(offsetof(struct worth, draws_gen) == 128, "two lines of the cache");
+
+/* What the goods cost that nodes of one shape supply: those that cost anything. */
+struct price_list {
+    uint64_t version; /* of the prices; 0: of none yet */
+    unsigned n;
+    uint8_t at[OUTLOOK_CLASSES_MAX]; /* place in worth.supply */
+    int32_t price[OUTLOOK_CLASSES_MAX];
 };
 
 /* What the outlook knows of a node. */
@@ -142,11 +164,7 @@ struct outlook {
     double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
     double phantom_share; /* of the expected volume */
 
-    struct worth *worths; /* remembered: places of worth_bytes each */
-    size_t worth_bytes;
-    uint64_t *worth_tags; /* of each place */
-    uint32_t worth_n; /* a power of two */
-
+    struct worths *worths; /* remembered */
     struct rollout_memo *walks; /* what worths are made of */
 
     struct outlook_node *nodes; /* by the ledger's index */
@@ -158,6 +176,7 @@ struct outlook {
     int64_t idle_milli, cpu_left;
     int64_t supply[OUTLOOK_CLASSES_MAX];
     struct outlook_prices prices;
+    struct price_list *price_lists; /* of each shape, as they were last asked for */
 };
 
 static inline const struct mix *outlook_mix(const struct outlook *o, const struct mix *learned)
@@ -203,17 +222,36 @@ void outlook_classes_build(struct outlook *o, const struct ledger *l, const stru
 /* Supply of each of the shape's classes by a room. */
 void outlook_supply(const struct outlook *o, const struct room *r, int32_t *ret);
 
-/* Valid until the next call. */
-const struct worth *outlook_worth(const struct outlook *o, const struct room *r, bool among);
+struct worths *outlook_worths_new(void);
+void outlook_worths_free(struct worths *t);
+/* Room for supplies of so many classes. */
+void outlook_worths_resize(struct worths *t, uint32_t supply_n);
+/* Shapes of nodes mean others from now on. */
+void outlook_worths_forget(struct worths *t);
+
+/* `parts`: enum worth_part. Valid until the next call. */
+const struct worth *outlook_worth(const struct outlook *o, const struct room *r, unsigned parts);
 /* Where it is remembered. */
 uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w);
-/* NULL: forgotten, or without what `among` asks for. */
-const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, bool among);
-void outlook_worths_resize(struct outlook *o);
+/* NULL: forgotten. */
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
  * when its share was learned from known_n pods (0: it is given). */
 double outlook_scarcity(double demand, double supply, double mean, double known_n);
 void outlook_prices_follow(struct outlook *o, int churn);
+
+void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape);
+
+static inline const struct price_list *outlook_price_list(const struct outlook *o, const struct outlook_prices *p,
+                                                          uint16_t shape)
+{
+    const struct price_list *l = &o->price_lists[shape];
+
+    if (l->version != p->version) {
+        outlook_list_prices(o, p, shape);
+    }
+    return l;
+}
 
 #endif

@@ -102,6 +102,21 @@ void outlook_prices_follow(struct outlook *o, int churn)
     }
 }
 
+void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape)
+{
+    const struct node_shape *s = &o->shapes[shape];
+    struct price_list *l = &o->price_lists[shape];
+
+    l->version = p->version;
+    l->n = 0;
+    for (unsigned i = 0; i < s->class_n; i++) {
+        if (p->price[s->classes[i]] != 0) {
+            l->at[l->n] = (uint8_t)i;
+            l->price[l->n++] = p->price[s->classes[i]];
+        }
+    }
+}
+
 const struct outlook_prices *outlook_prices(const struct outlook *o)
 {
     return &o->prices;
