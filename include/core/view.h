@@ -85,17 +85,15 @@ static inline bool ledger_view_same_name(const struct str *a, const struct str *
 
 /* The same, with a guess that is tried first, and a few behind it. Callers tend to name nodes in the order in which
  * they, and we, were told of them, less those that somebody has ruled out. */
-enum { LEDGER_VIEW_TRIES = 4 };
+uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess);
 
-static inline uint32_t ledger_view_index_near(const struct ledger_view *v,
-                                              const struct str *node_name, uint32_t guess)
+/* The same, quickly when the guess is right. */
+static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
 {
-    for (uint32_t i = guess; i < v->node_n && i - guess < LEDGER_VIEW_TRIES; i++) {
-        if (ledger_view_same_name(&v->names[i], node_name)) {
-            return i; /* an unused place has an empty name */
-        }
+    if (guess < v->node_n && ledger_view_same_name(&v->names[guess], node_name)) {
+        return guess; /* an unused place has an empty name */
     }
-    return ledger_view_index(v, node_name);
+    return ledger_view_index_from(v, node_name, guess + 1);
 }
 
 /* Bits of the packing rules that select the node (core/plan.h). */

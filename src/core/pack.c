@@ -198,69 +198,126 @@ static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, 
     return slack_on(n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand);
 }
 
-/* Not inlined, so that the loop over what is remembered stays small. */
-static __attribute__((noinline)) void judge(const struct ledger_view *v, const struct pack_query *q, uint32_t node,
-                                            const struct score_row *known, struct pack_result *r)
+/* What stays the same for all names of one call. */
+struct pass {
+    const struct ledger_view *v;
+    struct pack_query *q;
+    struct score_row known;
+    uint64_t prices;   /* version of them; 0: not priced */
+    uint64_t work_end; /* of outlook_work() */
+    bool is_special;   /* nodes that fit must be asked about others */
+};
+
+static void begin(struct pass *p, const struct ledger_view *v, struct pack_query *q)
+{
+    const struct outlook *o = q->params->outlook;
+
+    p->v = v;
+    p->q = q;
+    p->known = v->isolates ? (struct score_row){NULL, NULL} : q->known;
+    if (q->params->prices == NULL) {
+        p->known.terms = NULL;
+    }
+    p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
+    p->work_end = q->work_max > 0 && o != NULL ? outlook_work(o) + q->work_max : UINT64_MAX;
+    p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->hold_n > 0;
+}
+
+static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
 {
     struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
-    struct outlook_terms *terms = known->terms != NULL ? &known->terms[node] : NULL;
+    const struct pack_params *params = p->q->params;
+    struct outlook_terms *terms = p->known.terms != NULL ? &p->known.terms[node] : NULL;
     struct placement at;
 
     if (terms != NULL) {
         terms->node = node;
         terms->n = 0;
     }
-    r->verdict =
-        choice_make_terms(q->params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
-                          &r->score, terms != NULL && pack_keeps_terms(q->params) ? terms : NULL);
-    if (known->scores != NULL) {
-        known->scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score,
-                                             q->params->prices != NULL ? q->params->prices->version : 0};
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
+                                   &r->score, terms != NULL && pack_keeps_terms(params) ? terms : NULL);
+    if (p->known.scores != NULL) {
+        p->known.scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score, p->prices};
     }
 }
 
 /* The score of a node that fits at today's prices; false: it must be judged again. */
-static __attribute__((noinline)) bool reprice(const struct pack_query *q, uint32_t node, struct score *score,
-                                              const struct outlook_terms *terms)
+static bool reprice(const struct pass *p, uint32_t node, struct score *score)
 {
-    const struct outlook *o = q->params->outlook;
-    const struct outlook_prices *prices = q->params->prices;
+    const struct outlook *o = p->q->params->outlook;
+    const struct outlook_prices *prices = p->q->params->prices;
 
     if (outlook_prices_hold(o, prices, node, score->prices)) {
         return true;
     }
-    if (!outlook_gain_again(o, prices, terms, &score->score)) {
+    if (!outlook_gain_again(o, prices, &p->known.terms[node], &score->score)) {
         return false;
     }
     score->prices = prices->version;
     return true;
 }
 
+/* A node whose score is not at hand. False: enough has been done for one call. Not inlined, so that the loop over what
+ * is remembered stays small. */
+static __attribute__((noinline)) bool look(const struct pass *p, uint32_t node, struct pack_result *r)
+{
+    struct score *score = p->known.scores != NULL ? &p->known.scores[node] : NULL;
+
+    if (p->work_end != UINT64_MAX && outlook_work(p->q->params->outlook) >= p->work_end) {
+        forget_seen(p->q, node);
+        return false;
+    }
+    if (score != NULL && score->stamp == score_stamp(p->v->nodes[node].version, VERDICT_FITS) &&
+        p->known.terms != NULL && reprice(p, node, score)) {
+        r->verdict = VERDICT_FITS;
+        r->score = score->score;
+    } else {
+        judge(p, node, r);
+    }
+    return true;
+}
+
+/* What depends on others than this node and this pod, and is not remembered: of one that would fit. */
+static __attribute__((noinline)) void judge_others(const struct ledger_view *v, const struct pack_query *q,
+                                                   uint32_t node, struct pack_result *r)
+{
+    if (v->limits_tenant && passes_tenant(v, q, node)) {
+        r->verdict = VERDICT_TENANT_LIMIT;
+    }
+    if (v->slack_matters && r->verdict == VERDICT_FITS) {
+        r->slack = slack_of(v, node);
+    }
+    if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
+        r->verdict = VERDICT_NOMINATED;
+    }
+    if (q->hold_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
+        r->demoted = !fits_beside_holds(v, &v->nodes[node], r->name, q);
+    }
+}
+
+/* Is the remembered score one of the node as it is, at today's prices where it follows them? */
+static inline bool is_at_hand(const struct score *score, uint64_t version, uint64_t prices)
+{
+    return score->stamp >> 8 == version && (score->prices == prices || (score->stamp & 0xff) != VERDICT_FITS);
+}
+
 size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
                  struct pack_result *ret)
 {
-    const struct score_row known = v->isolates ? (struct score_row){NULL, NULL} : q->known;
-    struct score *const scores = known.scores;
-    struct outlook_terms *const terms = q->params->prices != NULL ? known.terms : NULL;
-    const uint64_t prices = terms != NULL ? q->params->prices->version : 0;
-    const struct node_state *const nodes = v->nodes;
-    const bool any_held = q->hold_n > 0;
-    const uint64_t work_end =
-        q->work_max > 0 && q->params->outlook != NULL ? outlook_work(q->params->outlook) + q->work_max : UINT64_MAX;
     uint32_t node = LEDGER_VIEW_NONE;
     struct pack_result *r = ret;
+    struct pass pass;
+    const struct score *scores;
     size_t i;
 
+    begin(&pass, v, q);
+    scores = pass.known.scores;
     for (i = 0; i < name_n; i++) {
         node = ledger_view_index_near(v, &names[i], node + 1);
-        r->name = names[i];
-        r->demoted = false;
-        r->group = 0;
-        r->slack = SLACK_NONE;
-        r->score = 0;
+        *r = (struct pack_result){.name = names[i], .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
         if (node == LEDGER_VIEW_NONE) {
-            r->verdict = VERDICT_NODE_UNKNOWN;
             q->unknown_n++;
             r++;
             continue;
@@ -268,28 +325,14 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         if (was_seen(q, node)) {
             continue;
         }
-        if (scores != NULL && scores[node].stamp >> 8 == nodes[node].version &&
-            (terms == NULL || (enum verdict)(scores[node].stamp & 0xff) != VERDICT_FITS ||
-             scores[node].prices == prices || reprice(q, node, &scores[node], &terms[node]))) {
+        if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, pass.prices)) {
             r->verdict = (enum verdict)(scores[node].stamp & 0xff);
             r->score = scores[node].score;
-        } else if (work_end != UINT64_MAX && outlook_work(q->params->outlook) >= work_end) {
-            forget_seen(q, node);
+        } else if (!look(&pass, node, r)) {
             break;
-        } else {
-            judge(v, q, node, &known, r);
         }
-        if (v->limits_tenant && r->verdict == VERDICT_FITS && passes_tenant(v, q, node)) {
-            r->verdict = VERDICT_TENANT_LIMIT;
-        }
-        if (v->slack_matters && r->verdict == VERDICT_FITS) {
-            r->slack = slack_of(v, node);
-        }
-        if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
-            r->verdict = VERDICT_NOMINATED;
-        }
-        if (any_held && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, names[i])) {
-            r->demoted = !fits_beside_holds(v, &nodes[node], names[i], q);
+        if (pass.is_special && r->verdict == VERDICT_FITS) {
+            judge_others(v, q, node, r);
         }
         r++;
     }
@@ -306,131 +349,5 @@ void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const 
     name_n = pack_some(v, &q, names, name_n, ret);
     if (p->node_strategy->normalise != NULL) {
         p->node_strategy->normalise(ret, name_n);
-    }
-}
-
-/* ---- ranking ---- */
-
-/* Of two that fit, smaller is better. Total: names are unique in a request, so ties end there. */
-static inline __attribute__((always_inline)) int compare(const struct pack_result *a, const struct pack_result *b,
-                                                         bool grouped)
-{
-    if (a->demoted != b->demoted) {
-        return a->demoted ? 1 : -1;
-    }
-    if (grouped && a->group != b->group) {
-        return a->group < b->group ? -1 : 1;
-    }
-    if (a->slack != b->slack) {
-        return a->slack < b->slack ? -1 : 1;
-    }
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return str_cmp(a->name, b->name);
-}
-
-/* Puts `item` into a max-heap (worst on top) whose place i is free. */
-static inline __attribute__((always_inline)) void sift_down(struct pack_result *heap, size_t n, size_t i,
-                                                            struct pack_result item, bool grouped)
-{
-    for (;;) {
-        size_t worst = 2 * i + 1;
-
-        if (worst + 1 < n && compare(&heap[worst + 1], &heap[worst], grouped) > 0) {
-            worst++;
-        }
-        if (worst >= n || compare(&heap[worst], &item, grouped) <= 0) {
-            heap[i] = item;
-            return;
-        }
-        heap[i] = heap[worst];
-        i = worst;
-    }
-}
-
-/* Cheaply, for most of those that are. */
-static inline bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than, bool grouped)
-{
-    return !than->demoted && (!grouped || r->group == than->group) &&
-           (r->slack > than->slack || (r->slack == than->slack && r->score < than->score));
-}
-
-/* What fits to the front; returns how many. */
-static size_t partition(struct pack_result *results, size_t n)
-{
-    size_t fit = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (results[i].verdict == VERDICT_FITS) {
-            if (i != fit) {
-                struct pack_result t = results[fit];
-
-                results[fit] = results[i];
-                results[i] = t;
-            }
-            fit++;
-        }
-    }
-    return fit;
-}
-
-/* Twice in the program: most decisions have one group, and need not look. */
-static inline __attribute__((always_inline)) size_t rank(struct pack_result *results, size_t n, size_t limit,
-                                                         bool grouped)
-{
-    size_t fit = partition(results, n);
-    size_t wanted = limit > 0 && limit < fit ? limit : fit;
-
-    /* The best `wanted` in a heap with the worst of them on top: one pass, few moves. */
-    for (size_t i = wanted / 2; i-- > 0;) {
-        sift_down(results, wanted, i, results[i], grouped);
-    }
-    for (size_t i = wanted; i < fit; i++) {
-        if (!is_clearly_worse(&results[i], &results[0], grouped) && compare(&results[i], &results[0], grouped) < 0) {
-            struct pack_result better = results[i];
-
-            results[i] = results[0];
-            sift_down(results, wanted, 0, better, grouped);
-        }
-    }
-    /* The worst to the end, until the best is in front. */
-    for (size_t left = wanted; left-- > 1;) {
-        struct pack_result last = results[left];
-
-        results[left] = results[0];
-        sift_down(results, left, 0, last, grouped);
-    }
-    return fit;
-}
-
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
-{
-    return rank(results, n, limit, false);
-}
-
-size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit)
-{
-    return rank(results, n, limit, true);
-}
-
-static bool same_merit(const struct pack_result *a, const struct pack_result *b)
-{
-    return a->verdict == b->verdict && a->demoted == b->demoted && a->group == b->group && a->slack == b->slack &&
-           a->score == b->score;
-}
-
-void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (ranked[i].verdict != VERDICT_FITS) {
-            ret_points[i] = 0;
-        } else if (i == 0) {
-            ret_points[i] = 10;
-        } else if (i > 1 && same_merit(&ranked[i], &ranked[i - 1])) {
-            ret_points[i] = ret_points[i - 1];
-        } else {
-            ret_points[i] = (int32_t)(9 - 10 * (i - 1) / (n - 1));
-        }
     }
 }

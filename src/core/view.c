@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { TRIES = 3 }; /* behind a wrong guess */
+
 static bool is_terminating(const struct pod_entry *p, const void *ctx)
 {
     (void)ctx;
@@ -100,6 +102,16 @@ uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_n
     return node_name->n == 0
                ? LEDGER_VIEW_NONE
                : hashmap_probe(&l->node_index, hash, node_is_named, l->names, node_name);
+}
+
+uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
+{
+    for (uint32_t i = guess; i < v->node_n && i - guess < TRIES; i++) {
+        if (ledger_view_same_name(&v->names[i], node_name)) {
+            return i;
+        }
+    }
+    return ledger_view_index(v, node_name);
 }
 
 const struct node_state *ledger_view_find(const struct ledger_view *v, struct str node_name)
