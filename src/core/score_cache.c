@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BYTES_MAX = 1024, ROOM_MIN = 256 };
+enum { KEY_BYTES_MAX = 1024, ROOM_STEP = 64 };
 
 struct key {
     size_t n; /* above KEY_BYTES_MAX: does not fit */
@@ -133,14 +133,13 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
     return found;
 }
 
+/* Little more than it takes, because memory is what limits how many shapes are remembered; a bit more where the number
+ * of nodes is seen to grow. */
 static void shape_grow(struct score_cache *c, struct shape *s, uint32_t node_n, bool priced)
 {
-    uint32_t room = s->node_n > 0 ? s->node_n : ROOM_MIN;
+    uint32_t room = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / ROOM_STEP * ROOM_STEP + ROOM_STEP;
     struct shape *other;
 
-    while (room < node_n) {
-        room *= 2;
-    }
     s->scores = xreallocarray(s->scores, room, sizeof(*s->scores));
     memset(s->scores + s->node_n, 0, (room - s->node_n) * sizeof(*s->scores));
     if (priced) {
