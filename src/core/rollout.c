@@ -10,8 +10,8 @@ static inline unsigned find(const struct rollout_devices *p, const struct brief 
     const uint64_t milli = d->charge >> 32 << 32, mem = (uint32_t)d->charge;
     unsigned first = 0, fit_n = 1;
 
-    while (first < p->n && p->d[first] < milli) {
-        first++;
+    for (unsigned i = 0; i < p->n; i++) { /* they ascend; counting them all is quicker than to guess where to stop */
+        first += p->d[i] < milli;
     }
     while (first < p->n && (uint32_t)p->d[first] < mem) { /* those behind it have the compute */
         first++;
@@ -190,11 +190,16 @@ static inline void pass_by(struct walk *w, const struct draw_list *l, int32_t cp
     }
 }
 
+static inline uint64_t by_host_at(const struct draw_list *l, int32_t cpu, int32_t mem)
+{
+    return l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
+}
+
 static void walk_alike(struct walk *w, const struct draw_list *l, const struct room *r,
                        const struct rollout_devices *devices, uint64_t left)
 {
     int32_t cpu = r->cpu_milli, mem = r->mem_mib, max;
-    uint64_t by_host = l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
+    uint64_t by_host = by_host_at(l, cpu, mem); /* or more pods: it is brought up to date when one does not fit */
     struct rollout_devices v;
 
     v.n = devices->n;
@@ -207,7 +212,10 @@ static void walk_alike(struct walk *w, const struct draw_list *l, const struct r
         left &= l->milli[rollout_milli_step(max)];
         for (next = left & by_host; next != 0; next &= next - 1) {
             d = &l->brief[__builtin_ctzll(next)];
-            if (d->cpu_milli <= cpu && d->mem_mib <= mem && (d->count == 0 || (first = find(&v, d)) < v.n)) {
+            if (d->cpu_milli > cpu || d->mem_mib > mem) {
+                by_host = by_host_at(l, cpu, mem);
+                next &= by_host | (next & -next);
+            } else if (d->count == 0 || (first = find(&v, d)) < v.n) {
                 break;
             }
         }
@@ -220,7 +228,6 @@ static void walk_alike(struct walk *w, const struct draw_list *l, const struct r
         }
         left &= ~(next ^ (next - 1));
         charge(w, d, &cpu, &mem);
-        by_host = l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
         if (d->count > 0) { /* from now on of one kind */
             w->filled += take(&v, d, first);
             left &= d->unsteered ? l->plugin : l->shares;
