@@ -49,6 +49,15 @@ static inline bool device_equal(const struct device_state *a, const struct devic
            a->memory_only == b->memory_only;
 }
 
+/* Do the same amounts, in total and of a wish, hold for both devices? Neighbours nearly always say yes, so that a wish
+ * is resolved once per node. */
+static inline bool device_same_capacity(const struct device_state *a, const struct device_state *b)
+{
+    return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib && a->mem_base_mib == b->mem_base_mib &&
+           a->profile == b->profile && a->memory_only == b->memory_only && a->slot_cap == b->slot_cap &&
+           ((a->flags ^ b->flags) & (DEVICE_COUNTED | DEVICE_EQUAL | DEVICE_SLICE)) == 0;
+}
+
 enum node_flag {
     NODE_DESCRIBED = 1 << 0,    /* we have seen its Node object */
     NODE_CLOSED = 1 << 1,       /* takes no new pods; those on it stay */

@@ -63,16 +63,19 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
     struct device_state after[DEVICES_PER_NODE_MAX];
     const struct wish *w = &d->wishes[0];
     int64_t best = INT64_MIN;
+    struct charge c = {0};
     bool found = false;
 
     memcpy(after, devices, n->device_n * sizeof(after[0]));
     for (unsigned i = 0; i < n->device_n; i++) {
         const struct device_state *v = &devices[i];
-        struct charge c = device_charge(v, d, w);
-        bool seen =
-            !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
+        bool seen;
         int64_t s;
 
+        if (i == 0 || !device_same_capacity(v, &devices[i - 1])) {
+            c = device_charge(v, d, w);
+        }
+        seen = !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
         for (unsigned k = 0; k < i && !seen; k++) {
             seen = device_equal(v, &devices[k]);
         }

@@ -117,7 +117,7 @@ static __attribute__((noinline)) const struct device_state *pick_device(const st
         int64_t cost;
 
         d = &f->devices[i];
-        if (before == NULL || !feasibility_same_capacity(d, before)) {
+        if (before == NULL || !device_same_capacity(d, before)) {
             c = device_charge(d, f->demand, w);
         } else if (device_equal(d, before)) {
             continue; /* no better than its neighbour, and behind it */
@@ -148,7 +148,7 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
         struct pick p = {.ordinal = i};
         size_t at;
 
-        if (before == NULL || !feasibility_same_capacity(d, before)) {
+        if (before == NULL || !device_same_capacity(d, before)) {
             c = device_charge(d, f->demand, w);
             before = d;
         }

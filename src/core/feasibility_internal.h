@@ -30,17 +30,6 @@ static inline bool feasibility_allows(const struct feasibility *f, const struct 
     return f->allowed_models == NULL || f->allowed_models[d->model_id] != 0;
 }
 
-/* Do the same amounts, in total and of a wish, hold for both devices? Neighbours nearly always say
- * yes, so that a wish is resolved once per node. */
-static inline bool feasibility_same_capacity(const struct device_state *a,
-                                             const struct device_state *b)
-{
-    return a->milli_cap == b->milli_cap && a->mem_cap_mib == b->mem_cap_mib &&
-           a->mem_base_mib == b->mem_base_mib && a->profile == b->profile &&
-           a->memory_only == b->memory_only && a->slot_cap == b->slot_cap &&
-           ((a->flags ^ b->flags) & (DEVICE_COUNTED | DEVICE_EQUAL | DEVICE_SLICE)) == 0;
-}
-
 /* Several wishes: backtracking. FITS, SEARCH_LIMIT, or NO_COMBINATION when there is no placement,
  * be it that a wish does not even fit alone. */
 enum verdict feasibility_search(const struct feasibility *f, struct placement *ret);

@@ -139,17 +139,21 @@ static unsigned count_of_profile(const struct feasibility *f, bool instances)
 static enum verdict verdict_of_mig(const struct feasibility *f, const struct wish *w, enum need need,
                                    unsigned left)
 {
-    unsigned gpu_n = count_of_profile(f, false), instance_n = count_of_profile(f, true);
-    unsigned max = mig_profile_max(w->profile) * gpu_n;
+    unsigned gpu_n, instance_n, max;
 
+    if (w->profile == 0 && need != NEED_DEVICE) {
+        return verdict_of(need, left);
+    }
+    gpu_n = count_of_profile(f, false);
+    instance_n = count_of_profile(f, true);
     if (need == NEED_DEVICE && gpu_n > 0 && instance_n == 0 && left == 0) {
         return VERDICT_MIG_EMPTY;
     }
     if (w->profile == 0) {
-        return need == NEED_DEVICE && left == 0 && gpu_n + instance_n > 0 ? VERDICT_MIG_ONLY
-                                                                          : verdict_of(need, left);
+        return left == 0 && gpu_n + instance_n > 0 ? VERDICT_MIG_ONLY : verdict_of(need, left);
     }
     if (need == NEED_DEVICE) {
+        max = mig_profile_max(w->profile) * gpu_n;
         return gpu_n > 0 && max > 0 && w->count > max ? VERDICT_MIG_IMPOSSIBLE : VERDICT_MIG_TOO_FEW;
     }
     return need >= NEED_SHARED && need <= NEED_SLOT ? VERDICT_MIG_TAKEN : verdict_of(need, left);
@@ -172,7 +176,7 @@ static enum need unmet_need(const struct feasibility *f, const struct wish *w, u
         while (i + n < f->node->device_n && device_equal(d, d + n)) {
             n++;
         }
-        if (before == NULL || !feasibility_same_capacity(d, before)) {
+        if (before == NULL || !device_same_capacity(d, before)) {
             c = device_charge(d, f->demand, w);
             before = d;
         }

@@ -309,7 +309,7 @@ static bool resolve(struct search *s)
         const struct device_state *d = &f->devices[i];
         unsigned like = 0;
 
-        while (!feasibility_same_capacity(&f->devices[like], d)) {
+        while (!device_same_capacity(&f->devices[like], d)) {
             like++;
         }
         s->given[i] = 0;
