@@ -14,9 +14,10 @@
  * for another one, the rarer half of them is forgotten, those for several GPUs last, because a
  * shape that is rare and hard to place is the one to know of.
  *
- * What the mix says changes in steps: the counts that readers go by are settled after every 5 %
- * more pods (at least MIX_SETTLE_MIN, more often at the very beginning), because whoever computes
- * from them has much to compute.
+ * What the mix says changes in steps, because whoever computes from it has much to compute: the counts that readers
+ * go by are looked at after every 5 % more pods (at least MIX_SETTLE_MIN, more often at the very beginning), and
+ * settled when 1/MIX_MOVED of the pods are others than before, when a shape for several GPUs is new, or when the pods
+ * are MIX_GROWN times as many: then the mix is the same, but much better known.
  */
 #ifndef CORE_MIX_H
 #define CORE_MIX_H
@@ -31,6 +32,7 @@
 #define MIX_PODS_MAX 32768
 #define MIX_SETTLE_MIN 32
 #define MIX_MOVED 32
+#define MIX_GROWN 4
 
 /* Pods of one kind. A pod whose containers ask for GPUs one by one is described as if it asked at
  * once for as few devices as their sum needs: an approximation, which concerns only what is

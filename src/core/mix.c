@@ -304,7 +304,7 @@ static bool has_changed(const struct mix *m)
 
         moved += d > 0 ? d : 0;
     }
-    return settled <= 0 || moved * MIX_MOVED >= 1;
+    return settled <= 0 || moved * MIX_MOVED >= 1 || (double)m->weight >= settled * MIX_GROWN;
 }
 
 void mix_arrived(struct mix *m, const struct demand *d)

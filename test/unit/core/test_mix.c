@@ -153,14 +153,31 @@ static void mix__more_of_the_same__is_not_settled_again(void **state)
         arrive(m, 1000, 1, 300, 1);
         arrive(m, 1000, 1, 301, 1);
     }
+    mix_settle(m);
     version = mix_version(m);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 1400; i++) {
         arrive(m, 1000, 1, 300, 1);
         arrive(m, 1000, 1, 301, 1);
     }
     assert_int_equal(mix_version(m), version);
-    arrive(m, 1000, 1, 300, 2000); /* from 50 % to 72 % */
+    arrive(m, 1000, 1, 300, 1400); /* from 50 % to 68 % */
     assert_in_range(mix_version(m) - version, 3, 7);
+    mix_free(m);
+}
+
+static void mix__many_times_as_many_of_the_same__is_better_known(void **state)
+{
+    struct mix *m = mix_new();
+    uint64_t settled;
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 1);
+    for (int i = 1; i < 4000; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        settled = weight(m, 1000, 1, 300) / MIX_POD;
+        assert_true(settled * MIX_GROWN + MIX_SETTLE_MIN + (uint64_t)i / 20 > (uint64_t)i);
+    }
+    assert_in_range(mix_version(m), 4, 8);
     mix_free(m);
 }
 
@@ -243,6 +260,7 @@ int main(void)
         cmocka_unit_test(mix__plugin_gpus__are_whole_and_marked),
         cmocka_unit_test(mix__between_settlements__readers_see_the_same),
         cmocka_unit_test(mix__more_of_the_same__is_not_settled_again),
+        cmocka_unit_test(mix__many_times_as_many_of_the_same__is_better_known),
         cmocka_unit_test(mix__new_shape_for_several_devices__is_settled_at_the_next_step),
         cmocka_unit_test(mix__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices),
         cmocka_unit_test(mix__other_pods_for_long__replace_what_was),
