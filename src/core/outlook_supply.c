@@ -11,8 +11,7 @@ _Static_assert(DEVICES_PER_NODE_MAX % LANES == 0, "whole vectors");
 struct columns {
     unsigned n; /* vectors; what is behind the devices has less than any class asks for */
     lanes milli[DEVICES_PER_NODE_MAX / LANES];
-    lanes
-        mem_mib[DEVICES_PER_NODE_MAX / LANES]; /* what is unknown is more than any class asks for */
+    lanes mem_mib[DEVICES_PER_NODE_MAX / LANES]; /* what is unknown is more than any class asks for */
 };
 
 static void columns_of(const struct room *r, struct columns *ret)

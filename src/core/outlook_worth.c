@@ -1,13 +1,12 @@
-/* What a room is worth, remembered: equal rooms on nodes of one shape are worth the same, and the
- * same rooms come again and again (all empty nodes, the node before this pod and before the next
- * one).
+/* What a room is worth, remembered: equal rooms on nodes of one shape are worth the same, and the same rooms come
+ * again and again (all empty nodes, the node before this pod and before the next one).
  *
- * Places are found by two hashes of the room, 128 bits together, which stand for the room itself.
- * Four places form a set; a new room takes the place in its set that is out of date, else one that
- * the hash tells. Nothing is allocated once the table is there.
+ * Places are found by two hashes of the room, 128 bits together, which stand for the room itself. Four places form a
+ * set; a new room takes the place in its set that is out of date, else one that the hash tells. Nothing is allocated
+ * once the table is there.
  *
- * A place keeps the room, too, unless it has very many devices: when other pods are expected, who
- * remembers the place learns what the room is worth now without looking at the node again.
+ * A place keeps the room, too, unless it has very many devices: when other pods are expected, who remembers the place
+ * learns what the room is worth now without looking at the node again.
  */
 #include "base/bug.h"
 #include "core/outlook_internal.h"
@@ -28,10 +27,9 @@ _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
 struct worths {
     struct worth *places; /* of place_bytes each */
     size_t place_bytes;
-    uint64_t *tags; /* of each place */
+    uint64_t *tags;       /* of each place */
     uint32_t n;
-    uint32_t serial_min,
-        serial_max; /* those up to the first are forgotten, none is above the last */
+    uint32_t serial_min, serial_max; /* those up to the first are forgotten, none is above the last */
     char *memory;
 };
 
@@ -59,8 +57,7 @@ void outlook_worths_forget(struct worths *t)
 
 void outlook_worths_resize(struct worths *t, uint32_t supply_n)
 {
-    size_t bytes = (sizeof(struct worth) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) /
-                   LINE_BYTES * LINE_BYTES;
+    size_t bytes = (sizeof(struct worth) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 
     if (t->places != NULL && bytes <= t->place_bytes) {
         return;
@@ -75,8 +72,7 @@ void outlook_worths_resize(struct worths *t, uint32_t supply_n)
     t->places = (void *)(t->memory + LINE_BYTES - (uintptr_t)t->memory % LINE_BYTES);
 }
 
-/* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache
- * line. */
+/* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache line. */
 static uint64_t tag_of(const struct outlook *o, const uint64_t key[2])
 {
     return (uint64_t)o->draws_gen << 32 | key[1] >> 32;
@@ -116,8 +112,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     int32_t idle = 0;
 
     for (unsigned i = 0; i < r->device_n; i++) {
-        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli
-                                          : 0; /* without memory nobody can use it */
+        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0; /* without memory nobody can use it */
     }
     w->serial = (w->serial > t->serial_min ? w->serial : t->serial_min) + 1;
     t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
@@ -125,9 +120,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     w->key[1] = key[1];
     w->draws_gen = w->classes_gen = 0;
     w->idle_milli = idle;
-    w->drain = 16 * idle + (r->cpu_milli == INT32_MAX ? 0
-                            : r->cpu_milli < CPU_MAX  ? r->cpu_milli
-                                                      : CPU_MAX);
+    w->drain = 16 * idle + (r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli < CPU_MAX ? r->cpu_milli : CPU_MAX);
     keep(w, r);
 }
 
@@ -158,12 +151,11 @@ static struct worth *find(const struct outlook *o, const struct room *r, const u
 static bool is_complete(const struct outlook *o, const struct worth *w, unsigned parts)
 {
     return w->draws_gen == o->draws_gen && w->classes_gen == o->classes_gen &&
-           ((parts & WORTH_FILLED) == 0 || w->filled >= 0) &&
-           ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
+           ((parts & WORTH_FILLED) == 0 || w->filled >= 0) && ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
 }
 
-static void complete(const struct outlook *o, struct worth *w, const struct room *r,
-                     const struct room_key *key, unsigned parts)
+static void complete(const struct outlook *o, struct worth *w, const struct room *r, const struct room_key *key,
+                     unsigned parts)
 {
     const struct draws *draws = o->shapes[r->shape].draws;
 
@@ -188,14 +180,12 @@ static void complete(const struct outlook *o, struct worth *w, const struct room
 
 uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w)
 {
-    return (uint32_t)((size_t)((const char *)w - (const char *)o->worths->places) /
-                      o->worths->place_bytes);
+    return (uint32_t)((size_t)((const char *)w - (const char *)o->worths->places) / o->worths->place_bytes);
 }
 
 /* Not inlined, so that what is complete is found quickly. */
-static __attribute__((noinline)) const struct worth *complete_kept(const struct outlook *o,
-                                                                   struct worth *w, uint32_t i,
-                                                                   unsigned parts)
+static __attribute__((noinline)) const struct worth *complete_kept(const struct outlook *o, struct worth *w,
+                                                                   uint32_t i, unsigned parts)
 {
     struct room_key key;
     struct room r;
@@ -210,8 +200,7 @@ static __attribute__((noinline)) const struct worth *complete_kept(const struct 
     return w;
 }
 
-const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial,
-                                     unsigned parts)
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts)
 {
     struct worth *w = place(o->worths, i < o->worths->n ? i : 0);
 
