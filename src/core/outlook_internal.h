@@ -241,6 +241,7 @@ const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32
 double outlook_scarcity(double demand, double supply, double mean, double known_n);
 void outlook_prices_follow(struct outlook *o, int churn);
 
+/* Makes the shape's list by these prices, which must be of the classes as they are. */
 void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape);
 
 static inline const struct price_list *outlook_price_list(const struct outlook *o, const struct outlook_prices *p,
