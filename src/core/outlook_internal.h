@@ -116,7 +116,7 @@ struct worth {
 
     uint32_t draws_gen, classes_gen; /* what the rest is of; 0: of nothing */
     int32_t filled, filled_among; /* -1: not looked for yet */
-    int32_t idle_milli;
+    int32_t idle_milli; /* compute of devices with memory left: without it nobody can use them */
     int32_t drain; /* 16 x idle milli + free cpu milli */
     int64_t cpu_left; /* after the scenarios, sum over them; known when `filled` is */
     int32_t supply[]; /* of node_shape.classes, class_n of them */
@@ -219,8 +219,8 @@ void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expec
 bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret);
 
 void outlook_classes_build(struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n);
-/* Supply of each of the shape's classes by a room. */
-void outlook_supply(const struct outlook *o, const struct room *r, int32_t *ret);
+/* Supply of each of the shape's classes by a room; idle_milli: as in struct worth. */
+void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret);
 
 struct worths *outlook_worths_new(void);
 void outlook_worths_free(struct worths *t);

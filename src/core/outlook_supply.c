@@ -13,17 +13,6 @@ static int32_t devices_with(const struct room *r, int32_t milli, int32_t mem_mib
     return n;
 }
 
-static int32_t idle(const struct room *r)
-{
-    int32_t sum = 0;
-
-    for (unsigned i = 0; i < r->device_n; i++) {
-        /* Compute of a device without memory left is nobody's. */
-        sum += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
-    }
-    return sum;
-}
-
 /* The least of n and of how often `have` is enough for `each`; most often that is n, which takes no division. */
 static int32_t times(int32_t n, int32_t have, int32_t each)
 {
@@ -67,10 +56,9 @@ static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t
     BUG("no such kind of scarcity");
 }
 
-void outlook_supply(const struct outlook *o, const struct room *r, int32_t *ret)
+void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret)
 {
     const struct node_shape *s = &o->shapes[r->shape];
-    int32_t idle_milli = idle(r);
 
     for (unsigned i = 0; i < s->class_n; i++) {
         ret[i] = supply_of(r, &o->classes[s->classes[i]], idle_milli);

@@ -112,7 +112,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     int32_t idle = 0;
 
     for (unsigned i = 0; i < r->device_n; i++) {
-        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0; /* without memory nobody can use it */
+        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
     }
     w->serial = (w->serial > t->serial_min ? w->serial : t->serial_min) + 1;
     t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
@@ -174,7 +174,7 @@ static void complete(const struct outlook *o, struct worth *w, const struct room
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;
-        outlook_supply(o, r, w->supply);
+        outlook_supply(o, r, w->idle_milli, w->supply);
     }
 }
 
@@ -202,9 +202,13 @@ static __attribute__((noinline)) const struct worth *complete_kept(const struct 
 
 const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts)
 {
-    struct worth *w = place(o->worths, i < o->worths->n ? i : 0);
+    struct worth *w;
 
-    if (i >= o->worths->n || w->serial != serial || !is_known(o->worths, w)) {
+    if (i >= o->worths->n) {
+        return NULL;
+    }
+    w = place(o->worths, i);
+    if (w->serial != serial || !is_known(o->worths, w)) {
         return NULL;
     }
     return is_complete(o, w, parts) ? w : complete_kept(o, w, i, parts);
