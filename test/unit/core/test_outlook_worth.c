@@ -67,6 +67,21 @@ static struct room room_of(uint8_t n, int32_t milli, int32_t cpu_milli)
     return r;
 }
 
+/* A room as the score of a placement remembers it. */
+struct term {
+    uint32_t place, serial;
+};
+
+static struct term term_of(const struct scene *s, const struct worth *w)
+{
+    return (struct term){outlook_worth_place(s->o, w), w->serial};
+}
+
+static const struct worth *worth_of(const struct scene *s, struct term t, unsigned parts)
+{
+    return outlook_worth_at(s->o, t.place, t.serial, parts);
+}
+
 /* By an outlook that expects the same and has seen nothing else. */
 static void worth_afresh(const struct scene *s, const struct room *r, struct worth *ret)
 {
@@ -83,19 +98,18 @@ static void worth__others_are_expected__is_what_a_new_look_finds(void **state)
     struct scene s;
     struct room r = room_of(3, 700, 2500);
     const struct worth *w;
-    uint32_t place, serial;
+    struct term t;
 
     (void)state;
     scene_init(&s);
     w = outlook_worth(s.o, &r, BOTH);
-    place = outlook_worth_place(s.o, w);
-    serial = w->serial;
+    t = term_of(&s, w);
     for (int32_t milli = 100; milli <= 700; milli += 100) {
         int32_t before = w->filled;
         struct worth fresh;
 
         expect(&s, milli, milli * 4, 500);
-        w = outlook_worth_at(s.o, place, serial, BOTH);
+        w = worth_of(&s, t, BOTH);
         assert_non_null(w);
         worth_afresh(&s, &r, &fresh);
         assert_int_equal(w->filled, fresh.filled);
@@ -123,8 +137,7 @@ static void worth__part_without_weight__is_not_looked_for(void **state)
     work = outlook_work(s.o);
     assert_ptr_equal(outlook_worth(s.o, &r, WORTH_AMONG), w);
     assert_int_equal(outlook_work(s.o), work);
-    assert_ptr_equal(outlook_worth_at(s.o, outlook_worth_place(s.o, w), w->serial, WORTH_FILLED),
-                     w);
+    assert_ptr_equal(worth_of(&s, term_of(&s, w), WORTH_FILLED), w);
     assert_true(w->filled >= 0);
     assert_true(outlook_work(s.o) > work);
     scene_fini(&s);
@@ -135,16 +148,15 @@ static void worth__too_many_devices_to_keep__is_unknown_when_others_are_expected
     struct scene s;
     struct room r = room_of(WORTH_DEVICES_MAX + 1, 700, 2500);
     const struct worth *w;
-    uint32_t place, serial;
+    struct term t;
 
     (void)state;
     scene_init(&s);
     w = outlook_worth(s.o, &r, BOTH);
-    place = outlook_worth_place(s.o, w);
-    serial = w->serial;
-    assert_ptr_equal(outlook_worth_at(s.o, place, serial, BOTH), w);
+    t = term_of(&s, w);
+    assert_ptr_equal(worth_of(&s, t, BOTH), w);
     expect(&s, 500, 1000, 500);
-    assert_null(outlook_worth_at(s.o, place, serial, BOTH));
+    assert_null(worth_of(&s, t, BOTH));
     scene_fini(&s);
 }
 
@@ -153,25 +165,23 @@ static void worth__place_taken_or_shapes_forgotten__is_unknown(void **state)
     struct scene s;
     struct room r = room_of(1, 700, 1), other = r;
     const struct worth *w;
-    uint32_t place, serial;
+    struct term t;
 
     (void)state;
     scene_init(&s);
     w = outlook_worth(s.o, &r, WORTH_FILLED);
-    place = outlook_worth_place(s.o, w);
-    serial = w->serial;
-    for (int32_t i = 2; i < ROOMS && w->serial == serial; i++) {
+    t = term_of(&s, w);
+    for (int32_t i = 2; i < ROOMS && w->serial == t.serial; i++) {
         other.cpu_milli = i;
         outlook_worth(s.o, &other, WORTH_FILLED);
     }
-    assert_int_not_equal(w->serial, serial);
-    assert_null(outlook_worth_at(s.o, place, serial, WORTH_FILLED));
+    assert_int_not_equal(w->serial, t.serial);
+    assert_null(worth_of(&s, t, WORTH_FILLED));
     w = outlook_worth(s.o, &r, WORTH_FILLED);
-    place = outlook_worth_place(s.o, w);
-    serial = w->serial;
+    t = term_of(&s, w);
     outlook_worths_forget(s.o->worths);
-    assert_null(outlook_worth_at(s.o, place, serial, WORTH_FILLED));
-    assert_true(outlook_worth(s.o, &r, WORTH_FILLED)->serial > serial);
+    assert_null(worth_of(&s, t, WORTH_FILLED));
+    assert_true(outlook_worth(s.o, &r, WORTH_FILLED)->serial > t.serial);
     scene_fini(&s);
 }
 
