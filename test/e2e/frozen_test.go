@@ -24,11 +24,9 @@ func TestRequestsAndRecordsOfBoundPodsAreFrozen(t *testing.T) {
 		c.must(nil, policies.ValidatingAdmissionPolicyBindings().Delete(c.ctx, name, metav1.DeleteOptions{}))
 		c.must(nil, policies.ValidatingAdmissionPolicies().Delete(c.ctx, name, metav1.DeleteOptions{}))
 	}()
-	c.useFgpu(annotationsOnly)
+	c.install(annotationsOnly)
 	asked := annotated(pod("asked"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/qos=best-effort", "other=1")
-	c.create(asked, annotated(pod("runai"), "gpu-fraction=0.5"), annotated(pod("waiting"), "fgpu.io/gpu-fraction=0.9"))
-	c.must(nil, c.annotate("waiting", "fgpu.io/gpu-fraction", `"0.95"`)) // no node yet
-	c.startScheduler(annotationsOnly)
+	c.create(asked, annotated(pod("runai"), "gpu-fraction=0.5"))
 	c.bound("asked")
 	c.bound("runai")
 	// An edit that means nothing here, and another one each time: what stays the same is never refused.
@@ -49,6 +47,10 @@ func TestRequestsAndRecordsOfBoundPodsAreFrozen(t *testing.T) {
 			t.Errorf("%s: %s to %s: %v", edit.pod, edit.key, edit.value, err)
 		}
 	}
+	// A pod without a node may still change its mind. It comes last: before the others it would take their room.
+	c.create(annotated(pod("waiting"), "fgpu.io/gpu-fraction=0.9"))
+	c.refused("waiting")
+	c.must(nil, c.annotate("waiting", "fgpu.io/gpu-fraction", `"0.95"`))
 	c.must(nil, c.annotate("asked", "other", `"2"`))
 	c.must(nil, c.annotate("asked", "another", `"3"`))
 	c.must(nil, c.remove("runai"))
