@@ -88,6 +88,11 @@ func opsStory(t *testing.T, folder, reader string, makeKubeconfig func() (string
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, createOptions); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			if err := plane.Client.CoreV1().ServiceAccounts("default").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
 		if tokens[strings.Split(name, "-")[0]], err = plane.TokenFor(ctx, "default", name); err != nil {
 			t.Fatal(err)
 		}
@@ -127,6 +132,11 @@ func opsStory(t *testing.T, folder, reader string, makeKubeconfig func() (string
 	}, createOptions); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := plane.Client.RbacV1().ClusterRoleBindings().Delete(ctx, "prometheus-"+folder, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	if body := eventuallyStatus(t, fgpu.OpsURL+"/metrics", tokens["prometheus"], http.StatusOK); !strings.Contains(body, "fgpu_ops_authorizations_total") {
 		t.Errorf("/metrics: %.200s", body)
 	}
