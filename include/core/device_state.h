@@ -104,7 +104,7 @@ static inline uint8_t pod_class_of(int32_t device_n, bool whole)
 }
 
 struct node_state {
-    uint32_t name_id;      /* in the view's name table */
+    uint32_t name_order;   /* of two nodes the one with the smaller name has the smaller; changes with names_version */
     uint32_t first_device; /* in the view's device array */
     uint16_t device_n;
     uint8_t flags;         /* enum node_flag */

@@ -23,9 +23,10 @@ struct pack_hold {
 struct pack_result {
     struct str name; /* as asked */
     enum verdict verdict;
-    bool demoted;    /* fits, but not beside the pods held there */
-    uint8_t group;   /* of core/plan.h: scores of different ones are not compared, a lower one comes first */
+    uint32_t name_order; /* of a known node (core/device_state.h): of equals the lower one comes first */
     uint16_t slack;  /* core/slack.h, when it fits; a lower one comes first, before scores */
+    uint8_t group;   /* of core/plan.h: scores of different ones are not compared, a lower one comes first */
+    bool demoted;    /* fits, but not beside the pods held there */
     int64_t score;   /* of the node strategy, when it fits; higher is better */
 };
 
@@ -62,11 +63,17 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
 void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
                 size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
 
-/* Sorts what fits to the front, best first: not demoted before demoted, then less slack, then higher score, then smaller
- * name. Returns how many fit. With limit > 0 only the first `limit` are in order; what does not fit is in none. */
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit);
-/* The same for results of several groups: a lower one before a higher one, whatever the scores. */
-size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit);
+/* A result while it is ranked. */
+typedef unsigned __int128 pack_merit; /* smaller is better */
+struct pack_key {
+    pack_merit merit;
+    size_t at;
+};
+
+/* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
+ * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none. `room`
+ * is for as many keys as are wanted: `limit`, or n where that is less or there is none. */
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room);
 
 /* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in
  * order, equal scores equal points (contract.md 2.3; design.md 4). */

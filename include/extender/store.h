@@ -61,7 +61,6 @@ struct pack_result;
 struct store_pack_answer {
     struct pack_result *results;
     size_t n;
-    bool grouped; /* pack_rank_groups() */
     uint64_t generation;
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,

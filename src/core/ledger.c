@@ -47,6 +47,7 @@ void ledger_free(struct ledger *l)
     free(l->nodes);
     free(l->rows);
     free(l->names);
+    free(l->by_name);
     free(l->free_nodes);
     free(l->recomputed);
     free(l->overcommits);

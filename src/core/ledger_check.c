@@ -192,6 +192,9 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 
     for (uint32_t end = c->at + NODES_A_PART; c->at < end && c->at < l->node_n && why == NULL; c->at++) {
         why = l->nodes[c->at].used ? check_node(l, c->at) : NULL;
+        if (why == NULL && c->at < l->node_used_n) {
+            why = ledger_order_check(l, c->at);
+        }
     }
     *ret_over = c->at >= l->node_n;
     return why;

@@ -157,6 +157,7 @@ struct ledger {
     struct node_entry *nodes;
     struct node_state *rows;
     struct str *names;
+    uint32_t *by_name; /* the node_used_n nodes, smallest name first */
     uint32_t node_n; /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
@@ -226,6 +227,11 @@ bool device_ref_equal(struct device_ref a, struct device_ref b);
 /* The ordinal of a device on a node, or LEDGER_NONE. */
 uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
+
+/* the order of names (ledger_order.c): node_state.name_order and by_name */
+void ledger_order_add(struct ledger *l, uint32_t node); /* which has its name, and is not counted yet */
+void ledger_order_remove(struct ledger *l, uint32_t node); /* the same, turned round: still counted */
+const char *ledger_order_check(const struct ledger *l, uint32_t at); /* one place of by_name */
 
 /* pods (ledger_pods.c) */
 uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NONE */

@@ -30,6 +30,7 @@ static uint32_t node_slot(struct ledger *l)
         l->nodes = xreallocarray(l->nodes, cap, sizeof(*l->nodes));
         l->rows = xreallocarray(l->rows, cap, sizeof(*l->rows));
         l->names = xreallocarray(l->names, cap, sizeof(*l->names));
+        l->by_name = xreallocarray(l->by_name, cap, sizeof(*l->by_name));
         l->free_nodes = xreallocarray(l->free_nodes, cap, sizeof(*l->free_nodes));
         l->node_cap = cap;
     }
@@ -56,8 +57,9 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
                                       .schedulable = true,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
-    l->rows[i] = (struct node_state){.name_id = name_id, .version = ++l->version};
+    l->rows[i] = (struct node_state){.version = ++l->version};
     l->names[i] = intern_text(l->names_known, name_id);
+    ledger_order_add(l, i);
     l->node_used_n++;
     l->names_version++;
     hashmap_insert(&l->node_index, hash_name(l->limits.hash_key, name), i);
@@ -107,12 +109,13 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
         return;
     }
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
+    ledger_order_remove(l, node);
     extent_give(l, l->rows[node].first_device, n->extent_n);
     free(n->uid);
     free(n->devices);
     free(n->pods);
     *n = (struct node_entry){.used = false};
-    l->rows[node] = (struct node_state){.name_id = INTERN_NONE};
+    l->rows[node] = (struct node_state){0};
     l->names[node] = STR_NULL;
     l->free_nodes[l->free_node_n++] = node;
     l->node_used_n--;

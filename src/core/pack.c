@@ -325,6 +325,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
         if (was_seen(q, node)) {
             continue;
         }
+        r->name_order = v->nodes[node].name_order;
         if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, pass.prices)) {
             r->verdict = (enum verdict)(scores[node].stamp & 0xff);
             r->score = scores[node].score;

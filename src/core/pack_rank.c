@@ -1,36 +1,39 @@
 /* The order of results, and points of it. */
 #include "core/pack.h"
 
-/* Of two that fit, smaller is better. Total: names are unique in a request, so ties end there. */
-static inline __attribute__((always_inline)) int compare(const struct pack_result *a, const struct pack_result *b,
-                                                         bool grouped)
+/* All that decides between two that fit, as one number: smaller is better. Comparing two takes no branch, which matters
+ * because who comes first is for nobody to foresee. Of two nodes one has the smaller name, so no two are equal. */
+static inline pack_merit merit_of(const struct pack_result *r)
 {
-    if (a->demoted != b->demoted) {
-        return a->demoted ? 1 : -1;
-    }
-    if (grouped && a->group != b->group) {
-        return a->group < b->group ? -1 : 1;
-    }
-    if (a->slack != b->slack) {
-        return a->slack < b->slack ? -1 : 1;
-    }
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return str_cmp(a->name, b->name);
+    uint32_t standing = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+    uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
+
+    return (pack_merit)standing << 96 | (pack_merit)shortfall << 32 | r->name_order;
 }
 
-/* Puts `item` into a max-heap (worst on top) whose place i is free. */
-static inline __attribute__((always_inline)) void sift_down(struct pack_result *heap, size_t n, size_t i,
-                                                            struct pack_result item, bool grouped)
+/* ---- a heap with the worst on top ---- */
+
+static inline void sift_up(struct pack_key *heap, size_t i, struct pack_key item)
 {
+    while (i > 0 && heap[(i - 1) / 2].merit < item.merit) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = item;
+}
+
+/* `item` takes the place of the worst. */
+static inline void sift_down(struct pack_key *heap, size_t n, struct pack_key item)
+{
+    size_t i = 0;
+
     for (;;) {
         size_t worst = 2 * i + 1;
 
-        if (worst + 1 < n && compare(&heap[worst + 1], &heap[worst], grouped) > 0) {
-            worst++;
+        if (worst + 1 < n) {
+            worst += heap[worst + 1].merit > heap[worst].merit;
         }
-        if (worst >= n || compare(&heap[worst], &item, grouped) <= 0) {
+        if (worst >= n || heap[worst].merit <= item.merit) {
             heap[i] = item;
             return;
         }
@@ -39,69 +42,62 @@ static inline __attribute__((always_inline)) void sift_down(struct pack_result *
     }
 }
 
-/* Cheaply, for most of those that are. */
-static inline bool is_clearly_worse(const struct pack_result *r, const struct pack_result *than, bool grouped)
-{
-    return !than->demoted && (!grouped || r->group == than->group) &&
-           (r->slack > than->slack || (r->slack == than->slack && r->score < than->score));
-}
-
-/* What fits to the front; returns how many. */
-static size_t partition(struct pack_result *results, size_t n)
+/* Keys of the best of what fits, at most `max`; returns how many fit. */
+static size_t choose(const struct pack_result *results, size_t n, struct pack_key *heap, size_t max)
 {
     size_t fit = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (results[i].verdict == VERDICT_FITS) {
-            if (i != fit) {
-                struct pack_result t = results[fit];
+        struct pack_key key = {merit_of(&results[i]), i};
 
-                results[fit] = results[i];
-                results[i] = t;
-            }
-            fit++;
+        if (results[i].verdict != VERDICT_FITS) {
+            continue;
         }
+        if (fit < max) {
+            sift_up(heap, fit, key);
+        } else if (key.merit < heap[0].merit) {
+            sift_down(heap, max, key);
+        }
+        fit++;
     }
     return fit;
 }
 
-/* Twice in the program: most decisions have one group, and need not look. */
-static inline __attribute__((always_inline)) size_t rank(struct pack_result *results, size_t n, size_t limit,
-                                                         bool grouped)
+static void sort(struct pack_key *heap, size_t n)
 {
-    size_t fit = partition(results, n);
-    size_t wanted = limit > 0 && limit < fit ? limit : fit;
+    for (size_t left = n; left-- > 1;) {
+        struct pack_key last = heap[left];
 
-    /* The best `wanted` in a heap with the worst of them on top: one pass, few moves. */
-    for (size_t i = wanted / 2; i-- > 0;) {
-        sift_down(results, wanted, i, results[i], grouped);
+        heap[left] = heap[0];
+        sift_down(heap, left, last);
     }
-    for (size_t i = wanted; i < fit; i++) {
-        if (!is_clearly_worse(&results[i], &results[0], grouped) && compare(&results[i], &results[0], grouped) < 0) {
-            struct pack_result better = results[i];
+}
 
-            results[i] = results[0];
-            sift_down(results, wanted, 0, better, grouped);
+/* The results in the order of their keys; the others take the places that these leave. */
+static void bring_to_front(struct pack_result *results, struct pack_key *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pack_result t = results[i];
+        size_t at = keys[i].at;
+
+        while (at < i) { /* what stood there had to leave, too */
+            at = keys[at].at;
         }
+        results[i] = results[at];
+        results[at] = t;
+        keys[i].at = at;
     }
-    /* The worst to the end, until the best is in front. */
-    for (size_t left = wanted; left-- > 1;) {
-        struct pack_result last = results[left];
+}
 
-        results[left] = results[0];
-        sift_down(results, left, 0, last, grouped);
-    }
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room)
+{
+    size_t max = limit > 0 && limit < n ? limit : n;
+    size_t fit = choose(results, n, room, max);
+    size_t chosen = fit < max ? fit : max;
+
+    sort(room, chosen);
+    bring_to_front(results, room, chosen);
     return fit;
-}
-
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit)
-{
-    return rank(results, n, limit, false);
-}
-
-size_t pack_rank_groups(struct pack_result *results, size_t n, size_t limit)
-{
-    return rank(results, n, limit, true);
 }
 
 static bool same_merit(const struct pack_result *a, const struct pack_result *b)

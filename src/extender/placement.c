@@ -157,10 +157,17 @@ static bool without_repeats(struct arena *a, const struct str *names, size_t nam
     return true;
 }
 
-static size_t rank(const struct store_pack_answer *answer, size_t limit)
+static int rank(struct arena *a, const struct store_pack_answer *answer, size_t limit, size_t *ret_fit_n,
+                struct err *reterr)
 {
-    return answer->grouped ? pack_rank_groups(answer->results, answer->n, limit)
-                           : pack_rank(answer->results, answer->n, limit);
+    size_t max = limit > 0 && limit < answer->n ? limit : answer->n;
+    struct pack_key *room = ARENA_ARRAY(a, max, struct pack_key);
+
+    if (room == NULL) {
+        return too_large(reterr);
+    }
+    *ret_fit_n = pack_rank(answer->results, answer->n, limit, room);
+    return 0;
 }
 
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
@@ -184,7 +191,10 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
-    ret->fit_n = rank(&answer, limit);
+    r = rank(a, &answer, limit, &ret->fit_n, reterr);
+    if (r != 0) {
+        return r;
+    }
     if (limit > 0 && ret->fit_n > limit) {
         ret->fit_n = limit;
     }
@@ -216,6 +226,7 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     struct demand demand;
     struct store_pack_answer answer;
     int32_t *points;
+    size_t fit_n;
     int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
 
     if (r == 0 && answer.results == NULL) {
@@ -228,7 +239,10 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     if (points == NULL) {
         return too_large(reterr);
     }
-    (void)rank(&answer, 0);
+    r = rank(a, &answer, 0, &fit_n, reterr);
+    if (r != 0) {
+        return r;
+    }
     pack_points(answer.results, answer.n, points);
     if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
         hold(c, pod, answer.results[0].name, &demand);

@@ -236,7 +236,6 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
         return r;
     }
     combine(&p, rows, ret);
-    ret->grouped = agenda->n > 1;
     for (size_t i = 0; i < agenda->n; i++) {
         unknown_n += p.queries[i].unknown_n;
     }

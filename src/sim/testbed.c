@@ -191,6 +191,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     const struct view_pod pod = {.uid = uid, .namespace_ = STR("sim"), .demand = d};
     struct ledger_view v;
     struct pack_query q;
+    struct pack_key best;
     struct err err;
     int64_t score;
     size_t n;
@@ -210,7 +211,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (b->strategy->normalise != NULL) {
         b->strategy->normalise(b->results, n);
     }
-    if (pack_rank(b->results, n, 1) == 0) {
+    if (pack_rank(b->results, n, 1, &best) == 0) {
         return false;
     }
     *ret_node = b->results[0].name;

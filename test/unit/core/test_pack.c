@@ -1,4 +1,5 @@
 /* Order, points and holds, over views of a real ledger. */
+#include "base/rng.h"
 #include "core/pack.h"
 #include "core/support/ledger_fixture.h"
 
@@ -69,9 +70,10 @@ static size_t rank_all(const struct demand *d, const struct pack_hold *holds, si
                        const struct str *order, size_t n, struct pack_result *ret)
 {
     struct ledger_view v = view_for(d);
+    struct pack_key keys[NODES];
 
     pack_nodes(&v, params_of("tight-fit", "tight-fit"), holds, hold_n, order, n, ret);
-    return pack_rank(ret, n, limit);
+    return pack_rank(ret, n, limit, keys);
 }
 
 static void pack_rank__limit__gives_the_head_of_the_full_order(void **state)
@@ -105,6 +107,72 @@ static void pack_rank__order_of_the_request__does_not_matter(void **state)
     rank_all(&d, NULL, 0, 10, reversed, NODES, backward);
     for (size_t i = 0; i < 10; i++) {
         assert_true(str_eq(forward[i].name, backward[i].name));
+    }
+}
+
+/* Of two that fit, in the words of the header; -1: `x` comes first. */
+static int by_words(const void *x, const void *y)
+{
+    const struct pack_result *a = x, *b = y;
+    int64_t differences[] = {(int64_t)a->demoted - b->demoted, (int64_t)a->group - b->group, (int64_t)a->slack - b->slack,
+                             (a->score < b->score) - (a->score > b->score), (int64_t)a->name_order - b->name_order};
+
+    for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++) {
+        if (differences[i] != 0) {
+            return differences[i] < 0 ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Few different values, the extremes among them; every other result does not fit now and then. */
+static size_t any_results(struct rng *r, size_t n, bool some_do_not_fit, struct pack_result *ret)
+{
+    static const int64_t scores[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    static const uint16_t slacks[] = {0, 7, UINT16_MAX};
+    size_t fit = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = (struct pack_result){.verdict = some_do_not_fit && rng_below(r, 2) == 0 ? VERDICT_NO_GPU : VERDICT_FITS,
+                                      .demoted = rng_below(r, 4) == 0,
+                                      .group = rng_below(r, 3) == 0 ? UINT8_MAX : 0,
+                                      .slack = slacks[rng_below(r, 3)],
+                                      .score = scores[rng_below(r, 5)],
+                                      .name_order = (uint32_t)i * 7919 % NODES + (i == 3 ? UINT32_MAX - NODES : 0)};
+        fit += ret[i].verdict == VERDICT_FITS;
+    }
+    return fit;
+}
+
+static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
+{
+    struct pack_result results[NODES], sorted[NODES];
+    struct pack_key keys[NODES];
+    struct rng r;
+
+    (void)state;
+    rng_init(&r, 11);
+    for (int round = 0; round < 3000; round++) {
+        size_t n = (size_t)rng_below(&r, NODES + 1), limit = (size_t)rng_below(&r, NODES + 5), fit, kept = 0;
+        uint64_t left = 0;
+
+        fit = any_results(&r, n, round % 2 == 0, results);
+        for (size_t i = 0; i < n; i++) {
+            left += results[i].name_order;
+            if (results[i].verdict == VERDICT_FITS) {
+                sorted[kept++] = results[i];
+            }
+        }
+        qsort(sorted, fit, sizeof(sorted[0]), by_words);
+        assert_int_equal(pack_rank(results, n, limit, keys), fit);
+        kept = limit > 0 && limit < fit ? limit : fit;
+        for (size_t i = 0; i < n; i++) {
+            left -= results[i].name_order;
+            if (i < kept) {
+                assert_int_equal(results[i].name_order, sorted[i].name_order);
+            }
+        }
+        assert_int_equal(left, 0);
     }
 }
 
@@ -179,6 +247,7 @@ static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
     struct demand one = {.dialect = "native", .unsteered_n = 1}, three = {.dialect = "native", .unsteered_n = 3};
     const struct str nodes[] = {STR("w1"), STR("w2"), STR("w3")};
     struct pack_result r[3];
+    struct pack_key keys[3];
     struct ledger_view v;
 
     (void)state;
@@ -191,11 +260,11 @@ static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
     assert_int_equal(fixture_reserve(&fx, "three", "w3"), 0);
     v = view_for(&one);
     pack_nodes(&v, params_of("binpack", "binpack"), NULL, 0, nodes, 3, r);
-    assert_int_equal(pack_rank(r, 3, 0), 3);
+    assert_int_equal(pack_rank(r, 3, 0, keys), 3);
     assert_true(str_eq_cstr(r[0].name, "w3"));
     assert_true(str_eq_cstr(r[2].name, "w1"));
     pack_nodes(&v, params_of("spread", "spread"), NULL, 0, nodes, 3, r);
-    assert_int_equal(pack_rank(r, 3, 0), 3);
+    assert_int_equal(pack_rank(r, 3, 0, keys), 3);
     assert_true(str_eq_cstr(r[0].name, "w1"));
     assert_true(str_eq_cstr(r[2].name, "w3"));
 }
@@ -289,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(pack_rank__limit__gives_the_head_of_the_full_order),
         T(pack_rank__order_of_the_request__does_not_matter),
+        cmocka_unit_test(pack_rank__any_results__as_sorted_and_none_lost),
         T(pack_nodes__unknown_and_full_nodes__have_their_verdicts),
         T(pack_some__name_again__is_left_out),
         T(pack_holds__demote_and_never_refuse),

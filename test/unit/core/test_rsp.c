@@ -44,6 +44,7 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
 {
     struct pack_params p = *fixture_params("rsp");
     struct pack_result results[8];
+    struct pack_key best;
     struct str asked[8];
     struct ledger_view v;
     struct arena a;
@@ -61,7 +62,7 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
         scores[i] = results[i].score;
     }
     arena_fini(&a);
-    return pack_rank(results, n, 1) > 0 ? results[0].name : STR_NULL;
+    return pack_rank(results, n, 1, &best) > 0 ? results[0].name : STR_NULL;
 }
 
 static void close_to(double got, double want)

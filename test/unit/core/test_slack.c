@@ -78,12 +78,13 @@ static const char *ranked(const struct demand *d, const char *strategy)
     static char text[256];
     struct ledger_view v;
     struct pack_result results[NODES_MAX];
+    struct pack_key keys[NODES_MAX];
     size_t fit, n = 0;
 
     assert_int_equal(ledger_view(fx.l, &fx.arena, VIEW_POD("asks", d), &v, NULL), 0);
     assert_in_range(v.node_n, 1, NODES_MAX);
     pack_nodes(&v, fixture_params(strategy), NULL, 0, v.names, v.node_n, results);
-    fit = pack_rank(results, v.node_n, 0);
+    fit = pack_rank(results, v.node_n, 0, keys);
     text[0] = '\0';
     for (size_t i = 0; i < fit; i++) {
         n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", i > 0 ? " " : "",

@@ -71,6 +71,7 @@ static void ask(struct town *t, const struct pair *pair, const struct town_pod *
 {
     struct pack_params p = town_params(t, pair->node, pair->device);
     struct str names[TOWN_NODES_MAX];
+    struct pack_key keys[TOWN_NODES_MAX];
     struct ledger_view v;
     struct pack_query q;
     size_t n = t->node_n;
@@ -94,7 +95,7 @@ static void ask(struct town *t, const struct pair *pair, const struct town_pod *
     for (size_t i = 0; i < n; i++) {
         ret->results[manner == BACKWARDS ? n - 1 - i : i] = ret->ranked[i];
     }
-    ret->fit_n = pack_rank(ret->ranked, n, 0);
+    ret->fit_n = pack_rank(ret->ranked, n, 0, keys);
 }
 
 /* ---- what fits ---- */

@@ -244,6 +244,7 @@ struct pack_params town_params(struct town *t, const struct strategy *node,
 void town_come(struct town *t, const struct pack_params *p, const struct town_pod *pod)
 {
     struct pack_result results[TOWN_NODES_MAX];
+    struct pack_key best;
     struct town_pod *kept = &t->pods[t->pod_n++];
     struct pack_params now;
     struct ledger_view v;
@@ -260,7 +261,7 @@ void town_come(struct town *t, const struct pack_params *p, const struct town_po
     assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD(kept->uid, &kept->demand), &v, NULL),
                      0);
     pack_nodes(&v, &now, NULL, 0, t->names, t->node_n, results);
-    if (pack_rank(results, t->node_n, 1) == 0) {
+    if (pack_rank(results, t->node_n, 1, &best) == 0) {
         return;
     }
     /* what filter found bind finds, and it can be charged */
