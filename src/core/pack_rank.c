@@ -8,7 +8,7 @@ static inline pack_merit merit_of(const struct pack_result *r)
     uint32_t standing = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
     uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
 
-    return (pack_merit)standing << 96 | (pack_merit)shortfall << 32 | r->name_order;
+    return (pack_merit)((uint64_t)standing << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
 }
 
 /* ---- a heap with the worst on top ---- */
@@ -48,11 +48,12 @@ static size_t choose(const struct pack_result *results, size_t n, struct pack_ke
     size_t fit = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct pack_key key = {merit_of(&results[i]), i};
+        struct pack_key key;
 
         if (results[i].verdict != VERDICT_FITS) {
             continue;
         }
+        key = (struct pack_key){merit_of(&results[i]), i};
         if (fit < max) {
             sift_up(heap, fit, key);
         } else if (key.merit < heap[0].merit) {
