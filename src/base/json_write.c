@@ -107,6 +107,10 @@ static size_t plain_prefix(struct str s)
         }
         at += 8;
     }
+    if (at < s.n && s.n >= 8) { /* the rest as the end of eight bytes, of which the first are plain */
+        uint64_t mask = not_plain_mask(load_le64(s.p + s.n - 8));
+        return mask == 0 ? s.n : s.n - 8 + ((unsigned)__builtin_ctzll(mask) >> 3);
+    }
     while (at < s.n && is_plain(s.p[at])) {
         at++;
     }
