@@ -62,7 +62,7 @@ struct snapshot_node {
     struct str name;
     struct str uid;
     bool described;
-    bool schedulable;
+    bool schedulable; /* by its object; false while there is none */
     bool closed;
     enum inventory_source source;
     const char *note;

@@ -54,7 +54,6 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     }
     i = node_slot(l);
     l->nodes[i] = (struct node_entry){.used = true,
-                                      .schedulable = true,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
     l->rows[i] = (struct node_state){.version = ++l->version};
@@ -409,6 +408,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     struct node_entry *n = &l->nodes[node];
 
     n->described = false;
+    n->schedulable = false;
     n->touched = l->generation + 1;
     n->closed = false;
     n->source = INVENTORY_NONE;

@@ -267,7 +267,7 @@ static void same_nodes(struct simulation *s, const struct snapshot *x, const str
         bool loses = has_lost_device(n) || has_lost_device(m);
 
         if (!str_eq(n->name, m->name) || n->described != m->described ||
-            (n->described && n->schedulable != m->schedulable) ||
+            n->schedulable != m->schedulable ||
             n->unsteered_used != m->unsteered_used) {
             simulation_fail(s, "another node", n->name);
         }

@@ -151,6 +151,28 @@ static void take__one_namespace__other_pods_are_numbers_only(void **state)
     assert_int_equal(take(NULL, "default")->pod_n, 3);
 }
 
+/* A node that only its pods speak of, whether its object is gone or was never seen: nobody says that it takes pods. */
+static void take__node_without_an_object__is_not_schedulable(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 100);
+    const struct snapshot *s;
+
+    (void)state;
+    fill();
+    assert_true(take(NULL, NULL)->nodes[1].schedulable);
+    fixture_name_op(&fx, LEDGER_NODE_GONE, "n2");
+    fixture_pod(&fx, "early", &d, "n3", NULL);
+    s = take(NULL, NULL);
+    assert_int_equal(s->node_n, 3);
+    for (size_t i = 1; i < 3; i++) {
+        assert_false(s->nodes[i].described);
+        assert_false(s->nodes[i].schedulable);
+    }
+    fixture_node(&fx, "n2", 2, 80 * GIB);
+    assert_true(take(NULL, NULL)->nodes[1].schedulable);
+}
+
 static void take__later_ops__do_not_change_it(void **state)
 {
     const struct snapshot *s;
@@ -278,6 +300,7 @@ int main(void)
         T(take__foreign_pod__one_allocation_per_device_without_container),
         T(take__one_node__its_devices_and_pods_only),
         T(take__one_namespace__other_pods_are_numbers_only),
+        T(take__node_without_an_object__is_not_schedulable),
         T(take__later_ops__do_not_change_it),
         T(take__arena_too_small__is_an_error_that_says_so),
         T(take__empty_ledger__is_empty),
