@@ -127,6 +127,7 @@ func TestTheAnnotationsOnlyFormServesPodsWithoutAnyResource(t *testing.T) {
 	c.create(annotated(pod("share"), "fgpu.io/gpu-fraction=0.3", "fgpu.io/gpu-memory=4Gi"))
 	c.create(annotated(pod("memory"), "fgpu.io/gpu-memory=40Gi"))
 	c.create(annotated(pod("pair"), "fgpu.io/gpu-count=2", "fgpu.io/gpu-fraction=0.1"))
+	c.bound("pair") // before the others, which may be bound first and fill one of the two GPUs
 	second := annotated(pod("named"), "fgpu.io/gpu-fraction=0.2", "fgpu.io/container=worker")
 	second.Spec.Containers = append(second.Spec.Containers, container("worker"))
 	c.create(second, pod("resource", "fgpu.io/gpu-milli=100"), pod("plain"))
