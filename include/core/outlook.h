@@ -87,15 +87,15 @@ const struct outlook_prices *outlook_prices(const struct outlook *o);
  * that nodes of its shape supply has another price since. */
 bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since);
 
-#define OUTLOOK_TERMS_MAX 3
+#define OUTLOOK_TERMS_MAX 8
 #define OUTLOOK_NO_NODE UINT32_MAX
 
 /* What the scores of some placements on one node are made of: the rooms that they leave, as the outlook remembers them.
  * Valid for the same version of the node. */
 struct outlook_terms {
     uint32_t node; /* its index in the ledger, whose numbers are those before the placement; or OUTLOOK_NO_NODE */
-    uint32_t n;    /* 0: none; above OUTLOOK_TERMS_MAX: too many to be kept */
-    struct {
+    uint32_t n;    /* 0: none; above OUTLOOK_TERMS_MAX: too many, the first ones are here */
+    struct outlook_place {
         uint32_t place, serial;
     } after[OUTLOOK_TERMS_MAX];
 };
@@ -104,10 +104,15 @@ struct outlook_terms {
  * of the mix and the prices. `terms` (may be NULL) gets one more. */
 int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
                      struct outlook_terms *terms);
-/* The best of these placements at other prices, without looking at the node. False: the outlook has forgotten one of
- * them, or never followed the node. */
-bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, const struct outlook_terms *terms,
-                        int64_t *ret);
+/* Some of outlook_terms.after. */
+struct outlook_places {
+    const struct outlook_place *p;
+    uint32_t n;
+};
+/* The best of some placements on this node, in two parts, at other prices and without looking at the node. False: the
+ * outlook has forgotten one of them, or never followed the node. */
+bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places some,
+                        struct outlook_places more, int64_t *ret);
 
 /* ---- the same, for people: what is scarce and what it costs ---- */
 

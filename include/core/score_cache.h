@@ -22,7 +22,7 @@
 
 #include "core/choice.h"
 #include "core/demand.h"
-#include "core/outlook.h"
+#include "core/score_terms.h"
 #include "core/verdict.h"
 
 #include <stdint.h>
@@ -44,7 +44,7 @@ static inline uint64_t score_stamp(uint64_t version, enum verdict v)
 /* Of one shape, by node index; valid until the next call. */
 struct score_row {
     struct score *scores;        /* NULL: the shape is not remembered */
-    struct outlook_terms *terms; /* of a priced strategy: what it takes to make the score at other prices; NULL: not priced */
+    struct score_terms *terms; /* of a priced strategy: what it takes to make the score at other prices; NULL: not priced */
 };
 
 struct score_cache;

@@ -360,26 +360,31 @@ int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, co
     return value_after(o, p, shape, w) - before;
 }
 
-bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, const struct outlook_terms *terms,
-                        int64_t *ret)
+/* The best of these and of *ret; false: one is forgotten. */
+static inline bool best_of(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places of,
+                           int64_t *ret)
 {
-    int64_t best = INT64_MIN, before;
-    unsigned parts = parts_at(p);
-
-    if (terms->n == 0 || terms->n > OUTLOOK_TERMS_MAX || terms->node >= o->node_n || p->basis != o->classes_gen ||
-        !node_value(o, p, &o->nodes[terms->node], &before)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < terms->n; i++) {
-        const struct worth *w =
-            outlook_worth_at(o, terms->after[i].place, terms->after[i].serial, parts);
+    for (uint32_t i = 0; i < of.n; i++) {
+        const struct worth *w = outlook_worth_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
         int64_t v;
 
         if (w == NULL) {
             return false;
         }
-        v = value_after(o, p, o->nodes[terms->node].shape, w);
-        best = v > best ? v : best;
+        v = value_after(o, p, o->nodes[node].shape, w);
+        *ret = v > *ret ? v : *ret;
+    }
+    return true;
+}
+
+bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places some,
+                        struct outlook_places more, int64_t *ret)
+{
+    int64_t best = INT64_MIN, before;
+
+    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
+        !best_of(o, p, node, some, &best) || !best_of(o, p, node, more, &best)) {
+        return false;
     }
     *ret = best - before;
     return true;

@@ -229,15 +229,14 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
     const struct pack_params *params = p->q->params;
-    struct outlook_terms *terms = p->known.terms != NULL ? &p->known.terms[node] : NULL;
+    struct outlook_terms terms = {.node = node};
     struct placement at;
 
-    if (terms != NULL) {
-        terms->node = node;
-        terms->n = 0;
-    }
     r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
-                                   &r->score, terms != NULL && pack_keeps_terms(params) ? terms : NULL);
+                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    if (p->known.terms != NULL) {
+        score_terms_keep(p->known.terms, node, &terms);
+    }
     if (p->known.scores != NULL) {
         p->known.scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score, p->prices};
     }
@@ -252,7 +251,7 @@ static bool reprice(const struct pass *p, uint32_t node, struct score *score)
     if (outlook_prices_hold(o, prices, node, score->prices)) {
         return true;
     }
-    if (!outlook_gain_again(o, prices, &p->known.terms[node], &score->score)) {
+    if (!score_terms_gain(p->known.terms, node, o, prices, &score->score)) {
         return false;
     }
     score->prices = prices->version;

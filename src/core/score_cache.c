@@ -19,8 +19,9 @@ struct shape {
     uint64_t hash;
     uint64_t used_at; /* 0: free */
     struct score *scores;
-    struct outlook_terms *terms; /* NULL: not priced */
+    struct score_terms terms; /* empty: not priced */
     uint32_t node_n;
+    size_t bytes; /* as counted in the cache */
 };
 
 struct score_cache {
@@ -38,7 +39,7 @@ void score_cache_free(struct score_cache *c)
 {
     for (size_t i = 0; c != NULL && i < SCORE_CACHE_SHAPES; i++) {
         free(c->shapes[i].scores);
-        free(c->shapes[i].terms);
+        score_terms_fini(&c->shapes[i].terms);
     }
     free(c);
 }
@@ -100,19 +101,14 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
 
 /* ---- shapes ---- */
 
-static size_t bytes_of(const struct shape *s)
-{
-    return sizeof(*s->scores) + (s->terms != NULL ? sizeof(*s->terms) : 0);
-}
-
 static void shape_drop(struct score_cache *c, struct shape *s)
 {
-    c->bytes -= s->node_n * bytes_of(s);
+    c->bytes -= s->bytes;
     free(s->scores);
-    free(s->terms);
+    score_terms_fini(&s->terms);
     s->scores = NULL;
-    s->terms = NULL;
     s->node_n = 0;
+    s->bytes = 0;
     s->used_at = 0;
 }
 
@@ -135,19 +131,26 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
 
 /* Little more than it takes, because memory is what limits how many shapes are remembered; a bit more where the number
  * of nodes is seen to grow. */
-static void shape_grow(struct score_cache *c, struct shape *s, uint32_t node_n, bool priced)
+static void shape_grow(struct shape *s, uint32_t node_n, bool priced)
 {
     uint32_t room = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / ROOM_STEP * ROOM_STEP + ROOM_STEP;
-    struct shape *other;
 
     s->scores = xreallocarray(s->scores, room, sizeof(*s->scores));
     memset(s->scores + s->node_n, 0, (room - s->node_n) * sizeof(*s->scores));
     if (priced) {
-        s->terms = xreallocarray(s->terms, room, sizeof(*s->terms));
-        memset(s->terms + s->node_n, 0, (room - s->node_n) * sizeof(*s->terms));
+        score_terms_grow(&s->terms, room);
     }
-    c->bytes += (room - s->node_n) * bytes_of(s);
     s->node_n = room;
+}
+
+/* Counts what the shape takes by now, and drops others until it has room. */
+static void make_room(struct score_cache *c, struct shape *s)
+{
+    size_t bytes = s->node_n * sizeof(*s->scores) + score_terms_bytes(&s->terms);
+    struct shape *other;
+
+    c->bytes += bytes - s->bytes;
+    s->bytes = bytes;
     while (c->bytes > SCORE_CACHE_BYTES && (other = oldest(c, s, true)) != NULL) {
         shape_drop(c, other);
     }
@@ -171,11 +174,12 @@ static struct shape *shape_take(struct score_cache *c, const struct key *k, uint
 {
     struct shape *s = oldest(c, NULL, false);
 
-    if (s->node_n > 0 && (s->terms != NULL) != priced) {
+    if (s->node_n > 0 && (s->terms.nodes != NULL) != priced) {
         shape_drop(c, s);
     }
     if (s->node_n > 0) {
         memset(s->scores, 0, s->node_n * sizeof(*s->scores));
+        score_terms_forget(&s->terms);
     }
     memcpy(s->key.bytes, k->bytes, k->n);
     s->key.n = k->n;
@@ -200,7 +204,8 @@ struct score_row score_cache_find(struct score_cache *c, const struct demand *d,
     s = s != NULL ? s : shape_take(c, &k, hash, priced);
     s->used_at = ++c->now;
     if (s->node_n < node_n || s->node_n == 0) {
-        shape_grow(c, s, node_n, priced);
+        shape_grow(s, node_n, priced);
     }
-    return (struct score_row){s->scores, s->terms};
+    make_room(c, s);
+    return (struct score_row){s->scores, priced ? &s->terms : NULL};
 }
