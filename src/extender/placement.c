@@ -157,16 +157,18 @@ static bool without_repeats(struct arena *a, const struct str *names, size_t nam
     return true;
 }
 
-static int rank(struct arena *a, const struct store_pack_answer *answer, size_t limit, size_t *ret_fit_n,
+/* The best in front, in order: `limit` of them (0: all), or as many as fit. */
+static int rank(struct arena *a, const struct store_pack_answer *answer, size_t limit, size_t *ret_n,
                 struct err *reterr)
 {
-    size_t max = limit > 0 && limit < answer->n ? limit : answer->n;
+    size_t max = limit > 0 && limit < answer->n ? limit : answer->n, fit;
     struct pack_key *room = ARENA_ARRAY(a, max, struct pack_key);
 
     if (room == NULL) {
         return too_large(reterr);
     }
-    *ret_fit_n = pack_rank(answer->results, answer->n, limit, room);
+    fit = pack_rank(answer->results, answer->n, limit, room);
+    *ret_n = fit < max ? fit : max;
     return 0;
 }
 
@@ -175,7 +177,6 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
 {
     struct demand demand;
     struct store_pack_answer answer;
-    size_t limit = (size_t)c->policy->candidates;
     int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
 
     if (r != 0) {
@@ -191,12 +192,9 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     }
     ret->results = answer.results;
     ret->result_n = answer.n;
-    r = rank(a, &answer, limit, &ret->fit_n, reterr);
+    r = rank(a, &answer, (size_t)c->policy->candidates, &ret->fit_n, reterr);
     if (r != 0) {
         return r;
-    }
-    if (limit > 0 && ret->fit_n > limit) {
-        ret->fit_n = limit;
     }
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
     if (ret->fit_n == 1) {
