@@ -49,9 +49,10 @@ static struct score_terms_more *more_of(struct score_terms *t, struct score_term
 
 void score_terms_keep(struct score_terms *t, uint32_t node, const struct outlook_terms *terms)
 {
-    struct score_terms_node *n = &t->nodes[node];
+    struct score_terms_node *n;
 
     BUG_ON(node >= t->node_n);
+    n = &t->nodes[node];
     n->n = terms->n <= OUTLOOK_TERMS_MAX ? terms->n : 0;
     memcpy(n->few, terms->after, sizeof(n->few));
     if (n->n > SCORE_TERMS_FEW) {

@@ -70,7 +70,7 @@ static void end(struct scene *s)
     fixture_fini(&s->f);
 }
 
-/* Asks about all nodes, remembering or not; the row as it was before. */
+/* Asks about all nodes, remembering or not; the row where it does. */
 static struct score_row ask(struct scene *s, const struct demand *d, bool remembering, struct pack_result *ret)
 {
     struct pack_params p = *fixture_params("rsp");
