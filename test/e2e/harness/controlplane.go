@@ -176,6 +176,13 @@ func (cp *ControlPlane) ClientForUser(user string) (*kubernetes.Clientset, error
 	return kubernetes.NewForConfig(cp.restConfig(token))
 }
 
+// Impersonate speaks to the API server as the admin who acts for somebody else.
+func (cp *ControlPlane) Impersonate(user string, groups ...string) (*kubernetes.Clientset, error) {
+	config := cp.restConfig(cp.token)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	return kubernetes.NewForConfig(config)
+}
+
 // Kubeconfig writes a kubeconfig for a service account and returns its path.
 func (cp *ControlPlane) Kubeconfig(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	token, err := cp.TokenFor(ctx, namespace, serviceAccount)

@@ -87,6 +87,8 @@ func (cp *ControlPlane) create(ctx context.Context, object runtime.Object) (err 
 		_, err = cp.Client.CoreV1().Namespaces().Create(ctx, o, opts)
 	case *corev1.ServiceAccount:
 		_, err = cp.Client.CoreV1().ServiceAccounts(o.Namespace).Create(ctx, o, opts)
+	case *corev1.ConfigMap:
+		_, err = cp.Client.CoreV1().ConfigMaps(o.Namespace).Create(ctx, o, opts)
 	case *corev1.Secret:
 		_, err = cp.Client.CoreV1().Secrets(o.Namespace).Create(ctx, o, opts)
 	case *rbacv1.ClusterRole:

@@ -355,7 +355,7 @@ static void dialect_is_request_key__keys__request_and_constraints(void **state)
     assert_true(dialect_is_request_key(STR("fgpu.io/container")));
     assert_true(dialect_is_request_key(STR("fgpu.io/isolate-from")));
     assert_true(dialect_is_request_key(STR("fgpu.io/qos")));
-    /* The names without a prefix stand in manifests/frozen-requests.yaml, too. */
+    /* The names without a prefix stand in manifests/policies/policies.yaml, too. */
     assert_true(dialect_is_request_key(STR("gpu-fraction")));
     assert_true(dialect_is_request_key(STR("gpu-memory")));
     assert_true(dialect_is_request_key(STR("gpu-fraction-num-devices")));
