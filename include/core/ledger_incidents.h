@@ -8,8 +8,8 @@
  *                      last pod came is over-committed, but nobody gave it twice. It ends when the pods fit again,
  *                      or the GPU is gone.
  *   foreign decision   A pod that was pending here, or that a decision of ours holds, is seen bound by another one:
- *                      of another fgpu, of a predecessor whose Binding landed late, or of nobody at all (a user's
- *                      text). Only ops with `deciding` begin it, because before this process decides, what others
+ *                      of another fgpu, of a predecessor whose Binding landed late, of our own that was given up too
+ *                      early, or of nobody at all (a user's text). Only ops with `deciding` begin it, because before this process decides, what others
  *                      decided is no surprise. It ends with the pod.
  *
  * Nothing is decided by incidents: a double-booked GPU is closed because it is over-committed (device_takes).

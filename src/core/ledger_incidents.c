@@ -230,21 +230,19 @@ static struct incident *decision_new(const struct ledger *l, const struct pod_en
     return incident_new(&head, &p, 1, 0);
 }
 
-static uint32_t observed_pod(const struct ledger *l, const struct ledger_op *op)
-{
-    return op->kind == LEDGER_POD_OBSERVED ? ledger_pod_lookup(l, op->pod.uid) : LEDGER_NONE;
-}
-
 bool ledger_decision_is_open(const struct ledger *l, const struct ledger_op *op)
 {
-    uint32_t pod = observed_pod(l, op);
+    uint32_t pod = LEDGER_NONE;
 
+    if (op->deciding && op->kind == LEDGER_POD_OBSERVED && op->pod.node_name.n > 0) {
+        pod = ledger_pod_lookup(l, op->pod.uid);
+    }
     return pod != LEDGER_NONE && (l->pods[pod].state == LEDGER_PENDING || l->pods[pod].state == LEDGER_RESERVED);
 }
 
 void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open)
 {
-    uint32_t pod = was_open && op->deciding ? observed_pod(l, op) : LEDGER_NONE;
+    uint32_t pod = was_open ? ledger_pod_lookup(l, op->pod.uid) : LEDGER_NONE;
     struct pod_entry *p;
 
     if (pod == LEDGER_NONE) {

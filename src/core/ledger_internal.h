@@ -306,7 +306,7 @@ void ledger_overcommit_follow(struct ledger *l, int64_t at_ms); /* at the end of
 /* At the end of an op that recomputed the node, once it is known whether the device is over-committed. */
 void ledger_booking_follow(struct ledger *l, uint32_t node, uint32_t ordinal, int64_t at_ms);
 void ledger_booking_gone(struct ledger *l, uint32_t node, struct ledger_device *d);
-/* Before the op: is it about a pod whose Binding nobody has seen? */
+/* Before the op: will it show, to a process that decides, a Binding of a pod that nobody has seen bound? */
 bool ledger_decision_is_open(const struct ledger *l, const struct ledger_op *op);
 void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open);
 void ledger_decision_gone(struct ledger *l, const struct pod_entry *p); /* with its pod */

@@ -53,7 +53,7 @@ char *incident_sentence(const struct incident *in, char *buf, size_t size)
     if (in->kind == INCIDENT_FOREIGN_DECISION) {
         add(&t, "pod ");
         add_pods(&t, in);
-        add(&t, " was bound to node %.*s by a decision that this fgpu did not make", STR_ARG(in->node_name));
+        add(&t, " was bound to node %.*s by a decision that this fgpu did not make or had given up", STR_ARG(in->node_name));
     } else if (in->ends) {
         add_gpu(&t, in);
         add(&t, " is not given twice any more");
@@ -72,8 +72,8 @@ const char *incident_remedy(enum incident_kind k)
         [INCIDENT_DOUBLE_BOOKING] =
             "Delete the youngest of them, so that it is placed anew, and see that one fgpu only is running",
         [INCIDENT_FOREIGN_DECISION] =
-            "Another fgpu is running, or the Binding of an earlier one came late, or somebody writes "
-            "fgpu.io/assignment: see that one fgpu only does",
+            "Another fgpu is running, or a Binding came late that had been given up, perhaps by an earlier fgpu, or "
+            "somebody writes fgpu.io/assignment: see that one fgpu only does",
     };
 
     BUG_ON((unsigned)k >= INCIDENT_KIND__MAX);

@@ -187,7 +187,8 @@ static void tell_pod(struct events *events, const struct incident *in, const str
              STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
     } else {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, in->node_name,
-             "Bound by a decision that this fgpu did not make. It is charged as it stands. %s", incident_remedy(in->kind));
+             "Bound by a decision that this fgpu did not make or had given up. It is charged as it stands. %s",
+             incident_remedy(in->kind));
     }
 }
 

@@ -1,11 +1,12 @@
 """Issue 12, items 2 and 8: what cannot happen while one fgpu alone decides, and happens all the same, is seen by every
 fgpu and told to everybody whom it concerns; no audit calls it clean."""
 import json
+import subprocess
 
 import pytest
 
 from objects import assignment, device, milli, pod_path, uid, unique
-from processes import Fgpu, eventually
+from processes import BINARY, Fgpu, eventually
 
 CONFIG = "audit: {interval: 0, settle: 300ms}\n"
 DOUBLE, FOREIGN = "double_booking", "foreign_decision"
@@ -147,6 +148,9 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
     assert notes(api, late, "GPUAssignmentForeign") and not notes(api, ours, "GPUAssignmentForeign")
     assert "GPUOvercommitted" in [e["reason"] for e in events(api, node)]
     assert "INCIDENT" in fgpu.log()
+    shown = subprocess.run([str(BINARY), "state", "--server", "http://%s:%d" % fgpu.ops], capture_output=True, text=True,
+                           timeout=60, check=True).stdout
+    assert "INCIDENTS: 1 GPUs given twice, 1 pods bound by decisions of another" in shown
 
     # Seen again and again, it is not told again; and a restart finds the GPU, but not what was pending before.
     for p in (late, ours):

@@ -263,6 +263,18 @@ static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_d
     assert_int_equal(ledger_incident_count(fx.l, INCIDENT_FOREIGN_DECISION).now_n, 0);
 }
 
+/* What bind must never let happen; if it does, nobody may miss it. */
+static void own_decision_given_up_and_landed_all_the_same__an_incident(void **state)
+{
+    (void)state;
+    seen_pending("a", 100);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    fixture_name_op(&fx, LEDGER_RELEASE, "a");
+    seen_bound("a", "a", 0, 100, 1, true);
+    assert_int_equal(standing(), 1);
+    assert_int_equal(list->kind, INCIDENT_FOREIGN_DECISION);
+}
+
 static void limits__named_and_news(void **state)
 {
     char uid[] = "pod-a";
@@ -359,6 +371,7 @@ int main(void)
         TEST(capacity_that_shrinks__over_committed_but_given_once__until_another_pod_comes),
         TEST(pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident),
         TEST(foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide),
+        TEST(own_decision_given_up_and_landed_all_the_same__an_incident),
         TEST(limits__named_and_news),
         cmocka_unit_test(random__any_story__bookings_counted_right_and_never_open),
     };
