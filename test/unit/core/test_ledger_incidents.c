@@ -229,6 +229,20 @@ static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_inciden
     expect_pods(list, "c", "b");
 }
 
+static void one_pod_that_is_too_large_by_itself__over_committed_but_given_once(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_both(&w, 500, 100 * GIB);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 500, 100 * GIB);
+
+    (void)state;
+    fixture_pod(&fx, "a", &d, "n1", &as);
+    assert_true(fixture_state(&fx, "n1")->devices[0].overcommitted);
+    assert_int_equal(standing() + news(), 0);
+}
+
 /* Item 8a. */
 static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide(void **state)
 {
@@ -370,6 +384,7 @@ int main(void)
         TEST(repeated_observations_and_lists__told_once),
         TEST(capacity_that_shrinks__over_committed_but_given_once__until_another_pod_comes),
         TEST(pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident),
+        TEST(one_pod_that_is_too_large_by_itself__over_committed_but_given_once),
         TEST(foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide),
         TEST(own_decision_given_up_and_landed_all_the_same__an_incident),
         TEST(limits__named_and_news),
