@@ -64,8 +64,8 @@ struct incident_count {
 };
 struct incident_count ledger_incident_count(const struct ledger *l, enum incident_kind k);
 
-/* The incidents that there are, at most `max`; double bookings first. The caller's to free. O(devices), and O(pods)
- * where there are foreign decisions. */
+/* The incidents that there are, at most `max`; double bookings first. The caller's to free. Free of cost where there are
+ * none; else O(devices) and O(pods). */
 struct incident *ledger_incidents(const struct ledger *l, size_t max);
 
 /* What has begun, grown or ended since the last call, oldest first; NULL: none. The caller's to free. What is not taken

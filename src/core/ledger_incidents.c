@@ -273,30 +273,30 @@ static void list_add(struct incident ***end, struct incident *in)
     *end = &in->next;
 }
 
-static size_t list_bookings(const struct ledger *l, size_t max, struct incident ***end)
+/* How many of a kind a list of at most `max` has. */
+static size_t listed_n(const struct ledger *l, enum incident_kind k, size_t max)
 {
-    size_t n = 0;
+    return l->incidents.counts[k].now_n < max ? l->incidents.counts[k].now_n : max;
+}
 
-    for (uint32_t i = 0; i < l->node_n && n < max; i++) {
-        for (uint32_t j = 0; l->nodes[i].used && j < l->nodes[i].device_n && n < max; j++) {
+static void list_bookings(const struct ledger *l, size_t left, struct incident ***end)
+{
+    for (uint32_t i = 0; i < l->node_n && left > 0; i++) {
+        for (uint32_t j = 0; l->nodes[i].used && j < l->nodes[i].device_n && left > 0; j++) {
             if (l->nodes[i].devices[j].booked) {
                 struct incident head = booking_head(l, i, &l->nodes[i].devices[j]);
                 struct holders h = holders_of(l, i, j);
 
                 list_add(end, incident_new(&head, h.pods, h.n, 0));
                 free(h.pods);
-                n++;
+                left--;
             }
         }
     }
-    return n;
 }
 
-static void list_decisions(const struct ledger *l, size_t max, struct incident ***end)
+static void list_decisions(const struct ledger *l, size_t left, struct incident ***end)
 {
-    uint64_t left = l->incidents.counts[INCIDENT_FOREIGN_DECISION].now_n;
-
-    left = left < max ? left : max;
     for (uint32_t i = 0; i < l->pod_n && left > 0; i++) {
         const struct pod_entry *p = &l->pods[i];
 
@@ -310,8 +310,9 @@ static void list_decisions(const struct ledger *l, size_t max, struct incident *
 struct incident *ledger_incidents(const struct ledger *l, size_t max)
 {
     struct incident *list = NULL, **end = &list;
-    size_t n = list_bookings(l, max, &end);
+    size_t booked_n = listed_n(l, INCIDENT_DOUBLE_BOOKING, max);
 
-    list_decisions(l, max - n, &end);
+    list_bookings(l, booked_n, &end);
+    list_decisions(l, listed_n(l, INCIDENT_FOREIGN_DECISION, max - booked_n), &end);
     return list;
 }

@@ -352,7 +352,8 @@ static void watch_over(struct simulation *s)
             booked_n += n->devices[j].booked;
         }
     }
-    if (booked_n != ledger_incident_count(s->l, INCIDENT_DOUBLE_BOOKING).now_n) {
+    if (booked_n != ledger_incident_count(s->l, INCIDENT_DOUBLE_BOOKING).now_n ||
+        booked_n != count_of(ledger_incidents(s->l, SIZE_MAX))) {
         simulation_fail(s, "another number of double bookings than there is", STR_NULL);
     }
 }
@@ -372,6 +373,8 @@ static void random__any_story__bookings_counted_right_and_never_open(void **stat
         simulation_free(s);
     }
     assert_true(begun > SEEDS / 3);
+    incidents_free(list);
+    list = NULL;
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
