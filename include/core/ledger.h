@@ -97,6 +97,7 @@ struct ledger_pod_fact {
     struct str node_name; /* empty: not bound */
     struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
     bool deleting;
+    int64_t created_ms; /* creationTimestamp; 0: not known */
     bool claims_record; /* carries an assignment annotation although it is not bound: shown, nothing else */
     int32_t priority;
     const struct demand *demand;
@@ -118,6 +119,7 @@ struct ledger_reserve {
 struct ledger_op {
     enum ledger_op_kind kind;
     int64_t at_ms; /* wall time, shown as "since"; decides nothing */
+    bool deciding; /* this process has begun to decide: what others decide now is an incident (ledger_incidents.h) */
     union {
         struct ledger_node_fact node;
         struct ledger_pod_fact pod;

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/ledger.h"
+#include "core/ledger_incidents.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,6 +109,7 @@ struct snapshot {
     /* totals over the described nodes, their lost devices included */
     uint64_t device_n;
     uint64_t overcommitted_n;
+    struct incident_count incidents[INCIDENT_KIND__MAX]; /* of undescribed nodes, too */
     uint64_t closed_n;          /* nodes that take no new pods */
     uint64_t pod_on_closed_n;   /* pods that hold something there */
     int64_t milli_cap, milli_charged;

@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/ledger_audit.h"
+#include "extender/incident_words.h"
 #include "extender/rulebook.h"
 #include "kube/reflector.h"
 
@@ -43,6 +44,8 @@ enum audit_result {
     AUDIT_NEVER, /* no run has ended yet */
     AUDIT_CLEAN,
     AUDIT_DRIFT,  /* found and repaired */
+    AUDIT_INCIDENTS, /* the ledger is right, but what it says must not be: core/ledger_incidents.h; drift, if there was
+                        any, is repaired */
     AUDIT_FAILED, /* something could not be read or repaired: `error`; what was found stands beside
                      it */
     AUDIT_BROKEN, /* an invariant of the ledger does not hold */
@@ -50,17 +53,29 @@ enum audit_result {
 };
 const char *audit_result_name(enum audit_result r); /* "clean" */
 
+/* Incidents that a report describes; /state has all of them. */
+#define AUDIT_INCIDENTS_MAX 8
+
+struct audit_incident {
+    enum incident_kind kind;
+    int64_t since_ms;
+    char what[INCIDENT_SENTENCE_MAX]; /* incident_sentence() */
+};
+
 struct audit_report {
     uint64_t run_n; /* ended so far */
     enum audit_result result;
     int64_t started_ms, ended_ms; /* wall time */
-    int64_t success_ms; /* wall time of the last end that was clean or repaired; 0: never */
+    int64_t success_ms; /* wall time of the last end that was not failed or broken; 0: never */
     int64_t duration_ns;
     uint64_t pod_n, node_n;     /* that the API server has */
     uint64_t suspect_n;         /* looked at again */
     uint64_t drift[DRIFT__MAX]; /* by cause */
     uint64_t drift_n;
     uint64_t unsettled_n;  /* could not be decided in this run */
+    uint64_t incident_n;   /* at its end; */
+    struct audit_incident incidents[AUDIT_INCIDENTS_MAX]; /* the first of them */
+    size_t described_n;
     const char *invariant; /* the broken one, static; NULL: none */
     char error[ERR_MSG_MAX];
 };

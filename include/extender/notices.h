@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "core/ledger.h"
 #include "core/ledger_audit.h"
+#include "core/ledger_incidents.h"
 #include "extender/events.h"
 #include "extender/store.h"
 
@@ -26,6 +27,10 @@ void notice_bind_resolved(struct events *events, const struct bind_request *requ
 
 /* A device began, or ceased, to be over-committed: on its node. */
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o);
+
+/* An incident begins or grows: on every pod that joins it. Its end is told by nobody but the node, whose GPU is
+ * within its capacity again. */
+void notice_incident(struct events *events, const struct incident *in);
 
 /* An audit corrected the ledger about a pod, or, with an empty namespace, about a node. */
 void notice_drift(struct events *events, struct str namespace_, struct str name,

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "core/ledger.h"
 #include "core/ledger_audit.h"
+#include "core/ledger_incidents.h"
 #include "core/ledger_standing.h"
 #include "core/ledger_walk.h"
 #include "core/mix_report.h"
@@ -28,7 +29,7 @@ struct store;
 struct store *store_new(const struct ledger_limits *limits, const struct clock *clock);
 void store_free(struct store *s); /* NULL is fine */
 
-/* Stamps op->at_ms and applies it. */
+/* Stamps op->at_ms and op->deciding, and applies it. */
 WARN_UNUSED int store_apply(struct store *s, struct ledger_op *op, struct err *reterr);
 /* The same, and how the object stood before and after; both are written in any case, NULL: not wanted. */
 WARN_UNUSED int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
@@ -120,7 +121,9 @@ struct store_head {
     size_t tenant_n;
     struct mix_report mix; /* at that generation, too */
     struct outlook_report outlook; /* of the last decision that looked ahead */
+    struct incident *incidents; /* of a walk: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
 };
+#define STORE_INCIDENTS_MAX 1000
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
@@ -159,6 +162,13 @@ void store_watch_room(struct store *s, store_room_fn *fn, void *ctx);
 typedef void store_overcommit_fn(void *ctx, const struct ledger_overcommit *o);
 void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx);
 
+/* The same for incidents (ledger_take_incidents); `in` is one of them, valid during the call. */
+typedef void store_incident_fn(void *ctx, const struct incident *in);
+void store_watch_incidents(struct store *s, store_incident_fn *fn, void *ctx);
+
+/* ledger_incidents(), the caller's to free, and how many there are in all. */
+struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n);
+
 /* NULL, or the first broken invariant. ledger_check_some() under the lock, part by part: others get their turn in
  * between. */
 const char *store_check(struct store *s);
@@ -169,7 +179,7 @@ struct ledger *store_audit_scratch(struct store *s);
 enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const struct ledger_op *op,
                               uint64_t *ret_touched);
 /* Looks once more and repairs in the same section, unless something touched the entry since `touched`: then
- * nobody knows which news are later, and *ret is DRIFT_NONE. Stamps op->at_ms. */
+ * nobody knows which news are later, and *ret is DRIFT_NONE. Stamps the op like store_apply(). */
 WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op,
                              uint64_t touched, enum ledger_drift *ret, struct err *reterr);
 /* The next entries of the ledger; false at the end. `fn` runs under the lock. */

@@ -38,6 +38,7 @@ enum event_reason {
     EVENT_REQUEST_INVALID,     /* what it asks of GPUs cannot be understood */
     EVENT_ASSIGNMENT_MISSING,  /* bound without an assignment that can be used: counts everywhere */
     EVENT_ASSIGNMENT_FOREIGN,  /* bound with an assignment that this fgpu did not decide */
+    EVENT_DOUBLE_BOOKED,       /* it and others were given one GPU, together more than it has */
     EVENT_ASSIGNMENT_FORGED,   /* carried an assignment before it was bound; it will be replaced */
     EVENT_ASSIGNMENT_CONFLICT, /* request or assignment were edited after binding */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */

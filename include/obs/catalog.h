@@ -31,6 +31,8 @@ enum fgpu_metric {
     FGPU_GPU_MILLI,          /* kind: capacity charged */
     FGPU_GPU_MEMORY_BYTES,   /* kind: capacity charged */
     FGPU_OVERCOMMITTED_DEVICES,
+    FGPU_INCIDENTS,          /* kind: double_booking foreign_decision */
+    FGPU_INCIDENTS_TOTAL,    /* likewise */
     FGPU_CLOSED_NODES,
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */
@@ -46,7 +48,7 @@ enum fgpu_metric {
     FGPU_TENANT_MILLI,        /* tenant; kind: limit charged */
     FGPU_TENANT_MEMORY_BYTES, /* tenant; kind: limit charged */
     FGPU_INVARIANT_VIOLATIONS_TOTAL,
-    FGPU_AUDIT_RUNS_TOTAL,  /* result: clean drift failed broken */
+    FGPU_AUDIT_RUNS_TOTAL,  /* result: clean drift incidents failed broken */
     FGPU_AUDIT_DRIFT_TOTAL, /* cause */
     FGPU_AUDIT_DURATION_SECONDS, /* nanoseconds in */
     FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS, /* milliseconds in */

@@ -9,12 +9,15 @@
  * A document shows the ledger at metadata.generation: a walk (core/ledger_walk.h) brings a few nodes
  * at a time, which are rendered without the lock, so that however large the cluster neither its copy
  * nor its text exists in memory as a whole. What stays until the end are the lists behind the nodes
- * (conflicts, pending), and what changed before a slow reader came to it; where one of them passes its
+ * (conflicts, incidents, pending), and what changed before a slow reader came to it; where one of them passes its
  * bound the document is torn: a stream breaks off without its end, a plain answer is 503. The ETag is the generation in quotes and `If-None-Match` gives 304. A generation
  * counts what one process has applied, so after a restart equal numbers may mean different content:
  * a reader that outlives a restart compares metadata.asOf too. `audit` is about the last audit, which may
  * end without a change of the ledger, and so behind the back of the ETag. So may `summary.timeWindows`: the
  * windows that are open ("active"), those that will be open after the next change, and when that is.
+ *
+ * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger_incidents.h), at the same generation; of
+ * one node or namespace, those that concern it.
  *
  * Whole, it is enough to build the ledger again elsewhere (sim/state_file.h): allocations say which amounts were asked
  * for, pods whose allocations do not tell that carry their request, and the configuration in effect stands at the end.

@@ -2,6 +2,7 @@
 
 #include "base/bug.h"
 #include "base/rng.h"
+#include "extender/incident_words.h"
 #include "extender/notices.h"
 
 #include <stdlib.h>
@@ -21,6 +22,21 @@ static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
     } else {
         LOG_INFO(s->options.log, "A GPU is not over-committed any more", LOG_STR("node", o->node_name),
                  LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));
+    }
+}
+
+static void incident_told(void *ctx, const struct incident *in)
+{
+    const struct service *s = ctx;
+    char sentence[INCIDENT_SENTENCE_MAX];
+
+    notice_incident(s->events, in);
+    (void)incident_sentence(in, sentence, sizeof(sentence));
+    if (in->ends) {
+        LOG_INFO(s->options.log, "An incident is over", LOG_CSTR("what", sentence));
+    } else {
+        LOG_ERROR(s->options.log, "INCIDENT", LOG_CSTR("kind", incident_kind_name(in->kind)),
+                  LOG_CSTR("what", sentence), LOG_CSTR("remedy", incident_remedy(in->kind)));
     }
 }
 
@@ -46,6 +62,7 @@ static int start_store(struct service *s, struct err *reterr)
     s->store = store_new(&limits, s->options.clock);
     service_set_tenants(s, p);
     store_watch_overcommit(s->store, overcommit_changed, s);
+    store_watch_incidents(s->store, incident_told, s);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
     return 0;
 }

@@ -32,6 +32,7 @@ struct listing {
     struct json_reader *readers; /* LEVEL__N */
     struct arena arena;
     int64_t node_n, gpu_n;
+    int64_t double_booked_n, foreign_n; /* incidents */
     int code; /* of the first part that is not what it should be; then `why` says what is wrong with it */
     struct err why;
 };
@@ -279,12 +280,20 @@ static void print_node(struct listing *s, const struct node_text *n)
     }
 }
 
-static void read_summary(struct json_reader *r, struct str *ret_more)
+static void read_summary(struct listing *s, struct json_reader *r, struct str *ret_more)
 {
     struct str key;
 
     json_object_begin(r);
     while (json_object_next(r, &key)) {
+        if (str_eq_cstr(key, "doubleBookedGpus")) {
+            json_i64(r, &s->double_booked_n);
+            continue;
+        }
+        if (str_eq_cstr(key, "foreignDecisions")) {
+            json_i64(r, &s->foreign_n);
+            continue;
+        }
         if (!str_eq_cstr(key, "fragmentation")) {
             json_skip(r);
             continue;
@@ -322,7 +331,7 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                 }
             }
         } else if (str_eq_cstr(key, "summary")) {
-            read_summary(r, &more);
+            read_summary(s, r, &more);
         } else if (str_eq_cstr(key, "pending")) {
             json_raw(r, &pending);
         } else {
@@ -334,6 +343,11 @@ static int show(struct listing *s, struct str document, struct err *reterr)
         return code;
     }
     printf("\n%" PRId64 " nodes, %" PRId64 " GPUs and MIG instances\n", s->node_n, s->gpu_n);
+    if (s->double_booked_n + s->foreign_n > 0) {
+        printf("INCIDENTS: %" PRId64 " GPUs given twice, %" PRId64 " pods bound by decisions of another; `fgpu state -o json` "
+               "has them under \"incidents\"\n",
+               s->double_booked_n, s->foreign_n);
+    }
     if (pending.n > 2) {
         printf("Waiting:");
         print_holders(s, pending);

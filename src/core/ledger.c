@@ -51,6 +51,7 @@ void ledger_free(struct ledger *l)
     free(l->free_nodes);
     free(l->recomputed);
     free(l->overcommits);
+    incidents_free(l->incidents.news);
     free(l->states);
     free(l->pods);
     free(l->free_pods);
@@ -151,11 +152,13 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
 
 int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
 {
+    bool open = ledger_decision_is_open(l, op);
     int r;
 
     ledger_walks_op_comes(l, op);
     r = apply(l, op, reterr);
-    ledger_overcommit_follow(l);
+    ledger_decision_observed(l, op, open);
+    ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {
         ledger_made_room(l);
     }

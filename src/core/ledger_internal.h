@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "core/device_state.h"
 #include "core/ledger.h"
+#include "core/ledger_incidents.h"
 #include "core/tenancy.h"
 
 #define LEDGER_NONE UINT32_MAX
@@ -40,6 +41,9 @@ struct ledger_device {
     bool healthy;
     bool lost; /* no longer in the inventory, kept for the pods that hold it */
     bool overcommitted; /* at the end of the last op */
+    bool booked;        /* twice: core/ledger_incidents.h, with the next two */
+    int64_t booked_ms;  /* since */
+    uint64_t fitted;    /* generation in which its known holders last fitted; 0: never */
 };
 
 /* What pods ask of a machine, together. Incremental: see ledger_light.c. */
@@ -115,6 +119,7 @@ struct pod_entry {
     bool claims_record; /* as last observed, struct ledger_pod_fact */
     bool counted;       /* in the mix */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
+    bool usurped;       /* bound by a foreign decision (core/ledger_incidents.h) */
     enum ledger_pod_state state;
     enum qos qos; /* while it is attached: decided when it was (core/qos.h) */
     int32_t priority;
@@ -140,7 +145,16 @@ struct pod_entry {
     struct pod_floor *floors;
     size_t floor_n;
     int64_t since_ms;
+    int64_t created_ms; /* of the fact */
+    int64_t usurped_ms; /* since */
+    uint64_t attached; /* generation in which it came to its node */
     uint64_t touched; /* generation of the last op about this pod */
+};
+
+struct incidents {
+    struct incident_count counts[INCIDENT_KIND__MAX];
+    struct incident *news, *news_last; /* not taken yet, oldest first */
+    uint32_t news_n;
 };
 
 struct ledger {
@@ -188,6 +202,7 @@ struct ledger {
     struct ledger_overcommit *overcommits; /* not taken yet */
     uint32_t overcommit_n;
     uint32_t overcommit_cap;
+    struct incidents incidents;
 
     struct tenancy tenancy;
     struct holding largest; /* no GPU that any node ever had is larger */
@@ -281,11 +296,20 @@ const char *ledger_check_tenancy(const struct ledger *l); /* as ledger_check() *
 
 /* transitions (ledger_overcommit.c) */
 void ledger_overcommit_note(struct ledger *l, uint32_t node); /* recomputed */
-void ledger_overcommit_gone(struct ledger *l, uint32_t node, const struct ledger_device *d);
+void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_device *d);
 /* `now` stands where `before` stood. */
-void ledger_overcommit_carry(struct ledger *l, uint32_t node, const struct ledger_device *before,
+void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before,
                              struct ledger_device *now);
-void ledger_overcommit_follow(struct ledger *l); /* at the end of an op */
+void ledger_overcommit_follow(struct ledger *l, int64_t at_ms); /* at the end of an op */
+
+/* incidents (ledger_incidents.c) */
+/* At the end of an op that recomputed the node, once it is known whether the device is over-committed. */
+void ledger_booking_follow(struct ledger *l, uint32_t node, uint32_t ordinal, int64_t at_ms);
+void ledger_booking_gone(struct ledger *l, uint32_t node, struct ledger_device *d);
+/* Before the op: will it show, to a process that decides, a Binding of a pod that nobody has seen bound? */
+bool ledger_decision_is_open(const struct ledger *l, const struct ledger_op *op);
+void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open);
+void ledger_decision_gone(struct ledger *l, const struct pod_entry *p); /* with its pod */
 
 /* cores and memory (ledger_host.c) */
 void host_sum_add(struct host_sum *s, struct host_request r);

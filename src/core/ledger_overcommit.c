@@ -41,14 +41,15 @@ void ledger_overcommit_note(struct ledger *l, uint32_t node)
     n->recomputed = true;
 }
 
-void ledger_overcommit_gone(struct ledger *l, uint32_t node, const struct ledger_device *d)
+void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_device *d)
 {
+    ledger_booking_gone(l, node, d);
     if (d->overcommitted) {
         tell(l, node, d, false);
     }
 }
 
-void ledger_overcommit_carry(struct ledger *l, uint32_t node, const struct ledger_device *before,
+void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before,
                              struct ledger_device *now)
 {
     bool same_name = before->uuid_id == now->uuid_id &&
@@ -56,12 +57,15 @@ void ledger_overcommit_carry(struct ledger *l, uint32_t node, const struct ledge
 
     if (same_name) {
         now->overcommitted = before->overcommitted;
+        now->booked = before->booked;
+        now->booked_ms = before->booked_ms;
+        now->fitted = before->fitted;
     } else { /* whoever heard of it under its old name would wait for the end */
         ledger_overcommit_gone(l, node, before);
     }
 }
 
-void ledger_overcommit_follow(struct ledger *l)
+void ledger_overcommit_follow(struct ledger *l, int64_t at_ms)
 {
     for (uint32_t i = 0; i < l->recomputed_n; i++) {
         uint32_t node = l->recomputed[i];
@@ -75,6 +79,7 @@ void ledger_overcommit_follow(struct ledger *l)
                 n->devices[j].overcommitted = now;
                 tell(l, node, &n->devices[j], now);
             }
+            ledger_booking_follow(l, node, j, at_ms);
         }
     }
     l->recomputed_n = 0;

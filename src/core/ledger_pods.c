@@ -116,6 +116,7 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     uint32_t node = p->node;
 
     pod_set_nominated(l, p, STR_NULL);
+    ledger_decision_gone(l, p);
     ledger_pod_detach(l, pod);
     if (node != LEDGER_NONE) {
         ledger_node_drop_if_empty(l, node);
@@ -159,6 +160,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
         n->pods = xreallocarray(n->pods, n->pod_cap, sizeof(*n->pods));
     }
     p->node = node;
+    p->attached = l->generation + 1;
     p->node_slot = n->pod_n;
     n->pods[n->pod_n++] = pod;
     ledger_recompute(l, node);
@@ -493,6 +495,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].claims_record = f->claims_record;
     l->pods[pod].priority = f->priority;
+    l->pods[pod].created_ms = f->created_ms;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
     if (!bound) {

@@ -37,6 +37,9 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     for (size_t i = 0; i < LEDGER_POD_STATE__MAX; i++) {
         ret->pods_by_state[i] = l->pods_by_state[i];
     }
+    for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
+        ret->incidents[i] = ledger_incident_count(l, (enum incident_kind)i);
+    }
     ret->pod_n = l->pod_used_n;
 }
 

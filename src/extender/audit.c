@@ -13,7 +13,7 @@ const char *audit_result_name(enum audit_result r)
 {
     static const char *const names[AUDIT_RESULT__MAX] = {
         [AUDIT_NEVER] = "never",   [AUDIT_CLEAN] = "clean",   [AUDIT_DRIFT] = "drift",
-        [AUDIT_FAILED] = "failed", [AUDIT_BROKEN] = "broken",
+        [AUDIT_FAILED] = "failed", [AUDIT_BROKEN] = "broken", [AUDIT_INCIDENTS] = "incidents",
     };
 
     BUG_ON((unsigned)r >= AUDIT_RESULT__MAX);
@@ -123,7 +123,7 @@ static void finish(struct audit *a, struct audit_report *r)
     stopping = a->stopping;
     r->run_n = a->last.run_n + 1;
     r->success_ms =
-        r->result == AUDIT_CLEAN || r->result == AUDIT_DRIFT ? r->ended_ms : a->last.success_ms;
+        r->result == AUDIT_FAILED || r->result == AUDIT_BROKEN ? a->last.success_ms : r->ended_ms;
     if (!stopping) {
         a->last = *r;
     }

@@ -218,10 +218,26 @@ static int run(struct audit *a, struct err *reterr)
     return r == 0 ? audit_settle(a, reterr) : r;
 }
 
+static void report_incidents(struct audit *a)
+{
+    struct audit_report *r = a->report;
+    struct incident *list = store_incidents(a->ingest.store, AUDIT_INCIDENTS_MAX, &r->incident_n);
+
+    for (const struct incident *in = list; in != NULL; in = in->next) {
+        struct audit_incident *to = &r->incidents[r->described_n++];
+
+        to->kind = in->kind;
+        to->since_ms = in->since_ms;
+        (void)incident_sentence(in, to->what, sizeof(to->what));
+    }
+    incidents_free(list);
+}
+
 static void conclude(struct audit *a)
 {
     struct audit_report *r = a->report;
 
+    report_incidents(a);
     if (r->invariant == NULL) {
         r->invariant = store_check(a->ingest.store);
     }
@@ -229,6 +245,8 @@ static void conclude(struct audit *a)
         r->result = AUDIT_BROKEN;
     } else if (r->error[0] != '\0') {
         r->result = AUDIT_FAILED;
+    } else if (r->incident_n > 0) {
+        r->result = AUDIT_INCIDENTS;
     } else {
         r->result = r->drift_n > 0 ? AUDIT_DRIFT : AUDIT_CLEAN;
     }
@@ -249,6 +267,7 @@ static void tell(const struct audit *a, bool troubled)
         LOG_I64("lookedAtAgain", (int64_t)r->suspect_n),
         LOG_I64("drift", (int64_t)r->drift_n),
         LOG_I64("undecided", (int64_t)r->unsettled_n),
+        LOG_I64("incidents", (int64_t)r->incident_n),
         LOG_I64("ms", r->duration_ns / NS_PER_MS),
         LOG_CSTR("err", r->invariant != NULL ? r->invariant : r->error),
     };

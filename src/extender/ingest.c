@@ -32,6 +32,7 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                 .node_name = pod->node_name,
                 .nominated_node = pod->nominated_node_name,
                 .deleting = pod->deleting,
+                .created_ms = pod->created_ms,
                 .priority = pod->priority,
                 .claims_record = record != NULL && pod->node_name.n == 0,
                 .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
@@ -72,6 +73,7 @@ int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
                 .name = pod->name,
                 .node_name = pod->node_name,
                 .deleting = pod->deleting,
+                .created_ms = pod->created_ms,
                 .demand = &ret->demand},
     };
     return 0;

@@ -1,6 +1,7 @@
 #include "extender/notices.h"
 
 #include "extender/binder.h"
+#include "extender/incident_words.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +37,12 @@ static bool became(const struct ledger_pod_standing *before,
     return after->state == state && (!before->known || before->state != state);
 }
 
+/* Then a foreign decision is an incident (notice_incident). */
+static bool was_open(const struct ledger_pod_standing *before)
+{
+    return before->known && (before->state == LEDGER_PENDING || before->state == LEDGER_RESERVED);
+}
+
 /* Before the store is ready, a binding may be a predecessor's that was still on its way. */
 static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
                         const struct ledger_pod_standing *before,
@@ -63,7 +70,7 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
              "%s. Bind pods that use GPUs through the scheduler that asks fgpu",
              after->conflict == NULL ? "bound without a known assignment" : after->conflict);
     } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here &&
-               store_is_ready(s)) {
+               !was_open(before) && store_is_ready(s)) {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
              "Bound with an assignment that this fgpu did not decide. It is charged as it stands; "
              "see that "
@@ -162,6 +169,35 @@ void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
         tell(events, EVENT_RECOVERED, &node, STR_NULL,
              "GPU %d (%.*s) is within its capacity again and takes new pods", o->index,
              STR_ARG(o->uuid));
+    }
+}
+
+static void tell_pod(struct events *events, const struct incident *in, const struct incident_pod *p)
+{
+    const struct event_object pod = {EVENT_OBJECT_POD, p->namespace_, p->name, p->uid};
+    char sentence[INCIDENT_SENTENCE_MAX];
+
+    (void)incident_sentence(in, sentence, sizeof(sentence));
+    if (in->kind == INCIDENT_DOUBLE_BOOKING) { /* long names are cut at the end */
+        const struct incident_pod *youngest = incident_youngest(in);
+
+        tell(events, EVENT_DOUBLE_BOOKED, &pod, in->node_name,
+             "A GPU is given twice. Delete the younger pod, %.*s/%.*s, so that it is placed anew, and see that one "
+             "fgpu only is running. The GPU takes no new pods until then. %s",
+             STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
+    } else {
+        tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, in->node_name,
+             "Bound by a decision that this fgpu did not make or had given up. It is charged as it stands. %s",
+             incident_remedy(in->kind));
+    }
+}
+
+void notice_incident(struct events *events, const struct incident *in)
+{
+    for (size_t i = 0; i < in->pod_n; i++) {
+        if (in->pods[i].joined) {
+            tell_pod(events, in, &in->pods[i]);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
     BUG_ON(pthread_mutex_init(&s->room_lock, NULL) != 0);
     BUG_ON(pthread_mutex_init(&s->overcommit_lock, NULL) != 0);
+    BUG_ON(pthread_mutex_init(&s->incident_lock, NULL) != 0);
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
@@ -36,43 +37,19 @@ void store_free(struct store *s)
     outlook_free(s->outlook);
     BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->overcommit_lock) != 0);
+    BUG_ON(pthread_mutex_destroy(&s->incident_lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
     free(s);
 }
 
 /* ---- the ledger ---- */
 
-static void say_room(struct store *s)
+/* Once it has begun, this process decides until its end: what it is closed for later does not make the decisions of
+ * others less of a surprise. */
+void store_stamp(struct store *s, struct ledger_op *op)
 {
-    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
-    if (s->room_fn != NULL) {
-        s->room_fn(s->room_ctx);
-    }
-    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
-}
-
-static void say_overcommits(struct store *s, const struct ledger_overcommit *news, size_t n)
-{
-    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
-    for (size_t i = 0; i < n && s->overcommit_fn != NULL; i++) {
-        s->overcommit_fn(s->overcommit_ctx, &news[i]);
-    }
-    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
-}
-
-void store_unlock_and_tell(struct store *s, uint64_t room)
-{
-    struct ledger_overcommit news[16];
-    size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
-    bool made_room = ledger_room_generation(s->ledger) != room;
-
-    store_unlock(s);
-    if (n > 0) {
-        say_overcommits(s, news, n);
-    }
-    if (made_room) {
-        say_room(s);
-    }
+    op->at_ms = clock_wall_ms(s->clock);
+    op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns;
 }
 
 int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
@@ -81,8 +58,8 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     uint64_t room;
     int r;
 
-    op->at_ms = clock_wall_ms(s->clock);
     store_lock(s);
+    store_stamp(s, op);
     if (ret_before != NULL) {
         ledger_standing(s->ledger, op, ret_before);
     }
@@ -100,12 +77,18 @@ int store_apply(struct store *s, struct ledger_op *op, struct err *reterr)
     return store_apply_noting(s, op, NULL, NULL, reterr);
 }
 
-void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx)
+struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n)
 {
-    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
-    s->overcommit_fn = fn;
-    s->overcommit_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
+    struct incident *list;
+
+    *ret_n = 0;
+    store_lock(s);
+    list = ledger_incidents(s->ledger, max);
+    for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
+        *ret_n += ledger_incident_count(s->ledger, (enum incident_kind)i).now_n;
+    }
+    store_unlock(s);
+    return list;
 }
 
 uint64_t store_room_generation(struct store *s)
@@ -116,14 +99,6 @@ uint64_t store_room_generation(struct store *s)
     generation = ledger_room_generation(s->ledger);
     store_unlock(s);
     return generation;
-}
-
-void store_watch_room(struct store *s, store_room_fn *fn, void *ctx)
-{
-    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
-    s->room_fn = fn;
-    s->room_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
 }
 
 bool store_is_synced(struct store *s)
@@ -412,6 +387,7 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
     ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
     mix_report_take(ledger_mix(s->ledger), &ret->mix);
     outlook_report(s->outlook, &ret->outlook);
+    ret->incidents = NULL;
 }
 
 void store_head(struct store *s, struct arena *a, struct store_head *ret)

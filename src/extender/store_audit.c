@@ -25,8 +25,8 @@ int store_repair(struct store *s, struct ledger *scratch, struct ledger_op *op, 
     uint64_t now, room;
     int r = 0;
 
-    op->at_ms = clock_wall_ms(s->clock);
     store_lock(s);
+    store_stamp(s, op);
     room = ledger_room_generation(s->ledger);
     *ret = ledger_drift(s->ledger, scratch, op, &now);
     if (now != touched) {

@@ -33,6 +33,9 @@ struct store {
     pthread_mutex_t overcommit_lock; /* as room_lock */
     store_overcommit_fn *overcommit_fn;
     void *overcommit_ctx;
+    pthread_mutex_t incident_lock; /* as room_lock */
+    store_incident_fn *incident_fn;
+    void *incident_ctx;
 };
 
 static inline void store_lock(struct store *s)
@@ -44,6 +47,9 @@ static inline void store_unlock(struct store *s)
 {
     BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
 }
+
+/* Under the lock: what the store knows about the moment of an op. */
+void store_stamp(struct store *s, struct ledger_op *op);
 
 /* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
  * ledger_room_generation() from before. More news than fit into one telling wait for the next op. */

@@ -19,6 +19,7 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
     store_lock(s);
     w->walk = ledger_walk_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
+    ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
     store_unlock(s);
     ledger_walk_sort(w->walk);
     return w;

@@ -24,6 +24,7 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_REQUEST_INVALID] = {"GPURequestInvalid", "ReadRequest", true},
     [EVENT_ASSIGNMENT_MISSING] = {"GPUAssignmentMissing", "ReadAssignment", true},
     [EVENT_ASSIGNMENT_FOREIGN] = {"GPUAssignmentForeign", "ReadAssignment", true},
+    [EVENT_DOUBLE_BOOKED] = {"GPUDoubleBooked", "CheckCapacity", true},
     [EVENT_ASSIGNMENT_FORGED] = {"GPUAssignmentIgnored", "ReadAssignment", true},
     [EVENT_ASSIGNMENT_CONFLICT] = {"GPUAssignmentConflict", "ReadAssignment", true},
     [EVENT_BIND_RESOLVED] = {"GPUBindingResolved", "Binding", false},

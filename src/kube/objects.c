@@ -4,6 +4,7 @@
 #include "scan_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -69,6 +70,19 @@ static bool decode_presence(struct json_reader *r, void *at)
 {
     *(bool *)at = json_peek(r) != JSON_NULL;
     return json_skip(r);
+}
+
+/* A text that is no time is as good as none: nothing is decided by it. */
+static bool decode_time(struct json_reader *r, void *at)
+{
+    struct str text = STR_NULL;
+    int64_t wall_ms;
+
+    if (!decode_text(r, &text)) {
+        return false;
+    }
+    *(int64_t *)at = clock_rfc3339_parse(text, &wall_ms) ? wall_ms : 0;
+    return true;
 }
 
 /* Room for one more element in an array that lives in the arena; what it grew out of stays there.
@@ -235,6 +249,7 @@ static bool decode_pod_metadata(struct json_reader *r, void *at)
         {STR("namespace"), decode_text, offsetof(struct pod, namespace_)},
         {STR("uid"), decode_text, offsetof(struct pod, uid)},
         {STR("resourceVersion"), decode_text, offsetof(struct pod, resource_version)},
+        {STR("creationTimestamp"), decode_time, offsetof(struct pod, created_ms)},
         {STR("deletionTimestamp"), decode_presence, offsetof(struct pod, deleting)},
         {STR("labels"), decode_kv_list, offsetof(struct pod, labels)},
         {STR("annotations"), decode_kv_list, offsetof(struct pod, annotations)},

@@ -12,6 +12,7 @@
 /* 10 ms to 164 s */
 #define AUDIT_BUCKETS .bucket_first = 10000000, .bucket_n = 15
 
+#define INCIDENT_KINDS CLOSED("double_booking", "foreign_decision")
 #define VERBS CLOSED("filter", "prioritize", "bind", "preempt")
 
 static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
@@ -95,6 +96,15 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_overcommitted_devices",
          .help = "GPUs charged beyond their capacity; they are closed to new pods.",
          .type = METRIC_GAUGE},
+    [FGPU_INCIDENTS] =
+        {.name = "fgpu_incidents",
+         .help = "GPUs given twice, and pods bound by decisions that this fgpu did not make, now. Anything above 0 "
+                 "needs somebody's attention; /state lists them.",
+         .type = METRIC_GAUGE, .labels = {{"kind", INCIDENT_KINDS}}},
+    [FGPU_INCIDENTS_TOTAL] =
+        {.name = "fgpu_incidents_total",
+         .help = "Incidents that have begun since the start, by kind.",
+         .type = METRIC_COUNTER, .labels = {{"kind", INCIDENT_KINDS}}},
     [FGPU_CLOSED_NODES] =
         {.name = "fgpu_closed_nodes",
          .help = "Nodes whose pool takes no new pods now.", .type = METRIC_GAUGE},
@@ -162,7 +172,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_audit_runs_total",
          .help = "Audits of the ledger against a fresh list, by result.",
          .type = METRIC_COUNTER,
-         .labels = {{"result", CLOSED("clean", "drift", "failed", "broken")}}},
+         .labels = {{"result", CLOSED("clean", "drift", "incidents", "failed", "broken")}}},
     [FGPU_AUDIT_DRIFT_TOTAL] =
         {.name = "fgpu_audit_drift_total",
          .help = "Objects that the ledger had wrong, found and repaired by audits, by cause.",
@@ -173,7 +183,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, AUDIT_BUCKETS},
     [FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS] =
         {.name = "fgpu_audit_last_success_timestamp_seconds",
-         .help = "End of the last audit that was clean, or repaired what it found; 0 before.",
+         .help = "End of the last audit that compared everything and repaired what it found; 0 before.",
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
 
     [FGPU_EVENTS_TOTAL] =

@@ -11,6 +11,21 @@ static void write_time(struct json_writer *w, const char *key, int64_t wall_ms)
     json_write_kv_cstr(w, key, wall_ms == 0 ? "" : clock_rfc3339(wall_ms, text));
 }
 
+static void write_incidents(struct json_writer *w, const struct audit_report *r)
+{
+    json_write_kv_i64(w, "incidentCount", (int64_t)r->incident_n);
+    json_write_key(w, "incidents");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < r->described_n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "kind", incident_kind_name(r->incidents[i].kind));
+        write_time(w, "since", r->incidents[i].since_ms);
+        json_write_kv_cstr(w, "text", r->incidents[i].what);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+}
+
 void audit_write(struct json_writer *w, const struct audit_report *r)
 {
     json_write_object_begin(w);
@@ -33,6 +48,7 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
         }
     }
     json_write_object_end(w);
+    write_incidents(w, r);
     json_write_kv_str(w, "error", str_of(r->invariant != NULL ? r->invariant : r->error));
     json_write_object_end(w);
 }

@@ -82,6 +82,16 @@ static void collect_pods(const struct snapshot *s, struct metrics *m)
     }
 }
 
+static void collect_incidents(const struct snapshot *s, struct metrics *m)
+{
+    for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
+        const char *kind = incident_kind_name((enum incident_kind)i);
+
+        metric_set(METRIC(m, FGPU_INCIDENTS, kind), (int64_t)s->incidents[i].now_n);
+        metric_set(METRIC(m, FGPU_INCIDENTS_TOTAL, kind), (int64_t)s->incidents[i].begun_n);
+    }
+}
+
 void ops_collect_ledger(void *store, struct metrics *m)
 {
     struct snapshot s;
@@ -98,6 +108,7 @@ void ops_collect_ledger(void *store, struct metrics *m)
     metric_set(METRIC(m, FGPU_CLOSED_NODES), (int64_t)s.closed_n);
     metric_set(METRIC(m, FGPU_CLOSED_NODE_PODS), (int64_t)s.pod_on_closed_n);
     metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
+    collect_incidents(&s, m);
 }
 
 static void set_tenant(struct metrics *m, const char *name, struct holding limit, struct holding held)

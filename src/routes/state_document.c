@@ -177,6 +177,8 @@ struct state_document *state_document_new(struct state_context *c, struct str no
     }
     d->by_namespace = namespace_.n > 0;
     d->walk = store_walk_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
+    d->head.incidents = state_incidents_of(d->head.incidents, node, namespace_);
+    d->incident = d->head.incidents;
     return d;
 }
 
@@ -190,6 +192,7 @@ void state_document_free(struct state_document *d)
         free(d->conflicts.items);
         free(d->pending.items);
         free(d->node_conflicts.items);
+        incidents_free(d->head.incidents);
         free(d);
     }
 }
@@ -279,6 +282,18 @@ static void next_node_conflicts(struct state_document *d)
     }
     if (d->at == d->node_conflicts.n) {
         json_write_array_end(&d->w);
+        begin_list(d, STATE_INCIDENTS, "incidents");
+    }
+}
+
+static void next_incidents(struct state_document *d)
+{
+    for (size_t n = 0; d->incident != NULL && n < BATCH; n++) {
+        state_write_incident(&d->w, d->incident);
+        d->incident = d->incident->next;
+    }
+    if (d->incident == NULL) {
+        json_write_array_end(&d->w);
         begin_list(d, STATE_PENDING, "pending");
     }
 }
@@ -311,6 +326,9 @@ enum state_step state_document_next(struct state_document *d, struct strbuf *out
         return STATE_MORE;
     case STATE_NODE_CONFLICTS:
         next_node_conflicts(d);
+        return STATE_MORE;
+    case STATE_INCIDENTS:
+        next_incidents(d);
         return STATE_MORE;
     case STATE_PENDING:
         next_pending(d);

@@ -130,6 +130,8 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "nodes", (int64_t)s->node_n);
     json_write_kv_i64(w, "gpus", (int64_t)s->device_n);
     json_write_kv_i64(w, "overCommittedGpus", (int64_t)s->overcommitted_n);
+    json_write_kv_i64(w, "doubleBookedGpus", (int64_t)s->incidents[INCIDENT_DOUBLE_BOOKING].now_n);
+    json_write_kv_i64(w, "foreignDecisions", (int64_t)s->incidents[INCIDENT_FOREIGN_DECISION].now_n);
     json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
     json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
     state_write_amount(w, "milli", s->milli_cap, s->milli_charged);

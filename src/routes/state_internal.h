@@ -37,6 +37,7 @@ enum state_phase {
     STATE_NODES,
     STATE_POD_CONFLICTS,
     STATE_NODE_CONFLICTS,
+    STATE_INCIDENTS,
     STATE_PENDING,
     STATE_END,
 };
@@ -57,6 +58,7 @@ struct state_document {
     bool ready, leader;
     struct pod_list conflicts, pending;
     struct node_conflict_list node_conflicts;
+    const struct incident *incident; /* of head.incidents: the next */
     /* where the text is */
     struct json_writer w;
     enum state_phase phase;
@@ -77,6 +79,10 @@ void state_write_node(struct json_writer *w, const struct node_item *item);
 void state_write_pod_conflict(struct json_writer *w, const struct snapshot_pod *p);
 /* The same, about a node. */
 void state_write_node_conflict(struct json_writer *w, const struct node_conflict *c);
+/* One element of incidents[] (state_incidents.c). */
+void state_write_incident(struct json_writer *w, const struct incident *in);
+/* Those of the list on this node, with a pod of this namespace (empty: all); frees the others. */
+struct incident *state_incidents_of(struct incident *list, struct str node, struct str namespace_);
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 

@@ -105,17 +105,28 @@ type State struct {
 		GPUs []GPU
 	}
 	Conflicts []json.RawMessage
+	Incidents []Incident
 	Pending   []json.RawMessage
+}
+
+// Incident is one element of incidents in /state.
+type Incident struct {
+	Kind, Since, Node, UUID, Text string
+	Pods                          []struct {
+		Namespace, Pod, UID, Decision string
+		DecidedHere                   bool
+	} // the oldest first
 }
 
 // GPU is one device in /state.
 type GPU struct {
-	UUID        string
-	Index       int64
-	Milli       Amount
-	MemMiB      Amount
-	Allocations []Allocation
-	MIG         *struct {
+	UUID          string
+	Index         int64
+	OverCommitted bool
+	Milli         Amount
+	MemMiB        Amount
+	Allocations   []Allocation
+	MIG           *struct {
 		Profile string
 		Counted bool // kubelet picks: there is a number of them, and no place
 	}

@@ -31,13 +31,14 @@ type Recorder struct {
 	relists    int
 	violations []string
 	bypassing  map[string]bool // pods that the test itself binds without an assignment
+	doubled    map[string]bool // nodes whose GPUs the test itself gives twice
 }
 
 // Record starts watching. `nodes` are all the nodes there are.
 func (cp *ControlPlane) Record(namespace string, nodes []*corev1.Node, s checker.Settings) *Recorder {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Recorder{cp: cp, namespace: namespace, nodes: nodes, settings: s, cancel: cancel, done: make(chan struct{}),
-		changed: make(chan struct{}), pods: map[types.UID]*corev1.Pod{}, bypassing: map[string]bool{}}
+		changed: make(chan struct{}), pods: map[types.UID]*corev1.Pod{}, bypassing: map[string]bool{}, doubled: map[string]bool{}}
 	go r.run(ctx)
 	return r
 }
@@ -53,6 +54,13 @@ func (r *Recorder) Bypass(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bypassing[name] = true
+}
+
+// DoubleBook announces that the test gives GPUs of this node twice: from now on what they hold is not judged.
+func (r *Recorder) DoubleBook(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubled[node] = true
 }
 
 // SetNodes tells the recorder of nodes that changed.
@@ -144,6 +152,9 @@ func (r *Recorder) observe(pod *corev1.Pod) {
 		}
 	} else if old := before.Annotations[checker.AssignmentKey]; old != record {
 		r.violate("pod %s: assignment changed after binding, from %q to %q", pod.Name, old, record)
+	}
+	if r.doubled[pod.Spec.NodeName] {
+		return
 	}
 	// Only this pod's node can have changed.
 	var here []*corev1.Pod

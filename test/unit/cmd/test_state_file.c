@@ -79,6 +79,9 @@ static cJSON *essence(const char *text)
     assert_non_null(doc);
     forget(doc, "metadata");
     forget(doc, "conflicts");
+    forget(doc, "incidents"); /* which came first, the pod or the smaller GPU, is not in the document */
+    forget(cJSON_GetObjectItem(doc, "summary"), "doubleBookedGpus");
+    forget(cJSON_GetObjectItem(doc, "summary"), "foreignDecisions");
     cJSON_ArrayForEach(node, cJSON_GetObjectItem(doc, "nodes"))
     {
         forget(node, "note");

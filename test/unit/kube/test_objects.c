@@ -48,6 +48,7 @@ static const char full_pod[] =
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"train-0\",\"namespace\":"
     "\"ml\","
     "\"uid\":\"u-1\",\"resourceVersion\":\"77\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
+    "\"creationTimestamp\":\"1970-01-01T00:00:07Z\","
     "\"labels\":{\"app\":\"x\",\"tier\":null},\"annotations\":{\"fgpu.io/gpu-memory\":\"4Gi\","
     "\"note\":\"a\\n\\u00e9\"},\"managedFields\":[{\"manager\":\"m\",\"fieldsV1\":{\"f:a\":{}}}]},"
     "\"spec\":{\"nodeName\":\"n1\",\"schedulerName\":\"fgpu\",\"priority\":1000,\"volumes\":[{"
@@ -74,6 +75,7 @@ static void pod__all_fields__are_read(void **state)
     assert_text(p.scheduler_name, "fgpu");
     assert_int_equal(p.phase, POD_RUNNING);
     assert_true(p.deleting);
+    assert_int_equal(p.created_ms, 7000);
     assert_int_equal(p.priority, 1000);
     assert_int_equal(p.labels.n, 2);
     assert_kv(p.labels, "tier", "");
@@ -121,6 +123,8 @@ static void pod__nulls_for_absent__are_empty(void **state)
         ","
         "\"status\":{\"phase\":null}}",
         "{\"metadata\":{\"deletionTimestamp\":null,\"labels\":null,\"annotations\":null}}",
+        "{\"metadata\":{\"creationTimestamp\":null}}",
+        "{\"metadata\":{\"creationTimestamp\":\"yesterday\"}}",
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -131,6 +135,7 @@ static void pod__nulls_for_absent__are_empty(void **state)
         assert_int_equal(p.name.n + p.node_name.n, 0);
         assert_int_equal(p.phase, POD_PENDING);
         assert_false(p.deleting);
+        assert_int_equal(p.created_ms, 0);
     }
 }
 

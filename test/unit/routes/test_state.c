@@ -167,6 +167,7 @@ static void document__one_pod__golden(void **state)
         "\"ready\":true,\"leader\":true,\"config\":{\"hash\":\"0123456789abcdef\",\"generation\":1}"
         ","
         "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
+        "\"doubleBookedGpus\":0,\"foreignDecisions\":0,"
         "\"closedNodes\":0,\"podsOnClosedNodes\":0,"
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
@@ -188,7 +189,7 @@ static void document__one_pod__golden(void **state)
         "\"pod\":\"p\",\"uid\":\"uid-p\",\"container\":\"main\",\"init\":false,\"milli\":300,"
         "\"memMib\":4096,\"kind\":\"both\","
         "\"state\":\"bound\",\"since\":\"2026-11-20T08:00:00.123Z\",\"decision\":\"d1\","
-        "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"pending\":[],\"configuration\":"
+        "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"incidents\":[],\"pending\":[],\"configuration\":"
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\",";
     struct cluster c;
     char *text;
@@ -449,6 +450,63 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
     cluster_fini(&c);
 }
 
+static const struct pod_spec TWICE[] = {
+    {.namespace_ = "a", .name = "first", .node = "n", .milli = 700, .mem_mib = 100, .uuid = "GPU-n-1",
+     .index = 1, .decision = "d1"},
+    {.namespace_ = "b", .name = "second", .node = "n", .milli = 700, .mem_mib = 100, .uuid = "GPU-n-1",
+     .index = 1, .decision = "d2"},
+};
+
+/* Issue 12, item 8: what must not be stands in a list of its own, with since when and whom it concerns. */
+static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void **state)
+{
+    static const struct {
+        const char *node, *namespace_;
+        int n;
+    } rows[] = {{NULL, NULL, 2}, {"n", NULL, 2}, {"m", NULL, 0}, {NULL, "a", 1}, {NULL, "b", 2}, {NULL, "c", 0}};
+    struct cluster c;
+    cJSON *json;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_node(&c, &(struct node_spec){
+                         .name = "n", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    cluster_node(&c, &(struct node_spec){
+                         .name = "m", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
+    cluster_pod(&c, &TWICE[0]);
+    cluster_pod(&c, &(struct pod_spec){.namespace_ = "b", .name = "second", .milli = 700, .mem_mib = 100});
+    cluster_pod(&c, &TWICE[1]);
+    json = cluster_state(&c, NULL, NULL);
+    assert_valid(json);
+    assert_int_equal(json_number_at(json, "summary.doubleBookedGpus"), 1);
+    assert_int_equal(json_number_at(json, "summary.foreignDecisions"), 1);
+    assert_string_equal(json_text_at(json, "incidents.0.kind"), "double_booking");
+    assert_string_equal(json_text_at(json, "incidents.0.since"), "2026-11-20T08:00:00.123Z");
+    assert_string_equal(json_text_at(json, "incidents.0.node"), "n");
+    assert_string_equal(json_text_at(json, "incidents.0.uuid"), "GPU-n-1");
+    assert_int_equal(json_number_at(json, "incidents.0.index"), 1);
+    assert_string_equal(json_text_at(json, "incidents.0.pods.0.pod"), "first");
+    assert_string_equal(json_text_at(json, "incidents.0.pods.1.decision"), "d2");
+    assert_string_equal(json_text_at(json, "incidents.0.text"),
+                        "GPU 1 (GPU-n-1) of node n is given to a/first and b/second, together more than it has");
+    assert_string_equal(json_text_at(json, "incidents.1.kind"), "foreign_decision");
+    assert_string_equal(json_text_at(json, "incidents.1.pods.0.uid"), "uid-second");
+    cJSON_Delete(json);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json = cluster_state(&c, rows[i].node, rows[i].namespace_);
+        assert_valid(json);
+        assert_int_equal(cJSON_GetArraySize(json_at(json, "incidents")), rows[i].n);
+        cJSON_Delete(json);
+    }
+    cluster_op(&c, LEDGER_POD_GONE, "uid-second");
+    json = cluster_state(&c, NULL, NULL);
+    assert_int_equal(cJSON_GetArraySize(json_at(json, "incidents")), 0);
+    assert_int_equal(json_number_at(json, "summary.doubleBookedGpus"), 0);
+    assert_int_equal(json_number_at(json, "summary.foreignDecisions"), 0);
+    cJSON_Delete(json);
+    cluster_fini(&c);
+}
+
 static void document__one_node__that_node_and_the_whole_summary(void **state)
 {
     struct cluster c;
@@ -661,6 +719,7 @@ int main(void)
         cmocka_unit_test(document__host__what_all_pods_leave_of_the_machine),
         cmocka_unit_test(document__lists_behind_the_nodes__say_what_is_wrong),
         cmocka_unit_test(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
+        cmocka_unit_test(document__gpu_given_twice_and_a_foreign_decision__are_incidents),
         cmocka_unit_test(document__one_node__that_node_and_the_whole_summary),
         cmocka_unit_test(document__one_namespace__its_pods_and_their_nodes),
         cmocka_unit_test(summary__mixed_cluster__totals_without_lists),
