@@ -151,6 +151,10 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
         return;
     }
     p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
+    if (p->granted != NULL) {
+        ledger_granted_charges(n, p);
+        return;
+    }
     if (ledger_pod_placement(n, p, &at)) {
         charges_known(n, states, p, &at);
     } else {
@@ -209,6 +213,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     int64_t unsteered = 0;
 
     BUG_ON(n->extent_n != n->device_n);
+    ledger_size_granted(l, node);
     row->share_pod_n = 0;
     row->pod_classes = 0;
     n->host_asked = (struct host_sum){0};
@@ -224,7 +229,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         unsteered += p->demand->unsteered_n;
         row->share_pod_n += demand_takes_shares(p->demand);
         host_sum_add(&n->host_asked, p->demand->host);
-        if (ledger_is_counted(row, p->demand)) {
+        if (ledger_pod_is_counted(row, p)) {
             continue;
         }
         pod_charges(n, states, p);
