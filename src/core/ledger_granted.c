@@ -99,12 +99,15 @@ void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p)
 
 static struct ledger_device lost_device(struct device_ref ref, const struct charge *c, uint32_t model)
 {
+    bool placed = c->profile != 0 && ref.index >= DEVICE_INSTANCE_INDEX(0, 0) && ref.index < DEVICE_ANONYMOUS_INDEX(0);
+    int32_t place = placed ? ref.index - DEVICE_INSTANCE_INDEX(0, 0) : -1;
+
     return (struct ledger_device){.ref = ref,
                                   .uuid_id = INTERN_NONE,
                                   .model_id = (uint16_t)model,
                                   .profile = c->profile,
-                                  .start = -1,
-                                  .gpu_index = -1,
+                                  .start = (int8_t)(placed ? place % 8 : -1),
+                                  .gpu_index = placed ? place / 8 : -1, /* which is not to be given away whole */
                                   .lost = true,
                                   .recorded = true};
 }
