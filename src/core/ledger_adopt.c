@@ -117,7 +117,7 @@ static bool take_request(struct ledger *l, struct pod_entry *p, const struct led
     for (size_t i = 0; i < f->known_n; i++) {
         ledger_floor_raise(p, ledger_device_ref(l, f->known[i].uuid, f->known[i].index), &f->known[i].charge);
     }
-    p->conflict = NULL;
+    p->conflict = demand_equal(asked, f->demand) ? NULL : ledger_conflict_request;
     if (d == &recorded || withdrawn) { /* as ledger_pod_reobserve() would say of the same observation */
         p->conflict = withdrawn && d != &recorded && reread ? ledger_conflict_reading : ledger_conflict_request;
     }
@@ -148,6 +148,7 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     int64_t charged_before = ledger_pod_charged(p);
     bool asks = true;
 
+    asked->host = f->demand->host; /* always the newest */
     if (stays && ledger_is_read_differently(p, asked)) {
         ledger_pod_keep_charges(l, p);
     }

@@ -7,12 +7,12 @@
 
 bool ledger_fact_grants(const struct ledger_pod_fact *f)
 {
-    bool names = false;
+    bool names = f->record_trust != RECORD_UNSIGNED && f->assignment != NULL && f->assignment->container_n > 0;
 
-    for (size_t i = 0; f->assignment != NULL && i < f->assignment->container_n; i++) {
-        names = names || f->assignment->containers[i].device_n > 0;
+    for (size_t i = 0; names && i < f->assignment->container_n; i++) {
+        names = f->assignment->containers[i].device_n > 0; /* fgpu writes no container without */
     }
-    return names && f->record_trust != RECORD_UNSIGNED;
+    return names;
 }
 
 static struct charge granted_charge(const struct assigned_device *dev)
@@ -125,11 +125,9 @@ static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct wis
         d.dialect = "native";
     }
     for (size_t i = 0; i < f->assignment->container_n && n < DEMAND_WISHES_MAX; i++) {
-        if (f->assignment->containers[i].device_n > 0) {
-            wishes[n] = wish_of_record(&f->assignment->containers[i]);
-            wishes[n].position = (uint16_t)n;
-            n++;
-        }
+        wishes[n] = wish_of_record(&f->assignment->containers[i]);
+        wishes[n].position = (uint16_t)n;
+        n++;
     }
     phases_of_spec(f, wishes, n);
     d.wishes = wishes;

@@ -129,6 +129,7 @@ void ledger_keep_granted(struct ledger *l, uint32_t node)
 
                 if (model != INTERN_NONE) {
                     ledger_node_add_device(l, node, &lost);
+                    ledger_light_node_described(l, node); /* it has GPUs, if it had none */
                 }
             }
         }

@@ -325,7 +325,7 @@ const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry
                                         struct demand *recorded);
 
 /* signed records (ledger_grant.c) */
-/* Does the fact have a record that is signed and names devices? */
+/* Does the fact have a record that is signed and names devices, as fgpu writes them? */
 bool ledger_fact_grants(const struct ledger_pod_fact *f);
 /* Takes demand, devices and amounts from the signed record; what was known of the pod's devices is forgotten. Trust
  * is not touched. The demand is today's where it has the shape of the record, so that people see what was asked for,

@@ -16,6 +16,7 @@ static const struct demand *counted_request(const struct ledger *l, const struct
                                             const struct ledger_pod_fact *f, struct demand *nothing)
 {
     bool judged_as_before = f->assignment != NULL && f->record_trust == RECORD_UNSIGNED;
+    const struct demand *counted;
 
     if (!l->pods_synced || f->node_name.n == 0 || f->demand->source != DEMAND_FROM_ANNOTATIONS || judged_as_before) {
         return f->demand;
@@ -24,10 +25,8 @@ static const struct demand *counted_request(const struct ledger *l, const struct
         *nothing = (struct demand){.dialect = "", .host = f->demand->host};
         return nothing;
     }
-    if (p->trust == RECORD_PROVISIONAL && p->latest != NULL) {
-        return p->latest;
-    }
-    return is_unreadable(p->demand) ? f->demand : p->demand;
+    counted = p->trust == RECORD_PROVISIONAL ? p->latest : p->demand;
+    return is_unreadable(counted) ? f->demand : counted;
 }
 
 /* Was it bound by the decision that the ledger holds for it? If the API server said so, or the record has the
@@ -54,6 +53,12 @@ static bool is_refused(const struct pod_entry *p, const struct ledger_pod_fact *
     return p->record_refused && f->record_trust == RECORD_PROVISIONAL && str_eq(ledger_pod_proof(p), f->proof);
 }
 
+/* A signed record without containers is fgpu's, of a pod whose GPUs kubelet picks. */
+static bool names_containers(const struct ledger_pod_fact *f)
+{
+    return f->record_trust != RECORD_UNSIGNED && f->assignment != NULL && f->assignment->container_n > 0;
+}
+
 static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *seen, int64_t at_ms,
                           struct err *reterr)
 {
@@ -66,7 +71,9 @@ static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_po
     if (node == LEDGER_NONE) {
         return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
-    f.assignment = is_refused(p, seen) ? NULL : seen->assignment;
+    if (is_refused(p, seen) || (names_containers(seen) && !ledger_fact_grants(seen))) {
+        f.assignment = NULL;
+    }
     asked = counted_request(l, p, &f, &nothing);
     if (p->node == node && is_our_binding(p, f.assignment)) {
         ledger_pod_set_state(l, p, LEDGER_BOUND, at_ms);

@@ -84,7 +84,7 @@ struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct de
 void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
 {
     for (size_t i = 0; i < p->floor_n; i++) {
-        if (device_ref_equal(p->floors[i].ref, ref)) {
+        if (p->floors[i].ref.uuid_hash == ref.uuid_hash && p->floors[i].ref.index == ref.index) {
             ledger_charge_max(&p->floors[i].charge, c);
             return;
         }

@@ -19,25 +19,29 @@ static void note_record(struct pod_entry *p, bool is_ours)
 
 /* The pod is where we know it to be, without a signed record. What may still change: amounts and constraints, and
  * contradictions. */
-static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f)
+static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f,
+                              const struct demand *asked)
 {
     struct pod_entry *p = &l->pods[pod];
 
     if (p->ref_n > 0) {
         note_record(p, ledger_record_is_ours(l, p, f->assignment));
     }
-    if (demand_equal(p->demand, f->demand)) {
+    if (!demand_equal(asked, f->demand)) {
+        p->conflict = ledger_conflict_request; /* it says more than counts */
+    }
+    if (demand_equal(p->demand, asked)) {
         return;
     }
-    if (ledger_is_read_differently(p, f->demand)) {
+    if (ledger_is_read_differently(p, asked)) {
         p->conflict = ledger_conflict_reading;
         ledger_pod_keep_charges(l, p);
-    } else if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !ledger_same_shape(p->demand, f->demand)) {
+    } else if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !ledger_same_shape(p->demand, asked)) {
         p->conflict = ledger_conflict_request;
     }
-    if (ledger_same_shape(p->demand, f->demand)) {
-        ledger_pod_set_demand(l, p, f->demand); /* floors keep the larger charge */
-        if (f->demand->says_qos && f->demand->qos == QOS_EQUAL_SHARE) {
+    if (ledger_same_shape(p->demand, asked)) {
+        ledger_pod_set_demand(l, p, asked); /* floors keep the larger charge */
+        if (asked->says_qos && asked->qos == QOS_EQUAL_SHARE) {
             p->qos = QOS_EQUAL_SHARE;
         }
         ledger_recompute(l, p->node);
@@ -126,6 +130,6 @@ void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
     } else if (is_superseded(p, f)) {
         ledger_pod_adopt(l, pod, f, asked, p->node, at_ms);
     } else {
-        request_reobserve(l, pod, f);
+        request_reobserve(l, pod, f, asked);
     }
 }

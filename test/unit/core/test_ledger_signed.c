@@ -360,7 +360,7 @@ static void no_conflict(const char *node)
     }
 }
 
-enum form { PLAIN, FREE_MEMORY, EQUAL, FACTOR, SLICES, INSTANCES };
+enum form { PLAIN, FREE_MEMORY, EQUAL, FACTOR, SLICES, INSTANCES, COUNTED };
 
 static void describe(enum form form)
 {
@@ -385,7 +385,7 @@ static void describe(enum form form)
                                      .start = -1,
                                      .healthy = true};
     }
-    if (form == INSTANCES) {
+    if (form == INSTANCES || form == COUNTED) {
         devices[1].profile = DEVICE_IN_MIG_MODE;
         for (int i = 2; i < 4; i++) {
             devices[i].profile = mig_profile_parse(STR("3g.20gb"));
@@ -394,6 +394,7 @@ static void describe(enum form form)
             devices[i].gpu_index = 1;
             devices[i].start = (int8_t)(4 * (i - 2));
             devices[i].slot_n = 1;
+            devices[i].counted = form == COUNTED; /* a plugin offers them: kubelet picks */
         }
     }
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
@@ -500,6 +501,52 @@ static void item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_w
     assert_true(bound_n >= 200);
 }
 
+static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it(void **state)
+{
+    struct wish w = {.container = STR("main"),
+                     .count = 1,
+                     .kind = WISH_WHOLE,
+                     .milli = 1000,
+                     .phases = 1,
+                     .profile = mig_profile_parse(STR("3g.20gb"))};
+    const struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment record = fixture_record(&c, &dev, "a", "GPU-3", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
+
+    (void)state;
+    dev.profile = w.profile;
+    describe(COUNTED);
+    observe("z", &d, "k", &record, RECORD_VERIFIED, "");
+    assert_int_equal(fixture_state(&fx, "k")->devices[3].milli_charged, 428);
+    assert_int_equal(fx.snapshot.nodes[0].devices[2].milli_charged, 0);
+    observe("a", &d, "k", NULL, RECORD_UNSIGNED, ""); /* kubelet picked the other one */
+    assert_true(fixture_state(&fx, "k")->devices[2].milli_charged > 0);
+    assert_int_equal(fx.snapshot.nodes[0].devices[3].milli_charged, 428);
+    assert_null(shown("z", "k")->conflict_text);
+}
+
+/* fgpu writes a record without containers for a pod whose GPUs kubelet picks: it names nothing, so the request, which
+ * is in resources and cannot be edited, says what is charged. */
+static void item4__gpus_of_a_plugin__charged_by_the_request_with_and_without_record(void **state)
+{
+    const struct demand d = {.dialect = "native", .unsteered_n = 2, .unsteered_most = 2};
+    const struct assignment record = {.id = STR("a")};
+
+    (void)state;
+    fixture_node_unsteered(&fx, "p", 4, 80 * GIB, 4);
+    for (int again = 0; again < 2; again++) {
+        observe("a", &d, "p", &record, RECORD_VERIFIED, "");
+        assert_int_equal(fixture_state(&fx, "p")->unsteered_used, 2);
+        observe("a", &d, "p", NULL, RECORD_UNSIGNED, "");
+        assert_int_equal(fixture_state(&fx, "p")->unsteered_used, 2);
+        assert_null(shown("a", "p")->conflict_text);
+        restart();
+        fixture_node_unsteered(&fx, "p", 4, 80 * GIB, 4);
+        listed();
+    }
+}
+
 static void item4__request_cannot_be_read__phases_come_from_the_spec(void **state)
 {
     static const struct container spec[] = {
@@ -512,7 +559,7 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
         uint64_t phases;
     } parts[] = {{{"first", 5}, true, 900, 2},
                  {{"side", 4}, true, 100, 1 | 4},
-                 {{"last", 4}, true, 500, 4},
+                 {{"last", 4}, true, 850, 4},
                  {{"main", 4}, false, 300, 1},
                  {{"more", 4}, false, 400, 1}};
     struct wish wishes[5];
@@ -539,19 +586,19 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
     inits = spec;
     init_n = ARRAY_LEN(spec);
     observe("read", &d, "n1", &record, RECORD_VERIFIED, "");
-    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 100);                         /* first: 900; apps: 800 */
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 50); /* first: 900; last beside side: 950; apps beside it: 800 */
     assert_int_equal(fixture_mem_free(&fx, "n1", 0), 80 * GIB - (2 + 4 + 5) * 1024); /* side, main, more */
     assert_int_equal(fx.snapshot.nodes[0].devices[0].slot_charged, 3);
     fixture_name_op(&fx, LEDGER_POD_GONE, "read");
     observe("unreadable", &defect, "n1", &record, RECORD_VERIFIED, "");
-    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 100);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 50);
     assert_int_equal(fixture_mem_free(&fx, "n1", 0), 80 * GIB - (2 + 4 + 5) * 1024);
     assert_int_equal(fx.snapshot.nodes[0].devices[0].slot_charged, 3);
     fixture_name_op(&fx, LEDGER_POD_GONE, "unreadable");
     inits = NULL; /* nobody knows when the init containers run: beside all others */
     init_n = 0;
     observe("unknown", &defect, "n1", &record, RECORD_VERIFIED, "");
-    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000 - (900 + 100 + 500 + 300 + 400));
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000 - (900 + 100 + 850 + 300 + 400));
 }
 
 /* ---- item 10: one lost GPU closes one GPU ---- */
@@ -761,6 +808,8 @@ int main(void)
         TEST(item3__own_record_is_seen_unverified_and_refused__devices_chosen_here_stay),
         TEST(item3__unverified_records__listed_oldest_first_by_node_or_all),
         TEST(item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_was_bound),
+        TEST(item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it),
+        TEST(item4__gpus_of_a_plugin__charged_by_the_request_with_and_without_record),
         TEST(item4__request_cannot_be_read__phases_come_from_the_spec),
         TEST(item10__record_names_a_gpu_that_is_not_there__the_other_seven_stay_open),
         TEST(item10__lost_gpu_of_several_pods__forgotten_with_the_last_and_same_whatever_came_first),
