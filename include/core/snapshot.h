@@ -86,6 +86,8 @@ struct snapshot_pod {
     struct str node_name;
     struct str decision_id;
     const char *dialect;
+    bool granted; /* charged what a signed record says; */
+    enum record_trust record; /* how far that is believed. RECORD_UNSIGNED: its signature did not hold */
     enum ledger_pod_state state;
     enum demand_defect defect;
     bool deleting;

@@ -13,6 +13,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
 
     BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
     l->limits = *limits;
+    l->unverified_first = l->unverified_last = LEDGER_NONE;
     l->names_known = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
     l->uuids = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
     l->models = intern_new(limits->hash_key, UINT16_MAX);
@@ -144,6 +145,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
         ledger_made_room(l); /* refused pods may try again */
         return 0;
+    case LEDGER_RECORD_JUDGED:
+        return ledger_judged_apply(l, &op->judged, op->at_ms);
     case LEDGER_OP__MAX:
         break;
     }

@@ -31,7 +31,10 @@ const char *ledger_drift_name(enum ledger_drift d)
 
 struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
-    return ledger_new(&l->limits); /* the same hash key, so that device references compare */
+    struct ledger *scratch = ledger_new(&l->limits); /* the same hash key, so that device references compare */
+
+    scratch->pods_synced = l->pods_synced; /* what a request counts for depends on it */
+    return scratch;
 }
 
 /* ---- pods ---- */
@@ -49,6 +52,18 @@ static void *copy_of(const void *p, size_t n, size_t size)
         memcpy(copy, p, n * size);
     }
     return copy;
+}
+
+static void put_grant(struct ledger *scratch, struct pod_entry *copy, const struct pod_entry *p)
+{
+    ledger_trust_set(scratch, copy, p->trust, ledger_pod_proof(p));
+    if (p->record_refused) {
+        copy->record_refused = true;
+        copy->proof = copy_of(p->proof, p->proof_n, 1);
+        copy->proof_n = p->proof_n;
+    }
+    copy->granted = ledger_granted_copy(p);
+    copy->latest = p->latest != NULL && p->trust == RECORD_PROVISIONAL ? demand_copy(p->latest) : NULL;
 }
 
 /* The one pod, as the ledger has it, alone in `scratch`. */
@@ -84,6 +99,7 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
         copy->refs = copy_of(p->refs, p->ref_n, sizeof(*p->refs));
         copy->ref_n = p->ref_n;
     }
+    put_grant(scratch, copy, p);
     if (p->floors != NULL) {
         copy->floors = copy_of(p->floors, p->floor_n, sizeof(*p->floors));
         copy->floor_n = p->floor_n;
@@ -102,6 +118,21 @@ static bool same_refs(const struct pod_entry *a, const struct pod_entry *b)
 
     for (size_t i = 0; same && i < a->ref_n; i++) {
         same = a->refs[i].uuid_hash == b->refs[i].uuid_hash && a->refs[i].index == b->refs[i].index;
+    }
+    return same;
+}
+
+static bool same_grant(const struct pod_entry *a, const struct pod_entry *b)
+{
+    bool same = a->trust == b->trust && (a->granted == NULL) == (b->granted == NULL) &&
+                str_eq(ledger_pod_proof(a), ledger_pod_proof(b)) &&
+                (a->trust != RECORD_PROVISIONAL || demand_equal(a->latest, b->latest));
+
+    for (size_t i = 0; same && a->granted != NULL && i < a->ref_n; i++) {
+        const struct charge *x = &a->granted[i].charge, *y = &b->granted[i].charge;
+
+        same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->exclusive == y->exclusive &&
+               x->profile == y->profile;
     }
     return same;
 }
@@ -153,7 +184,7 @@ static enum ledger_drift pod_difference(const struct ledger *l, const struct pod
     if (!demand_equal(a->demand, b->demand) || (contradicts && !demand_equal(a->demand, seen))) {
         return DRIFT_POD_DEMAND;
     }
-    if (contradicts || !same_refs(a, b) || !same_text(a->decision_id, b->decision_id)) {
+    if (contradicts || !same_refs(a, b) || !same_grant(a, b) || !same_text(a->decision_id, b->decision_id)) {
         return DRIFT_POD_ASSIGNMENT;
     }
     if (!same_floors(a, b)) {

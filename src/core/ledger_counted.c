@@ -114,7 +114,7 @@ static struct pod_entry *next_pod(struct ledger *l, uint32_t node, const struct 
     for (uint32_t i = 0; i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
 
-        if (ledger_is_counted(&l->rows[node], p->demand) && (before == NULL || str_cmp(p->uid, before->uid) > 0) &&
+        if (ledger_pod_is_counted(&l->rows[node], p) && (before == NULL || str_cmp(p->uid, before->uid) > 0) &&
             (found == NULL || str_cmp(p->uid, found->uid) < 0)) {
             found = p;
         }

@@ -40,6 +40,7 @@ struct ledger_device {
     int64_t mem_mib;
     bool healthy;
     bool lost; /* no longer in the inventory, kept for the pods that hold it */
+    bool recorded; /* lost, and known through signed records alone: as large as what they give of it */
     bool overcommitted; /* at the end of the last op */
     bool booked;        /* twice: core/ledger_incidents.h, with the next two */
     int64_t booked_ms;  /* since */
@@ -112,6 +113,12 @@ struct pod_floor {
     struct charge charge;
 };
 
+/* What a signed record gives of one device to one container. */
+struct granted {
+    struct charge charge;
+    struct str uuid; /* empty: the device is its index */
+};
+
 struct pod_entry {
     bool used;
     bool deleting;
@@ -134,12 +141,19 @@ struct pod_entry {
     char *nominated;      /* pending: the node it is nominated to; NULL: none */
     const char *conflict; /* static sentence, NULL: none */
     struct demand *demand;
-    struct demand *latest; /* seen while a reservation holds `demand`; adopted on release */
+    struct demand *latest; /* reserved: seen meanwhile, adopted on release; provisional: what it asks for without
+                            * its record */
     uint64_t *labels;
     size_t label_n;
     size_t annotation_bytes;
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;
+    struct granted *granted; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
+    enum record_trust trust; /* of the record that `granted` is from; RECORD_UNSIGNED: none, or refused */
+    bool record_refused;     /* the signature of the record with this proof does not hold */
+    char *proof; /* of a record that is not verified yet, or refused; NULL: none */
+    size_t proof_n;
+    uint32_t unverified_before, unverified_after; /* provisional: neighbours in the ledger's list */
     struct pod_charge *charges;
     size_t charge_n;
     struct pod_floor *floors;
@@ -209,6 +223,8 @@ struct ledger {
     bool sliced; /* some node had fixed slices */
     bool charges_more; /* some node had devices that charge more than is asked for (core/qos.h; virtual GPUs) */
 
+    uint32_t unverified_first, unverified_last; /* pods with provisional records, oldest first; LEDGER_NONE */
+
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
@@ -232,6 +248,8 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
 /* Drops devices that left the inventory once no pod holds them any more. */
 void ledger_node_forget_lost(struct ledger *l, uint32_t node);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
+/* One more than the inventory has. Follow with ledger_recompute. */
+void ledger_node_add_device(struct ledger *l, uint32_t node, const struct ledger_device *d);
 #define NODE_PLUGIN_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE | NODE_ONE_UNIT)
 uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that hold */
 /* Does the row say of the node's device plugin what the inventory says? */
@@ -248,11 +266,46 @@ void ledger_order_add(struct ledger *l, uint32_t node); /* which has its name, a
 void ledger_order_remove(struct ledger *l, uint32_t node); /* the same, turned round: still counted */
 const char *ledger_order_check(const struct ledger *l, uint32_t at); /* one place of by_name */
 
-/* pods (ledger_pods.c) */
-uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NONE */
+/* observations of pods (ledger_observed.c) */
 int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
                         struct err *reterr);
+
+/* pods that are seen where they were not (ledger_adopt.c) */
+extern const char ledger_conflict_record[];
+extern const char ledger_conflict_request[];
+extern const char ledger_conflict_reading[];
 extern const char ledger_conflict_no_record[]; /* of a pod that was bound past us */
+extern const char ledger_conflict_signature[]; /* of one whose record somebody else wrote */
+/* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet. `request` is
+ * what it asks for if its record grants nothing. It may be gone afterwards. */
+void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, const struct demand *request,
+                      uint32_t node, int64_t at_ms);
+/* The pod is charged what its signed record says; `asked` as `request` above. Follow with ledger_recompute. */
+void ledger_take_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f,
+                       const struct demand *asked, int64_t at_ms);
+/* All that it is charged, in one number, to compare with what it was. */
+int64_t ledger_pod_charged(const struct pod_entry *p);
+/* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
+bool ledger_same_shape(const struct demand *a, const struct demand *b);
+/* A request in resources cannot be edited: when its amounts read differently, the configuration has changed
+ * (resource names, units). Without a signed record the charge of the day on which the pod got it becomes its floor. */
+bool ledger_is_read_differently(const struct pod_entry *p, const struct demand *d);
+void ledger_pod_keep_charges(const struct ledger *l, struct pod_entry *p);
+
+/* pods that are seen where they are (ledger_reobserve.c) */
+void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, const struct demand *asked,
+                          int64_t at_ms);
+
+/* pods (ledger_pods.c) */
+uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid); /* LEDGER_NONE */
+/* A pending pod that asks for `d`; LEDGER_NONE at the bound. */
+uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const struct demand *d, int64_t at_ms);
+/* Detaching in two halves, between which the pod may be attached again: devices that it alone holds stay until the
+ * second. */
+void ledger_pod_take_off(struct ledger *l, struct pod_entry *p);
+void ledger_pod_follow_take_off(struct ledger *l, uint32_t node); /* LEDGER_NONE is fine */
+void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name);
+void ledger_pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n);
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
 /* The same, because the pod has ended: a departure, if it held something. */
 void ledger_pod_end(struct ledger *l, uint32_t pod);
@@ -260,10 +313,22 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node);
 /* The node stays known: follow with ledger_node_drop_if_empty once nothing will be attached to it. */
 void ledger_pod_detach(struct ledger *l, uint32_t pod);
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d);
-void ledger_pod_clear_refs(struct pod_entry *p);
+void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p);   /* devices, and what they were charged */
+void ledger_pod_clear_devices(struct ledger *l, struct pod_entry *p); /* its floors stay */
+void ledger_pod_free_devices(struct pod_entry *p);                    /* its trust, too */
 void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod_state state, int64_t at_ms);
 
 /* records (ledger_records.c) */
+/* The container that the wish is of; NULL: the record does not have it. */
+const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct wish *w);
+/* The next device of the container, from `*at` on, that answers to wish `w`; NULL: there is no other. */
+const struct assigned_device *ledger_next_device(const struct demand *d, size_t w, const struct assigned_container *c,
+                                                 size_t *at);
+/* Record and demand match one to one: the same containers, with as many devices as they wish. */
+bool ledger_matches_record(const struct demand *d, const struct assignment *as);
+/* The devices of every wish, malloc'ed, or NULL when record and demand do not match one to one. `as` may be NULL. */
+struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,
+                                         size_t *ret_n);
 /* Raises what is known to have been charged on a device. */
 void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c);
 /* Does the annotation still say what we know: same decision, same devices? */
@@ -273,6 +338,38 @@ bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, co
 const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry *p, const struct demand *d,
                                         const struct assignment *as, struct wish *wishes,
                                         struct demand *recorded);
+
+/* signed records (ledger_grant.c) */
+/* Does the fact have a record that is signed and names devices, as fgpu writes them? */
+bool ledger_fact_grants(const struct ledger_pod_fact *f);
+/* Takes demand, devices and amounts from the signed record; what was known of the pod's devices is forgotten. Trust
+ * is not touched. The demand is today's where it has the shape of the record, so that people see what was asked for,
+ * else the one that the record implies. */
+void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f);
+struct granted *ledger_granted_copy(const struct pod_entry *p); /* free() it; NULL: it was granted nothing */
+/* Does the record say what the pod was granted, to the last byte of memory? */
+bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
+/* ... what a pod whose devices were chosen here is charged? */
+bool ledger_record_is_charged(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
+
+/* what signed records grant (ledger_granted.c) */
+void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p);
+/* A described node has every device that its pods were granted, lost ones included: adds those that are missing, as far
+ * as there is room. */
+void ledger_keep_granted(struct ledger *l, uint32_t node);
+/* Devices that are known through records alone are as large as what is charged on them. */
+void ledger_size_granted(struct ledger *l, uint32_t node);
+/* The UUID of a device, also of one that is known through records alone; empty: it is its index. */
+struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d);
+
+/* which records are believed (ledger_trust.c) */
+/* `proof` is copied, and empty unless the record is provisional. */
+void ledger_trust_set(struct ledger *l, struct pod_entry *p, enum record_trust trust, struct str proof);
+static inline struct str ledger_pod_proof(const struct pod_entry *p)
+{
+    return (struct str){p->proof, p->proof_n};
+}
+int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t at_ms);
 
 /* reservations (ledger_reserve.c) */
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
@@ -369,10 +466,16 @@ void ledger_recompute(struct ledger *l, uint32_t node);
 bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p, struct placement *ret);
 /* Its bit of node_state.pod_classes, from its charges; 0: it holds nothing here. */
 uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p);
-/* Does kubelet pick the devices of this demand on this node? They are counted by profile, whatever a record says. */
+/* Does kubelet pick the devices of this demand on this node? They are counted by profile, whatever an unsigned record
+ * says. */
 static inline bool ledger_is_counted(const struct node_state *row, const struct demand *d)
 {
     return (row->flags & NODE_MIG_COUNTED) != 0 && demand_may_be_counted(d);
+}
+/* Are its devices counted, because kubelet picks them, and nobody proved which? */
+static inline bool ledger_pod_is_counted(const struct node_state *row, const struct pod_entry *p)
+{
+    return p->granted == NULL && ledger_is_counted(row, p->demand);
 }
 /* Charges what kubelet picked: devices that are not in `taken` (bits) (ledger_counted.c). */
 void ledger_charge_counted(struct ledger *l, uint32_t node, uint64_t taken);

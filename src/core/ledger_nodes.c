@@ -212,6 +212,19 @@ static bool same_memory(const struct ledger_device *a, uint32_t a_n, const struc
     return same;
 }
 
+/* States for as many devices as there are. */
+static void fit_extent(struct ledger *l, uint32_t node)
+{
+    struct node_entry *n = &l->nodes[node];
+
+    if (n->extent_n != n->device_n) {
+        extent_give(l, l->rows[node].first_device, n->extent_n);
+        l->rows[node].first_device = n->device_n > 0 ? extent_take(l, n->device_n) : 0;
+        n->extent_n = n->device_n;
+        l->rows[node].device_n = (uint16_t)n->device_n;
+    }
+}
+
 /* Puts the new devices in place: what the inventory says, then what it no longer says but a pod holds. */
 static void node_set_devices(struct ledger *l, uint32_t node, const struct ledger_device *fresh,
                              uint32_t fresh_n)
@@ -246,12 +259,18 @@ static void node_set_devices(struct ledger *l, uint32_t node, const struct ledge
     n->device_n = all_n;
     l->gpus_version += !same_memory(old, old_n, all, all_n);
     free(old);
-    if (n->extent_n != all_n) {
-        extent_give(l, l->rows[node].first_device, n->extent_n);
-        l->rows[node].first_device = all_n > 0 ? extent_take(l, all_n) : 0;
-        n->extent_n = all_n;
-        l->rows[node].device_n = (uint16_t)all_n;
-    }
+    fit_extent(l, node);
+}
+
+void ledger_node_add_device(struct ledger *l, uint32_t node, const struct ledger_device *d)
+{
+    struct node_entry *n = &l->nodes[node];
+
+    BUG_ON(n->device_n == DEVICES_PER_NODE_MAX);
+    n->devices = xreallocarray(n->devices, n->device_n + 1, sizeof(*n->devices));
+    n->devices[n->device_n++] = *d;
+    l->gpus_version++;
+    fit_extent(l, node);
 }
 
 void ledger_node_forget_lost(struct ledger *l, uint32_t node)
@@ -394,6 +413,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     l->rows[node].unsteered_names = f->inventory->unsteered_names;
     node_set_settings(l, n, f->inventory);
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
+    ledger_keep_granted(l, node);
     ledger_recompute(l, node);
     ledger_light_node_described(l, node);
     if (room || (n->device_n > 0 && has_more_room(&l->states[l->rows[node].first_device], n->device_n,

@@ -118,26 +118,33 @@ void ledger_charge_max(struct charge *c, const struct charge *floor)
     c->exclusive = c->exclusive || floor->exclusive;
 }
 
+static struct charge *charge_on(struct pod_entry *p, uint32_t ordinal)
+{
+    for (size_t i = 0; i < p->charge_n; i++) {
+        if (p->charges[i].ordinal == ordinal) {
+            return &p->charges[i].charge;
+        }
+    }
+    return NULL;
+}
+
 /* Rule 1: a charge whose request can be edited never falls while the pod lives. A demand from elsewhere (of a
- * pod that cannot be read for the moment) obeys the floors, but leaves none. */
+ * pod that cannot be read for the moment) obeys the floors, but leaves none. A floor is of one device, as a record
+ * is, even where the index of another would do, too. */
 static void apply_floors(const struct node_entry *n, struct pod_entry *p)
 {
     bool editable = p->demand->source == DEMAND_FROM_ANNOTATIONS;
 
-    for (size_t i = 0; i < p->charge_n; i++) {
-        struct device_ref ref = n->devices[p->charges[i].ordinal].ref;
-        struct pod_floor *floor = NULL;
+    for (size_t j = 0; j < p->floor_n; j++) {
+        uint32_t ordinal = ledger_device_find(n, p->floors[j].ref);
+        struct charge *c = ordinal == LEDGER_NONE ? NULL : charge_on(p, ordinal);
 
-        for (size_t j = 0; j < p->floor_n && floor == NULL; j++) {
-            floor = device_ref_equal(p->floors[j].ref, ref) ? &p->floors[j] : NULL;
+        if (c != NULL) {
+            ledger_charge_max(c, &p->floors[j].charge);
         }
-        if (floor != NULL) {
-            ledger_charge_max(&p->charges[i].charge, &floor->charge);
-            floor->charge = editable ? p->charges[i].charge : floor->charge;
-        } else if (editable) {
-            p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
-            p->floors[p->floor_n++] = (struct pod_floor){ref, p->charges[i].charge};
-        }
+    }
+    for (size_t i = 0; editable && i < p->charge_n; i++) {
+        ledger_floor_raise(p, n->devices[p->charges[i].ordinal].ref, &p->charges[i].charge);
     }
 }
 
@@ -151,6 +158,10 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
         return;
     }
     p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
+    if (p->granted != NULL) {
+        ledger_granted_charges(n, p);
+        return;
+    }
     if (ledger_pod_placement(n, p, &at)) {
         charges_known(n, states, p, &at);
     } else {
@@ -209,6 +220,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     int64_t unsteered = 0;
 
     BUG_ON(n->extent_n != n->device_n);
+    ledger_size_granted(l, node);
     row->share_pod_n = 0;
     row->pod_classes = 0;
     n->host_asked = (struct host_sum){0};
@@ -224,7 +236,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         unsteered += p->demand->unsteered_n;
         row->share_pod_n += demand_takes_shares(p->demand);
         host_sum_add(&n->host_asked, p->demand->host);
-        if (ledger_is_counted(row, p->demand)) {
+        if (ledger_pod_is_counted(row, p)) {
             continue;
         }
         pod_charges(n, states, p);

@@ -1,10 +1,11 @@
-/* Assignment records, as read back from pods: which devices, and what was taken of them. */
+/* Assignment records, as read back from pods: which devices, and, of unsigned ones, what was taken of them at
+ * least. */
 #include "base/bug.h"
 #include "core/ledger_internal.h"
 
 #include <stdlib.h>
 
-static const struct assigned_container *assigned_to(const struct assignment *as, const struct wish *w)
+const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct wish *w)
 {
     for (size_t i = 0; i < as->container_n; i++) {
         if (as->containers[i].init == w->init && str_eq(as->containers[i].name, w->container)) {
@@ -22,7 +23,7 @@ static bool has_twin(const struct demand *d, size_t w)
 }
 
 /* The next device of the container, from `*at` on, that answers to wish `w`; NULL: there is no other. */
-static const struct assigned_device *next_device(const struct demand *d, size_t w,
+const struct assigned_device *ledger_next_device(const struct demand *d, size_t w,
                                                  const struct assigned_container *c, size_t *at)
 {
     for (; *at < c->device_n; ++*at) {
@@ -34,15 +35,15 @@ static const struct assigned_device *next_device(const struct demand *d, size_t 
 }
 
 /* Record and demand match one to one: the same containers, with as many devices as they wish. */
-static bool matches_record(const struct demand *d, const struct assignment *as)
+bool ledger_matches_record(const struct demand *d, const struct assignment *as)
 {
     size_t container_n = 0;
 
     for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
         size_t n = 0;
 
-        for (size_t at = 0; c != NULL && next_device(d, w, c, &at) != NULL;) {
+        for (size_t at = 0; c != NULL && ledger_next_device(d, w, c, &at) != NULL;) {
             n++;
         }
         if (c == NULL || n != d->wishes[w].count) {
@@ -54,13 +55,13 @@ static bool matches_record(const struct demand *d, const struct assignment *as)
 }
 
 /* The devices of every wish, or NULL when record and demand do not match one to one. */
-static struct device_ref *refs_of_record(const struct ledger *l, const struct demand *d,
+struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d,
                                          const struct assignment *as, size_t *ret_n)
 {
     struct device_ref *refs;
     size_t n = 0;
 
-    if (as == NULL || d->defect != DEMAND_OK || !matches_record(d, as)) {
+    if (as == NULL || d->defect != DEMAND_OK || !ledger_matches_record(d, as)) {
         return NULL;
     }
     for (size_t w = 0; w < d->wish_n; w++) {
@@ -69,11 +70,11 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
     refs = xcalloc(n + 1, sizeof(*refs));
     *ret_n = 0;
     for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = assigned_to(as, &d->wishes[w]);
+        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
         const struct assigned_device *dev;
 
         BUG_ON(c == NULL);
-        for (size_t at = 0; (dev = next_device(d, w, c, &at)) != NULL;) {
+        for (size_t at = 0; (dev = ledger_next_device(d, w, c, &at)) != NULL;) {
             refs[(*ret_n)++] = ledger_device_ref(l, dev->uuid, dev->index);
         }
     }
@@ -83,7 +84,7 @@ static struct device_ref *refs_of_record(const struct ledger *l, const struct de
 void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
 {
     for (size_t i = 0; i < p->floor_n; i++) {
-        if (device_ref_equal(p->floors[i].ref, ref)) {
+        if (p->floors[i].ref.uuid_hash == ref.uuid_hash && p->floors[i].ref.index == ref.index) {
             ledger_charge_max(&p->floors[i].charge, c);
             return;
         }
@@ -135,11 +136,11 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
 
         for (size_t w = 0; w < d->wish_n; w++) {
             const struct wish *wish = &d->wishes[w];
-            const struct assigned_container *c = assigned_to(as, wish);
+            const struct assigned_container *c = ledger_assigned_to(as, wish);
             const struct assigned_device *dev;
 
             BUG_ON(c == NULL);
-            for (size_t i = 0; (dev = next_device(d, w, c, &i)) != NULL; at++) {
+            for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
                 if ((wish->phases & phases & -phases) != 0) {
                     phase_add(&f, refs[at], dev);
                 }
@@ -188,7 +189,7 @@ bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, co
     if (as == NULL || p->decision_id == NULL || !str_eq(as->id, str_of(p->decision_id))) {
         return false;
     }
-    refs = refs_of_record(l, p->demand, as, &n);
+    refs = ledger_refs_of_record(l, p->demand, as, &n);
     same = refs != NULL && n == p->ref_n;
     for (size_t i = 0; same && i < n; i++) {
         same = device_ref_equal(refs[i], p->refs[i]);
@@ -202,7 +203,7 @@ const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry
                                         struct demand *recorded)
 {
     bool lost = demand_is_empty(d) || d->defect != DEMAND_OK;
-    struct device_ref *refs = refs_of_record(l, d, as, &p->ref_n);
+    struct device_ref *refs = ledger_refs_of_record(l, d, as, &p->ref_n);
     size_t n = 0;
 
     p->refs = refs;
@@ -215,7 +216,7 @@ const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry
     }
     *recorded = demand_of_record(as, wishes);
     recorded->host = d->host;
-    refs = recorded->wish_n > 0 ? refs_of_record(l, recorded, as, &n) : NULL;
+    refs = recorded->wish_n > 0 ? ledger_refs_of_record(l, recorded, as, &n) : NULL;
     if (refs == NULL) {
         return d;
     }

@@ -145,7 +145,7 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     node = p->node;
     ledger_pod_detach(l, pod);
     ledger_node_drop_if_empty(l, node);
-    ledger_pod_clear_refs(p);
+    ledger_pod_clear_refs(l, p);
     p->reserved_here = false;
     ledger_pod_set_state(l, p, LEDGER_PENDING, at_ms);
     if (p->latest != NULL) {
@@ -191,6 +191,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
                 .mem_mib = c.mem_mib,
                 .profile = device_is_instance(&states[i]) ? states[i].profile : 0,
                 .slice = (states[i].flags & DEVICE_SLICE) != 0,
+                .exclusive = c.exclusive && !device_is_instance(&states[i]),
             };
         }
     }

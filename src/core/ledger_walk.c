@@ -252,6 +252,9 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
         ledger_walks_pod_changes(l, ledger_pod_lookup(l, op->reserve.uid));
         ledger_walks_node_changes(l, ledger_node_find(l, op->reserve.node_name));
         return;
+    case LEDGER_RECORD_JUDGED:
+        ledger_walks_pod_changes(l, ledger_pod_lookup(l, op->judged.uid));
+        return;
     case LEDGER_POD_GONE:
     case LEDGER_CONFIRM:
     case LEDGER_RELEASE:

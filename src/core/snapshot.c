@@ -65,7 +65,7 @@ static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
     struct placement at;
 
     return p->node != LEDGER_NONE &&
-           !ledger_is_counted(&l->rows[p->node], p->demand) &&
+           !ledger_pod_is_counted(&l->rows[p->node], p) &&
            (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
 }
 
@@ -93,6 +93,8 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .priority = p->priority,
         .source = p->demand->source,
         .qos = p->qos,
+        .record = p->granted == NULL ? RECORD_UNSIGNED : p->trust,
+        .granted = p->granted != NULL,
         .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
         .since_ms = p->since_ms,
     };
@@ -143,7 +145,7 @@ static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p
 {
     const struct demand d = ledger_charged_demand(p);
 
-    for (size_t i = 0; i < p->charge_n; i++) {
+    for (size_t i = 0; i < p->charge_n && p->granted == NULL; i++) {
         const struct pod_charge *c = &p->charges[i];
         struct charge asked = at != NULL ? placement_charge(&d, at, states, c->ordinal)
                                          : demand_pessimistic_charge(&d, &states[c->ordinal]);
@@ -167,13 +169,48 @@ static void set_asked(const struct wish *w, const struct charge *c, struct snaps
     ret->asked_mem_mib = wish_kind_has_mem(w->kind) && (milli || mem) ? w->mem_mib : 0;
 }
 
+static enum wish_kind kind_of_grant(const struct charge *c)
+{
+    return c->exclusive ? WISH_WHOLE : c->mem_mib == 0 ? WISH_MILLI : c->milli == 0 ? WISH_MEMORY : WISH_BOTH;
+}
+
+/* What the record gives to one container. What was asked for is shown in the words of the wish, unless that says
+ * something else today. */
+static void put_granted(const struct node_entry *n, const struct pod_entry *p, size_t w, size_t *first,
+                        const struct device_state *states, struct snapshot_allocation a, struct placing *to)
+{
+    const struct demand d = ledger_charged_demand(p);
+    const struct wish *wish = &p->demand->wishes[w];
+
+    for (uint16_t i = 0; i < wish->count; i++, ++*first) {
+        const struct charge *c = &p->granted[*first].charge;
+        uint32_t ordinal = ledger_device_find(n, p->refs[*first]);
+        struct charge today;
+
+        BUG_ON(ordinal == LEDGER_NONE);
+        today = device_charge(&states[ordinal], &d, wish);
+        a.milli = c->milli;
+        a.mem_mib = c->mem_mib;
+        if (same_charge(c, &today)) {
+            a.kind = wish->kind;
+            set_asked(wish, &today, &a);
+        } else {
+            a.kind = kind_of_grant(c);
+            a.asked_milli = 0;
+            a.asked_mem_mib = 0;
+        }
+        put(to, ordinal, &a);
+    }
+}
+
 static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, const struct pod_entry *p,
                     const struct device_state *states, struct placing *to)
 {
     struct placement at;
     struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
-    bool known = !ledger_is_counted(&t->l->rows[p->node], p->demand) && ledger_pod_placement(n, p, &at);
+    bool known = !ledger_pod_is_counted(&t->l->rows[p->node], p) && ledger_pod_placement(n, p, &at);
     const struct demand d = ledger_charged_demand(p);
+    size_t first = 0;
 
     put_raised(t, p, known ? &at : NULL, states, to);
     if (!known) {
@@ -189,8 +226,12 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
 
         a.container = at.wish_devices[w] == 0 ? STR_NULL : arena_str(t->a, wish->container);
         a.init = wish->init;
-        a.kind = wish->kind;
         a.phases = wish->phases;
+        if (p->granted != NULL) {
+            put_granted(n, p, w, &first, states, a, to);
+            continue;
+        }
+        a.kind = wish->kind;
         for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctzll(left);
             struct charge c = device_charge(&states[i], &d, wish);
@@ -225,11 +266,13 @@ static void take_mig(const struct ledger *l, const struct node_entry *n, const s
     }
 }
 
-static void take_device(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d,
+static void take_device(const struct snapshot_taker *t, const struct node_entry *n, const struct ledger_device *d,
                         const struct device_state *s, struct snapshot_device *ret)
 {
+    const struct ledger *l = t->l;
+
     *ret = (struct snapshot_device){
-        .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
+        .uuid = d->recorded ? arena_str(t->a, ledger_device_uuid(l, n, d)) : ledger_device_uuid(l, n, d),
         .index = d->ref.index,
         .model = intern_text(l->models, d->model_id),
         .profile = d->profile,
@@ -270,7 +313,7 @@ static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint
         return NULL;
     }
     for (uint32_t i = 0; i < n->device_n; i++) {
-        take_device(l, n, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
+        take_device(t, n, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
         devices[i].allocations = to[i] = all;
         devices[i].allocation_n = placed->per_device[i];
         all += placed->per_device[i];

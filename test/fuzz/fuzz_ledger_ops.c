@@ -31,6 +31,8 @@ static const struct str uids[PODS] = {{"u0", 2}, {"u1", 2}, {"u2", 2}, {"u3", 2}
                                       {"u4", 2}, {"u5", 2}, {"u6", 2}, {"u7", 2}};
 static const struct str uuids[DEVICES + 1] = {
     {"", 0}, {"GPU-a", 5}, {"GPU-b", 5}, {"GPU-c", 5}, {"GPU-d", 5}, {"GPU-e", 5}, {"GPU-f", 5}};
+static const struct str proofs[] = {{"", 0}, {"p", 1}, {"q", 1}};
+static const struct container inits[] = {{.name = {"side", 4}, .sidecar = true}, {.name = {"init", 4}}};
 static const struct str namespaces[] = {{"d", 1}, {"e", 1}};
 static const struct str container_names[WISHES] = {
     {"main", 4}, {"side", 4}, {"init", 4}, {"more", 4}};
@@ -152,6 +154,7 @@ static const struct assignment *draw_record(struct run *r)
             index += (int32_t)fuzz_below(r->in, 3);
             r->assigned[i][k] = (struct assigned_device){
                 uuids[uuid], index++, (int32_t)(fuzz_below(r->in, 8) * 250), draw_mem(r)};
+            r->assigned[i][k].exclusive = fuzz_bool(r->in);
         }
     }
     return &r->record;
@@ -175,6 +178,10 @@ static struct ledger_op draw_observation(struct run *r, size_t pod)
     if (!r->honest && fuzz_bool(r->in)) {
         op.pod.node_name = node_names[fuzz_below(r->in, NODES)];
         op.pod.assignment = draw_record(r);
+        op.pod.record_trust = (enum record_trust)fuzz_below(r->in, 3);
+        op.pod.proof = proofs[fuzz_below(r->in, ARRAY_LEN(proofs))];
+        op.pod.init_containers = inits;
+        op.pod.init_container_n = fuzz_below(r->in, ARRAY_LEN(inits) + 1);
     }
     return op;
 }
@@ -203,13 +210,21 @@ static struct ledger_op draw_reservation(struct run *r, size_t pod)
     return op;
 }
 
+static struct ledger_op draw_verdict(struct run *r, size_t pod)
+{
+    return (struct ledger_op){.kind = LEDGER_RECORD_JUDGED,
+                              .judged = {.uid = uids[pod],
+                                         .proof = proofs[fuzz_below(r->in, ARRAY_LEN(proofs))],
+                                         .valid = fuzz_bool(r->in)}};
+}
+
 static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
 {
     static const enum ledger_op_kind names_only[] = {LEDGER_POD_GONE, LEDGER_CONFIRM,
                                                      LEDGER_RELEASE};
     static const enum ledger_op_kind brackets[] = {LEDGER_PODS_BEGIN, LEDGER_PODS_END,
                                                    LEDGER_NODES_BEGIN, LEDGER_NODES_END};
-    uint32_t how = fuzz_below(r->in, 16);
+    uint32_t how = fuzz_below(r->in, 17);
     size_t pod = *ret_pod = fuzz_below(r->in, PODS);
     size_t node = fuzz_below(r->in, NODES);
 
@@ -234,6 +249,9 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
     }
     if (how < 14) {
         return (struct ledger_op){.kind = names_only[how - 11], .name = uids[pod]};
+    }
+    if (how == 16) {
+        return draw_verdict(r, pod);
     }
     return (struct ledger_op){.kind = brackets[fuzz_below(r->in, r->honest ? 2 : 4)]};
 }
@@ -276,6 +294,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
     case LEDGER_NODES_BEGIN:
     case LEDGER_NODES_END:
     case LEDGER_TENANTS:
+    case LEDGER_RECORD_JUDGED:
         return;
     case LEDGER_OP__MAX:
         break;
@@ -368,7 +387,8 @@ static void trace(const struct run *r, const struct ledger_op *op)
                                                       [LEDGER_PODS_END] = "pods end",
                                                       [LEDGER_NODES_BEGIN] = "nodes begin",
                                                       [LEDGER_NODES_END] = "nodes end",
-                                                      [LEDGER_TENANTS] = "tenants"};
+                                                      [LEDGER_TENANTS] = "tenants",
+                                                      [LEDGER_RECORD_JUDGED] = "judged"};
     const struct ledger_pod_fact *p = &op->pod;
 
     if (getenv("FUZZ_TRACE") == NULL) {
@@ -405,6 +425,8 @@ static void trace(const struct run *r, const struct ledger_op *op)
                         (long long)c->devices[k].mem_mib);
             }
         }
+    } else if (op->kind == LEDGER_RECORD_JUDGED) {
+        fprintf(stderr, " %.*s %d", STR_ARG(op->judged.uid), (int)op->judged.valid);
     } else if (op->name.n > 0) {
         fprintf(stderr, " %.*s", STR_ARG(op->name));
     }

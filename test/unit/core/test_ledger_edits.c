@@ -41,6 +41,7 @@ static void rule1__foreign_pod_edits_its_request__charge_never_falls(void **stat
     struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
 
     (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL); /* seen while it was unbound, so that the request counts */
     fixture_pod(&fx, "a", &d, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 500);
     fixture_pod(&fx, "a", &less, "n1", NULL);
@@ -59,6 +60,7 @@ static void rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 100, 8 * GIB);
 
     (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &less, "n1", &as);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
@@ -89,6 +91,7 @@ static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the
     struct demand unreadable = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
 
     (void)state;
+    fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &d, "n1", NULL);
     fixture_pod(&fx, "a", &unreadable, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);

@@ -49,6 +49,12 @@ static void follow(struct simulation *s, const struct simulation_fact *f)
 {
     struct simulation_pod *p = f->pod == NULL ? NULL : &s->pod[f->pod->number];
 
+    if (f->kind == LEDGER_POD_OBSERVED) {
+        p->late = p->late || (s->listed && f->pod->editable && f->pod->node_name.n > 0 && f->pod->record == NULL &&
+                              p->seen_demand != f->pod->demand);
+        p->seen_demand = f->pod->demand;
+    }
+    s->listed = s->listed || f->kind == LEDGER_PODS_END;
     if (f->kind == LEDGER_POD_OBSERVED && f->pod->node_name.n > 0) {
         if (!p->attached) {
             p->attached_at = s->journal_n;
