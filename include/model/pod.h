@@ -38,6 +38,7 @@ struct pod {
     struct str preemption_policy; /* "Never": it evicts nobody */
     enum pod_phase phase;
     bool deleting; /* has a deletionTimestamp */
+    int64_t created_ms; /* creationTimestamp, wall time; 0: not known */
     int32_t priority;
     struct kv_list labels;
     struct kv_list annotations;

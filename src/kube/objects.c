@@ -4,6 +4,7 @@
 #include "scan_internal.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -69,6 +70,23 @@ static bool decode_presence(struct json_reader *r, void *at)
 {
     *(bool *)at = json_peek(r) != JSON_NULL;
     return json_skip(r);
+}
+
+/* A moment that cannot be read is not known, and no reason to refuse the object. */
+static bool decode_moment(struct json_reader *r, void *at)
+{
+    struct str text;
+
+    if (json_peek(r) != JSON_STRING) {
+        return json_skip(r);
+    }
+    if (!json_string(r, &text)) {
+        return false;
+    }
+    if (!clock_rfc3339_parse(text, at)) {
+        *(int64_t *)at = 0;
+    }
+    return true;
 }
 
 /* Room for one more element in an array that lives in the arena; what it grew out of stays there.
@@ -235,6 +253,7 @@ static bool decode_pod_metadata(struct json_reader *r, void *at)
         {STR("namespace"), decode_text, offsetof(struct pod, namespace_)},
         {STR("uid"), decode_text, offsetof(struct pod, uid)},
         {STR("resourceVersion"), decode_text, offsetof(struct pod, resource_version)},
+        {STR("creationTimestamp"), decode_moment, offsetof(struct pod, created_ms)},
         {STR("deletionTimestamp"), decode_presence, offsetof(struct pod, deleting)},
         {STR("labels"), decode_kv_list, offsetof(struct pod, labels)},
         {STR("annotations"), decode_kv_list, offsetof(struct pod, annotations)},

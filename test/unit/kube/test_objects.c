@@ -47,7 +47,7 @@ static void assert_kv(struct kv_list list, const char *key, const char *value)
 static const char full_pod[] =
     "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"train-0\",\"namespace\":"
     "\"ml\","
-    "\"uid\":\"u-1\",\"resourceVersion\":\"77\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
+    "\"uid\":\"u-1\",\"resourceVersion\":\"77\",\"creationTimestamp\":\"2026-01-01T00:00:01Z\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
     "\"labels\":{\"app\":\"x\",\"tier\":null},\"annotations\":{\"fgpu.io/gpu-memory\":\"4Gi\","
     "\"note\":\"a\\n\\u00e9\"},\"managedFields\":[{\"manager\":\"m\",\"fieldsV1\":{\"f:a\":{}}}]},"
     "\"spec\":{\"nodeName\":\"n1\",\"schedulerName\":\"fgpu\",\"priority\":1000,\"volumes\":[{"
@@ -73,6 +73,7 @@ static void pod__all_fields__are_read(void **state)
     assert_text(p.nominated_node_name, "n2");
     assert_text(p.scheduler_name, "fgpu");
     assert_int_equal(p.phase, POD_RUNNING);
+    assert_true(p.created_ms == INT64_C(1767225600000) + 1000);
     assert_true(p.deleting);
     assert_int_equal(p.priority, 1000);
     assert_int_equal(p.labels.n, 2);
