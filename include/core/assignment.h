@@ -19,6 +19,9 @@
  * A virtual GPU of a fixed profile is held by one container alone, and its compute is divided by the
  * scheduler of the host: percentage 100, no memory limit.
  *
+ * A whole GPU that nobody else may share has "exclusive":true, which its amounts do not tell: they are those of the day
+ * on which it was given, and capacities change.
+ *
  * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
  * alone, and MPS inside of it is not ours: percentage 100, no memory limit.
  *
@@ -31,9 +34,9 @@
  * member of its own beside "sig" (with a signature under another SIGNED_DOMAIN, over the new field, too) and believes
  * the field only where that one holds. "sig" stays what it is here, so that the version before still reads the record.
  *
- * Reading back what was written gives the same record (property test). The record only says *which*
- * devices; how much is charged comes from the request (design.md 3.1, rule 1). An index that the
- * node does not have is a number like any other here: whoever knows the node decides.
+ * Reading back what was written gives the same record (property test). What a record is worth is not decided here
+ * (design.md 3.1, rule 1; core/ledger.h). An index that the node does not have is a number like any other here:
+ * whoever knows the node decides.
  */
 #ifndef CORE_ASSIGNMENT_H
 #define CORE_ASSIGNMENT_H
@@ -71,6 +74,7 @@ struct assigned_device {
     int64_t mem_mib;
     uint16_t profile; /* of a MIG instance (core/mig.h); 0: a GPU */
     bool slice;       /* as in struct device; not part of the record */
+    bool exclusive;   /* a GPU that is nobody else's; an instance always is, without saying so */
 };
 
 struct assigned_container {

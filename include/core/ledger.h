@@ -43,6 +43,7 @@
 #include "core/tenancy.h"
 #include "core/verdict.h"
 #include "model/device.h"
+#include "model/pod.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,6 +69,7 @@ enum ledger_op_kind {
     LEDGER_NODES_BEGIN,
     LEDGER_NODES_END,
     LEDGER_TENANTS, /* .tenants: others from now on */
+    LEDGER_RECORD_JUDGED, /* .judged: whether the signature of a provisional record holds */
     LEDGER_OP__MAX
 };
 
@@ -90,6 +92,15 @@ struct ledger_known_charge {
     struct charge charge;
 };
 
+/* How far the record of a pod is believed. The ledger knows no keys: it is told (design.md 5a). */
+enum record_trust {
+    RECORD_UNSIGNED,    /* judged as before records were signed: signing is off, or acceptUnsignedBefore */
+    RECORD_PROVISIONAL, /* a signature by a known key, which nobody has verified yet */
+    RECORD_VERIFIED,
+};
+
+/* A record that grants nothing (no signature, an unknown key, a signature that does not hold) is given as
+ * assignment NULL. */
 struct ledger_pod_fact {
     struct str uid;
     struct str namespace_;
@@ -100,7 +111,13 @@ struct ledger_pod_fact {
     bool claims_record; /* carries an assignment annotation although it is not bound: shown, nothing else */
     int32_t priority;
     const struct demand *demand;
-    const struct assignment *assignment; /* as read from the pod; NULL: none, or not readable */
+    const struct assignment *assignment; /* as read from the pod; NULL: none, not readable, or not to be believed */
+    enum record_trust record_trust;      /* of the assignment */
+    struct str proof; /* of a provisional one: bytes that LEDGER_RECORD_JUDGED says again */
+    /* spec.initContainers, in their order: which containers of a signed record run together (core/demand.h). One
+     * that the record names and this list does not is taken to run beside all others. */
+    const struct container *init_containers;
+    size_t init_container_n;
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
     size_t label_n;
     size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
@@ -115,6 +132,14 @@ struct ledger_reserve {
     const struct placement *placement; /* from ledger_place() on this very state */
 };
 
+/* Ignored when the pod is gone, or has another proof by now. When the signature does not hold, the pod is what it
+ * would be without that record; unless this process chose its devices: then it keeps them, and a conflict is shown. */
+struct ledger_judged {
+    struct str uid;
+    struct str proof;
+    bool valid;
+};
+
 struct ledger_op {
     enum ledger_op_kind kind;
     int64_t at_ms; /* wall time, shown as "since"; decides nothing */
@@ -122,6 +147,7 @@ struct ledger_op {
         struct ledger_node_fact node;
         struct ledger_pod_fact pod;
         struct ledger_reserve reserve;
+        struct ledger_judged judged;
         struct {
             const struct tenant *items; /* in order, at most TENANTS_MAX */
             size_t n;
@@ -215,6 +241,16 @@ struct ledger_tenant {
 size_t ledger_tenants(const struct ledger *l, struct ledger_tenant *ret, size_t max);
 /* Does the pod hold devices that were chosen for it, or has kubelet the choice? */
 bool ledger_chose_devices(const struct ledger *l, struct str uid);
+
+/* A pod whose record nobody has verified yet. */
+struct ledger_unverified {
+    struct str uid;
+    struct str proof;
+};
+/* Up to `max` of them, text copied into `a`; returns how many. Of one node: O(its pods). Of any (`node_name` empty):
+ * O(max), oldest first; they come again until they are judged, or gone. */
+size_t ledger_unverified(const struct ledger *l, struct str node_name, struct arena *a, struct ledger_unverified *ret,
+                         size_t max);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

@@ -18,6 +18,8 @@ static void write_device(struct json_writer *w, const struct assigned_device *de
         char text[MIG_PROFILE_BYTES_MAX];
 
         json_write_kv_cstr(w, "mig", mig_profile_text(dev->profile, text));
+    } else if (dev->exclusive) {
+        json_write_kv_bool(w, "exclusive", true);
     }
     json_write_object_end(w);
 }

@@ -89,6 +89,8 @@ static void read_device(struct json_reader *r, struct assigned_device *dev)
                         : 0;
         } else if (str_eq(key, STR("mig"))) {
             read_profile(r, &dev->profile);
+        } else if (str_eq(key, STR("exclusive"))) {
+            json_bool(r, &dev->exclusive);
         } else {
             json_skip(r);
         }
@@ -98,6 +100,7 @@ static void read_device(struct json_reader *r, struct assigned_device *dev)
     }
     dev->index = (int32_t)index;
     dev->milli = (int32_t)milli;
+    dev->exclusive = dev->exclusive && dev->profile == 0;
 }
 
 static bool device_follows(const struct container_draft *d, const struct assigned_device *dev)

@@ -49,6 +49,7 @@ static void put_device(struct signed_text *t, const struct assigned_device *d)
     put_number(t, (uint64_t)d->index);
     put_number(t, (uint64_t)d->milli);
     put_number(t, (uint64_t)d->mem_mib);
+    put_number(t, d->exclusive ? 1 : 0);
     put_text(t, d->profile == 0 ? STR_NULL : str_of(mig_profile_text(d->profile, profile)));
 }
 

@@ -143,6 +143,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
         ledger_made_room(l); /* refused pods may try again */
         return 0;
+    case LEDGER_RECORD_JUDGED:
+        return 0;
     case LEDGER_OP__MAX:
         break;
     }

@@ -260,6 +260,7 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
     case LEDGER_PODS_BEGIN: /* changes nothing that is shown */
     case LEDGER_NODES_BEGIN:
     case LEDGER_TENANTS:
+    case LEDGER_RECORD_JUDGED:
     case LEDGER_PODS_END: /* say it for each pod or node that goes */
     case LEDGER_NODES_END:
         return;

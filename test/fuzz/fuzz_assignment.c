@@ -55,7 +55,8 @@ static void check_equal(const struct assignment *a, const struct assignment *b)
             FUZZ_CHECK(x->devices[k].index == y->devices[k].index &&
                        x->devices[k].milli == y->devices[k].milli &&
                        x->devices[k].mem_mib == y->devices[k].mem_mib &&
-                       x->devices[k].profile == y->devices[k].profile);
+                       x->devices[k].profile == y->devices[k].profile &&
+                       x->devices[k].exclusive == y->devices[k].exclusive);
         }
     }
 }

@@ -211,6 +211,7 @@ static void assert_same(const struct assignment *want, const struct assignment *
             assert_int_equal(w->devices[j].milli, g->devices[j].milli);
             assert_true(w->devices[j].mem_mib == g->devices[j].mem_mib);
             assert_int_equal(w->devices[j].profile, g->devices[j].profile);
+            assert_int_equal(w->devices[j].exclusive, g->devices[j].exclusive);
         }
     }
 }
@@ -258,8 +259,10 @@ static void make_random(struct rng *rng, struct arena *a, struct assignment *ret
                 .index = (int32_t)j + (last ? INT32_MAX - (int32_t)device_n + 1 : 0),
                 .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
                 .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
+                .exclusive = rng_below(rng, 4) == 0,
                 .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 + rng_below(rng, MIG_GB_MAX)) : 0,
             };
+            devices[j].exclusive = devices[j].exclusive && devices[j].profile == 0;
         }
         containers[i] = (struct assigned_container){
             .name = random_text(rng, a, "c", i),
@@ -316,7 +319,7 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
  * another one. */
 static void assignment_signed_bytes__any_change__other_bytes(void **state)
 {
-    enum { CHANGES = 17 };
+    enum { CHANGES = 18 };
     struct str texts[CHANGES + 1];
     struct arena a;
 
@@ -348,6 +351,7 @@ static void assignment_signed_bytes__any_change__other_bytes(void **state)
         case 15: of_main[0].mem_mib = 4097; break;
         case 16: of_main[0].milli = 4096, of_main[0].mem_mib = 300; break;
         case 17: of_main[0].profile = MIG_PROFILE(1, 5); break;
+        case 18: of_main[0].exclusive = true; break;
         }
         assert_int_equal(assignment_signed_bytes(&as, uid, node, &a, &texts[i], NULL), 0);
         for (int k = 0; k < i; k++) {
@@ -369,7 +373,7 @@ static void assignment_signed_bytes__a_record__these_bytes_for_ever(void **state
 #define N(n_) "\0\0\0\0\0\0\0" n_
     static const char want[] = N("\x1f") "fgpu.io/assignment signature v1" N("\x01") "u" N("\x02") "n1" N("\x01") "d"
         N("\x0b") "equal-share" N("\x01") N("\x01") "c" N("\x01") N("\x01") N("\x05") "MIG-a"
-        "\0\0\0\0\0\0\x01\x02" N("\x8e") "\0\0\0\0\0\0\x13\0" N("\x06") "1g.5gb";
+        "\0\0\0\0\0\0\x01\x02" N("\x8e") "\0\0\0\0\0\0\x13\0" N("\x00") N("\x06") "1g.5gb";
 #undef N
     struct str got;
     struct arena a;
