@@ -27,6 +27,9 @@ void notice_bind_resolved(struct events *events, const struct bind_request *requ
 /* A device began, or ceased, to be over-committed: on its node. */
 void notice_overcommit(struct events *events, const struct ledger_overcommit *o);
 
+/* The signature of a pod's record does not hold. */
+void notice_record_refuted(struct events *events, const struct store_unverified *pod);
+
 /* An audit corrected the ledger about a pod, or, with an empty namespace, about a node. */
 void notice_drift(struct events *events, struct str namespace_, struct str name,
                   enum ledger_drift drift);

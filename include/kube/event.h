@@ -40,6 +40,7 @@ enum event_reason {
     EVENT_ASSIGNMENT_FOREIGN,  /* bound with an assignment that this fgpu did not decide */
     EVENT_ASSIGNMENT_FORGED,   /* carried an assignment before it was bound; it will be replaced */
     EVENT_ASSIGNMENT_CONFLICT, /* request or assignment were edited after binding */
+    EVENT_RECORD_REFUTED,      /* its assignment has a signature that does not hold */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */
