@@ -118,6 +118,10 @@ struct store_unverified {
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max);
 
+/* How many there are; STORE_UNVERIFIED_COUNT_MAX stands for that many and more. */
+#define STORE_UNVERIFIED_COUNT_MAX 1024
+size_t store_unverified_n(struct store *s);
+
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);

@@ -1,7 +1,10 @@
 /* Which records wait to be verified. */
 #include "extender/store_internal.h"
 
-enum { SECTION = 64 }; /* copied under the lock at one time */
+#include <stdlib.h>
+
+enum { SECTION = 64, /* copied under the lock at one time */
+       COUNT_BYTES = 16 * 1024 * 1024 };
 
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max)
@@ -22,4 +25,19 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
     }
     store_unlock(s);
     return a->overflowed && n > 0 ? n - 1 : n; /* the last one may be cut */
+}
+
+size_t store_unverified_n(struct store *s)
+{
+    struct ledger_unverified *found = xcalloc(STORE_UNVERIFIED_COUNT_MAX, sizeof(*found));
+    struct arena a;
+    size_t n;
+
+    arena_init(&a, COUNT_BYTES);
+    store_lock(s);
+    n = ledger_unverified(s->ledger, STR_NULL, &a, found, STORE_UNVERIFIED_COUNT_MAX);
+    store_unlock(s);
+    arena_fini(&a);
+    free(found);
+    return n;
 }
