@@ -169,7 +169,8 @@ bool config_serving_ops_needs_token(const struct config_serving *s);
  * who changes something afterwards asks again. */
 const char *config_serving_problem(const struct config_serving *s, const char **ret_key);
 
-/* Pods that were created before this wall time are judged as before records were signed; 0: none are. */
+/* Records of pods that were created before this wall time are judged as before records were signed, unless a known key
+ * signed them; 0: none are. */
 int64_t config_accept_unsigned_before_ms(const struct config_signing *s);
 
 /* Reads the file at `path`. On failure *ret is untouched, the rendered findings are appended to

@@ -5,9 +5,9 @@
  *   signing off (NULL)                 as before records were signed, whatever signature stands there
  *   signed by a key that is known      believed provisionally; its proof goes to the ledger, and whoever verifies it
  *                                      (extender/verifier.h) says later what it is worth
- *   signed by a key that is not known  grants nothing
- *   not signed                         as before, if the pod was created before acceptUnsignedBefore; else it grants
- *                                      nothing
+ *   not signed, or by a key that is    as before, if the pod was created before acceptUnsignedBefore (an upgrade, or a
+ *   not known                          lost key: a signature that nobody can check is worth no less than none); else it
+ *                                      grants nothing
  *
  * A proof is what a verdict needs and nothing more: the id of the key, the signature, the bytes it covers. The ledger
  * compares it byte by byte and never looks inside.

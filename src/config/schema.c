@@ -368,7 +368,7 @@ static const struct schema_field signing_rows[] = {
         ITEMS(&file_item, struct str, signing.public_key_n, 64),
         HELP("PEM files, and directories of *.pub, with further keys whose signatures are believed")),
     KEY("acceptUnsignedBefore", SCHEMA_INSTANT, AT(signing.accept_unsigned_before), RELIST,
-        HELP("unsigned records of pods created before then are believed")),
+        HELP("records of pods created before then need no signature")),
 };
 
 static const struct schema_field logging_rows[] = {

@@ -139,11 +139,23 @@ static void record__not_signed__only_of_pods_created_before(void **state)
     }
 }
 
-/* acceptUnsignedBefore is for records that were never signed, not for those whose signature does not hold. */
-static void record__bad_signature_of_an_old_pod__grants_nothing(void **state)
+/* A lost key: as if the record had never been signed. */
+static void record__signed_by_a_lost_key__only_of_pods_created_before(void **state)
 {
     (void)state;
-    assert_null(fact(ours, 1000, 1, written(others, "u", "n")).assignment);
+    assert_non_null(fact(ours, 1000, 1, written(others, "u", "n")).assignment);
+    assert_int_equal(fact(ours, 1000, 1, written(others, "u", "n")).record_trust, RECORD_UNSIGNED);
+    assert_null(fact(ours, 1000, 1000, written(others, "u", "n")).assignment);
+}
+
+/* acceptUnsignedBefore excuses a missing signature, never one that does not hold. */
+static void record__bad_signature_of_an_old_pod__not_excused(void **state)
+{
+    const struct ledger_pod_fact f = fact(ours, 1000, 1, written(ours, "v", "n"));
+
+    (void)state;
+    assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
+    assert_false(holds(ours, f.proof));
     assert_null(fact(ours, 1000, 1, STR("{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"\"}}"))
                     .assignment);
 }
@@ -193,7 +205,8 @@ int main(void)
         T(record__copied_or_edited__proof_does_not_hold),
         T(record__signed_by_an_unknown_key__grants_nothing),
         T(record__not_signed__only_of_pods_created_before),
-        T(record__bad_signature_of_an_old_pod__grants_nothing),
+        T(record__signed_by_a_lost_key__only_of_pods_created_before),
+        T(record__bad_signature_of_an_old_pod__not_excused),
         T(record__signing_off__as_before_whatever_stands_there),
         T(record__ignored_a_thousand_times__one_warning_all_counted),
         T(proof__of_any_length__never_read_beyond_its_end),
