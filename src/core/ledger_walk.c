@@ -252,6 +252,9 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
         ledger_walks_pod_changes(l, ledger_pod_lookup(l, op->reserve.uid));
         ledger_walks_node_changes(l, ledger_node_find(l, op->reserve.node_name));
         return;
+    case LEDGER_RECORD_JUDGED:
+        ledger_walks_pod_changes(l, ledger_pod_lookup(l, op->judged.uid));
+        return;
     case LEDGER_POD_GONE:
     case LEDGER_CONFIRM:
     case LEDGER_RELEASE:
@@ -260,7 +263,6 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
     case LEDGER_PODS_BEGIN: /* changes nothing that is shown */
     case LEDGER_NODES_BEGIN:
     case LEDGER_TENANTS:
-    case LEDGER_RECORD_JUDGED:
     case LEDGER_PODS_END: /* say it for each pod or node that goes */
     case LEDGER_NODES_END:
         return;

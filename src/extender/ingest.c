@@ -67,13 +67,13 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                 .namespace_ = pod->namespace_,
                 .name = pod->name,
                 .node_name = pod->node_name,
-                .init_containers = pod->init_containers,
-                .init_container_n = pod->init_container_n,
                 .nominated_node = pod->nominated_node_name,
                 .deleting = pod->deleting,
                 .priority = pod->priority,
                 .claims_record = record != NULL && pod->node_name.n == 0,
                 .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
+                .init_containers = pod->init_containers,
+                .init_container_n = pod->init_container_n,
                 .demand = &ret->demand},
     };
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||

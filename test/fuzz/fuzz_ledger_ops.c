@@ -275,8 +275,8 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
     case LEDGER_NODE_GONE:
     case LEDGER_NODES_BEGIN:
     case LEDGER_NODES_END:
-    case LEDGER_RECORD_JUDGED:
     case LEDGER_TENANTS:
+    case LEDGER_RECORD_JUDGED:
         return;
     case LEDGER_OP__MAX:
         break;
