@@ -70,6 +70,17 @@ struct config_audit {
     int32_t settle_ms;   /* a difference that lasts so long is drift */
 };
 
+enum signing_mode { SIGNING_ON, SIGNING_OFF };
+
+/* Texts are NUL-terminated. Where the keys are, not what is in them: sign/keyring.h reads them. */
+struct config_signing {
+    enum signing_mode mode;
+    struct str private_key;        /* a file; empty: none is given */
+    const struct str *public_keys; /* files and directories; that of the private key need not be among them */
+    size_t public_key_n;
+    struct str accept_unsigned_before; /* RFC 3339 in UTC; empty: none */
+};
+
 struct config_logging {
     enum log_format format;
     int32_t verbosity;
@@ -113,6 +124,7 @@ struct config {
     enum election_mode election;
     struct config_client client;
     struct config_audit audit;
+    struct config_signing signing;
     struct config_logging logging;
     struct config_limits limits;
     const struct config_window *windows;
@@ -156,6 +168,10 @@ bool config_serving_ops_needs_token(const struct config_serving *s);
 /* NULL, or why this cannot be served, and the key it is about: "tls.keyFile". Part of reading a file;
  * who changes something afterwards asks again. */
 const char *config_serving_problem(const struct config_serving *s, const char **ret_key);
+
+/* Records of pods that were created before this wall time are judged as before records were signed, unless a known key
+ * signed them; 0: none are. */
+int64_t config_accept_unsigned_before_ms(const struct config_signing *s);
 
 /* Reads the file at `path`. On failure *ret is untouched, the rendered findings are appended to
  * `report` (may be NULL) and reterr holds the first one.

@@ -25,6 +25,15 @@
  * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
  * alone, and MPS inside of it is not ours: percentage 100, no memory limit.
  *
+ * A record may end in its signature (design.md 5a): "sig":{"key":"<id>","value":"<base64, 64 bytes>"}, over what
+ * assignment_signed_bytes makes of the pod's uid, the node's name and every field of the record that this header has,
+ * however it was spelled in JSON. The core knows where a signature stands, not whether it holds: include/sign does.
+ *
+ * Keys that this version does not know are skipped, signed or not: they are covered by no signature that it can check,
+ * and it gives them no meaning, so they can neither grant nor take. A later version that adds a field says so in a
+ * member of its own beside "sig" (with a signature under another SIGNED_DOMAIN, over the new field, too) and believes
+ * the field only where that one holds. "sig" stays what it is here, so that the version before still reads the record.
+ *
  * Reading back what was written gives the same record (property test). What a record is worth is not decided here
  * (design.md 3.1, rule 1; core/ledger.h). An index that the node does not have is a number like any other here:
  * whoever knows the node decides.
@@ -55,6 +64,8 @@
 #define ASSIGNMENT_INDEX_MAX INT32_MAX
 #define ASSIGNMENT_MILLI_MAX 1000000 /* a whole device with its over-commit factor */
 #define ASSIGNMENT_MEM_MIB_MAX INT32_MAX
+#define ASSIGNMENT_SIG_KEY_BYTES_MAX 64
+#define ASSIGNMENT_SIG_BYTES 64 /* Ed25519 */
 
 struct assigned_device {
     struct str uuid; /* empty: unknown */
@@ -80,6 +91,8 @@ struct assignment {
     size_t container_n;
     enum qos qos;
     enum lending lending; /* not part of the record: the percentages say it */
+    struct str sig_key;   /* id of the key that signed it; empty: not signed */
+    const uint8_t *sig;   /* ASSIGNMENT_SIG_BYTES; NULL: not signed */
 };
 
 /* Every annotation of the decision, in `a`, the record first. ERR_LIMIT when the arena is full or
@@ -93,5 +106,11 @@ WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, 
  * naming the annotation. */
 WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assignment *ret,
                                  struct err *reterr);
+
+/* What a signature of this record covers, in `a`: domain and version, the pod's uid, the node's name, and every field
+ * but the signature itself, each text behind its length, so that two different records never give the same bytes.
+ * ERR_LIMIT when the arena is full. */
+WARN_UNUSED int assignment_signed_bytes(const struct assignment *as, struct str pod_uid, struct str node_name,
+                                        struct arena *a, struct str *ret, struct err *reterr);
 
 #endif

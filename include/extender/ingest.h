@@ -16,12 +16,15 @@
 #include "model/policy.h"
 
 struct events;
+struct signing;
 
 struct ingest {
     struct store *store;
     const struct policy *policy;
     const struct log *log;
     struct events *events; /* NULL: nobody is told */
+    struct signing *signing;           /* the keys that records are judged by; NULL: signing is off */
+    int64_t accept_unsigned_before_ms; /* extender/record.h */
 };
 
 /* What an object says, as an op of the ledger. Points into itself, the arena and the object: not to be

@@ -31,6 +31,8 @@ void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
 /* An incident begins or grows: on every pod that joins it. Its end is told by nobody but the node, whose GPU is
  * within its capacity again. */
 void notice_incident(struct events *events, const struct incident *in);
+/* The signature of a pod's record does not hold. */
+void notice_record_refuted(struct events *events, const struct store_unverified *pod);
 
 /* An audit corrected the ledger about a pod, or, with an empty namespace, about a node. */
 void notice_drift(struct events *events, struct str namespace_, struct str name,

@@ -108,6 +108,21 @@ enum store_seen {
 enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
                                    struct str decision_id);
 
+/* A pod whose record nobody has verified yet (ledger_unverified). */
+struct store_unverified {
+    struct str uid;
+    struct str namespace_;
+    struct str name;
+    struct str proof;
+};
+/* Up to `max` of them with their text in `a`, of one node, or of any with an empty name; returns how many. */
+size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
+                        size_t max);
+
+/* How many there are; STORE_UNVERIFIED_COUNT_MAX stands for that many and more. */
+#define STORE_UNVERIFIED_COUNT_MAX 1024
+size_t store_unverified_n(struct store *s);
+
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);

@@ -41,6 +41,7 @@ enum event_reason {
     EVENT_DOUBLE_BOOKED,       /* it and others were given one GPU, together more than it has */
     EVENT_ASSIGNMENT_FORGED,   /* carried an assignment before it was bound; it will be replaced */
     EVENT_ASSIGNMENT_CONFLICT, /* request or assignment were edited after binding */
+    EVENT_RECORD_REFUTED,      /* its assignment has a signature that does not hold */
     EVENT_BIND_RESOLVED,       /* an unknown outcome of its binding is known now */
     /* on a Pod or a Node */
     EVENT_DRIFT_REPAIRED, /* the audit found the ledger wrong about it and corrected it */

@@ -53,6 +53,12 @@ enum fgpu_metric {
     FGPU_AUDIT_DURATION_SECONDS, /* nanoseconds in */
     FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS, /* milliseconds in */
 
+    FGPU_RECORDS_VERIFIED_TOTAL,
+    FGPU_RECORDS_REFUTED_TOTAL,
+    FGPU_RECORDS_IGNORED_TOTAL,
+    FGPU_RECORDS_UNVERIFIED,
+    FGPU_SIGNING_KEY_RELOADS_TOTAL, /* outcome: ok error */
+
     FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
     FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */
 

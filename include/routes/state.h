@@ -43,6 +43,7 @@
 #include "extender/binder.h"
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
+#include "extender/signing.h"
 #include "extender/store.h"
 #include "extender/vacancy.h"
 #include "httpd/server.h"
@@ -76,6 +77,7 @@ struct state_context {
     struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands; /* NULL: there are none */
     struct shadow *shadow; /* NULL: nothing is ever on trial */
+    struct signing *signing; /* NULL: signing is off */
     struct audit *audit;   /* NULL: the document says nothing about audits */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */

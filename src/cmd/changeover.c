@@ -197,7 +197,12 @@ static void release_config(void *config)
  * what becomes of it is told; else the time has come for another part of one. */
 static bool take_in(struct changeover *c, struct config *next, bool relist, bool is_file)
 {
-    const struct ingest facts = {c->o.store, &next->policy, c->o.log, c->o.events};
+    const struct ingest facts = {c->o.store,
+                                 &next->policy,
+                                 c->o.log,
+                                 c->o.events,
+                                 c->o.signing,
+                                 config_accept_unsigned_before_ms(&next->signing)};
     const struct rules *rules;
     struct err err;
 

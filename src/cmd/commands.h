@@ -21,6 +21,7 @@ int cmd_check_config(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 int cmd_state(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
+int cmd_signing_key(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /* The strategies' names, for config/load.h. */

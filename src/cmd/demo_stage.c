@@ -9,6 +9,7 @@
 #include "demo/cluster.h"
 #include "demo/picture.h"
 #include "demo/player.h"
+#include "extender/signing.h"
 #include "obs/logsink.h"
 
 #include <stdatomic.h>
@@ -220,7 +221,7 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
     struct config *file = demo_config(o->story);
     struct config *config = changeover_config_at(file, clock_wall_ms(&clock->clock));
     struct credentials credentials = {0};
-    const struct service_options so = {
+    struct service_options so = {
         .config = config,
         .credentials = &credentials,
         .clock = &clock->clock,
@@ -233,12 +234,14 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
 
     credentials.server = strdup(apiserver_url(api));
     BUG_ON(credentials.server == NULL);
-    if (service_start(&so, &stage.service, &err) != 0) {
+    if (signing_new_ephemeral(&clock->clock, log, &so.signing, &err) != 0 ||
+        service_start(&so, &stage.service, &err) != 0) {
         fprintf(stderr, "fgpu demo: %s\n", err.msg);
     } else {
         code = on_stage(&stage);
         service_stop(stage.service, 1000);
     }
+    signing_free(so.signing);
     credentials_fini(&credentials);
     config_free(config);
     config_free(file);

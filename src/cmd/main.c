@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"whatif", "what another configuration would make of the cluster as it is", cmd_whatif},
     {"state", "nodes, GPUs and who holds what, of a running extender", cmd_state},
     {"frag", "fragmentation and what still fits, of a running extender", cmd_frag},
+    {"signing-key", "make the key that records are signed with", cmd_signing_key},
     {"apiserver", "the simulated API server of the demo by itself, for tests", cmd_apiserver},
     {"version", "print the version and those of the libraries", cmd_version},
 };

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "config/describe.h"
 #include "config/kubeconfig.h"
+#include "extender/signing.h"
 #include "kube/incluster.h"
 #include "obs/logsink.h"
 
@@ -31,6 +32,7 @@ struct options {
     const char *config, *kubeconfig, *context, *write_config_to;
     const char *addresses[SERVICE_LISTENER__MAX];
     const char *cert, *key, *client_ca;
+    const char *signing_key;
     const char *format;
     const char *wall_clock;
     int64_t wall_clock_ms; /* of `wall_clock` */
@@ -39,7 +41,7 @@ struct options {
 };
 
 enum { OPT_CONFIG = 256, OPT_KUBECONFIG, OPT_CONTEXT, OPT_VERBS, OPT_OPS, OPT_HEALTH, OPT_FORMAT, OPT_WAIT,
-       OPT_WRITE, OPT_CERT, OPT_KEY, OPT_CLIENT_CA, OPT_WALL_CLOCK };
+       OPT_WRITE, OPT_CERT, OPT_KEY, OPT_CLIENT_CA, OPT_WALL_CLOCK, OPT_SIGNING_KEY };
 
 static const struct option long_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -51,6 +53,7 @@ static const struct option long_options[] = {
     {"tls-cert-file", required_argument, NULL, OPT_CERT},
     {"tls-private-key-file", required_argument, NULL, OPT_KEY},
     {"client-ca-file", required_argument, NULL, OPT_CLIENT_CA},
+    {"signing-key", required_argument, NULL, OPT_SIGNING_KEY},
     {"logging-format", required_argument, NULL, OPT_FORMAT},
     {"wait", optional_argument, NULL, OPT_WAIT},
     {"write-config-to", required_argument, NULL, OPT_WRITE},
@@ -73,6 +76,8 @@ static void print_help(void)
            "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
            "                            PEM, read again when they change and on SIGHUP. Callers need a certificate of\n"
            "                            the CA with a name that serving.tls.allowedNames has\n"
+           "  --signing-key FILE        the private key that records of decisions are signed with (fgpu signing-key makes\n"
+           "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
            "  --logging-format text|json\n"
            "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
            "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
@@ -141,6 +146,9 @@ static int parse_options(int argc, char **argv, struct options *o)
         case OPT_CLIENT_CA:
             o->client_ca = optarg;
             break;
+        case OPT_SIGNING_KEY:
+            o->signing_key = optarg;
+            break;
         case OPT_FORMAT:
             o->format = optarg;
             break;
@@ -197,6 +205,18 @@ static int load_config(const struct options *o, struct config **ret)
     return r == 0 ? EXIT_OK : EXIT_CONFIG;
 }
 
+static void override_signing(const char *given, struct config *c)
+{
+    const bool off = strcmp(given, "off") == 0;
+
+    c->signing.mode = off ? SIGNING_OFF : SIGNING_ON;
+    config_set_by_flag(c, "signing.mode", "--signing-key");
+    if (!off) {
+        c->signing.private_key = str_of(given);
+        config_set_by_flag(c, "signing.privateKey", "--signing-key");
+    }
+}
+
 /* Flags win over the file: with every configuration that is read, the first one and later ones. */
 static int override(const struct options *o, struct config *c)
 {
@@ -232,6 +252,9 @@ static int override(const struct options *o, struct config *c)
             *files[i].target = str_of(files[i].given);
             config_set_by_flag(c, files[i].key, files[i].flag);
         }
+    }
+    if (o->signing_key != NULL) {
+        override_signing(o->signing_key, c);
     }
     if (o->verbosity >= 0) {
         c->logging.verbosity = o->verbosity;
@@ -272,6 +295,39 @@ static int check_serving(const struct config *c)
     const char *why = config_serving_problem(&c->serving, &key);
 
     return why == NULL ? EXIT_OK : cmd_usage_error("serve", "serving.%s: %s", key, why);
+}
+
+/* *ret is NULL with signing off. */
+static int load_keys(const struct config *c, const struct clock *clock, const struct log *log, struct signing **ret)
+{
+    const struct signing_options o = {
+        .files = {c->signing.private_key.p, c->signing.public_keys, c->signing.public_key_n}, .clock = clock, .log = log};
+    struct err err;
+
+    *ret = NULL;
+    if (c->signing.mode == SIGNING_OFF) {
+        LOG_WARNING(log, "Signing is off: whoever may write the annotations of a pod decides what fgpu believes of it");
+        return EXIT_OK;
+    }
+    if (signing_new(&o, ret, &err) == 0) {
+        return EXIT_OK;
+    }
+    fprintf(stderr, "fgpu serve: signing: %s\n", err.msg);
+    return EXIT_CONFIG;
+}
+
+/* A key must be named; whether it can be read is seen when it is. */
+static int check_signing(const struct config *c)
+{
+    if (c->signing.mode == SIGNING_OFF || c->signing.private_key.n > 0) {
+        return EXIT_OK;
+    }
+    fprintf(stderr, "fgpu serve: no signing key is given. fgpu signs the record of GPUs that it writes into a pod, so that\n"
+                    "nobody can forge one. Make a key, once for the cluster:\n\n"
+                    "    fgpu signing-key --out FILE\n\n"
+                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE. \"signing: off\" or\n"
+                    "--signing-key off does without; then whoever may write annotations of pods is believed.\n");
+    return EXIT_CONFIG;
 }
 
 static int load_credentials(const struct options *o, struct credentials *ret)
@@ -359,6 +415,7 @@ static int watch_over(struct service *service, struct reload *reload, const stru
         }
         if (sig == SIGHUP) {
             service_reload_tls(service);
+            service_reload_keys(service);
         }
         if (sig == SIGHUP && reload != NULL) {
             reload_request(reload);
@@ -391,6 +448,7 @@ static int serve(const struct options *o, const struct config *config,
     struct service *service;
     struct reload *reload;
     struct service_options so;
+    struct signing *signing;
     struct config *now;
     char host[HOST_NAME_MAX + 1];
     sigset_t signals;
@@ -409,6 +467,11 @@ static int serve(const struct options *o, const struct config *config,
     if (o->wall_clock != NULL) {
         LOG_WARNING(log, "The wall clock is not the real one: --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
     }
+    code = load_keys(config, clock, log, &signing);
+    if (code != EXIT_OK) {
+        logsink_free(sink);
+        return code;
+    }
     /* Before any thread: all of them inherit the mask, so that only this one hears signals. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -421,6 +484,7 @@ static int serve(const struct options *o, const struct config *config,
                                   .credentials = credentials,
                                   .clock = clock,
                                   .log = log,
+                                  .signing = signing,
                                   .sink = sink,
                                   .instance = instance_name(host, sizeof(host)),
                                   .self = own_pod(),
@@ -428,6 +492,7 @@ static int serve(const struct options *o, const struct config *config,
     if (service_start(&so, &service, &err) != 0) {
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
         config_free(now);
+        signing_free(signing);
         logsink_free(sink);
         return EXIT_RUNTIME;
     }
@@ -435,6 +500,7 @@ static int serve(const struct options *o, const struct config *config,
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
         service_stop(service, 0);
         config_free(now);
+        signing_free(signing);
         logsink_free(sink);
         return EXIT_RUNTIME;
     }
@@ -442,6 +508,7 @@ static int serve(const struct options *o, const struct config *config,
     reload_stop(reload);
     service_stop(service, code == EXIT_OK ? DRAIN_MS : 0);
     config_free(now);
+    signing_free(signing);
     LOG_INFO(log, "Stopped");
     logsink_free(sink);
     return code;
@@ -470,6 +537,9 @@ int cmd_serve(int argc, char **argv)
         code = write_config(o.write_config_to, config);
         config_free(config);
         return code;
+    }
+    if (code == EXIT_OK) {
+        code = check_signing(config);
     }
     if (code == EXIT_OK) {
         code = load_credentials(&o, &credentials);

@@ -80,7 +80,12 @@ static int start_events(struct service *s, struct err *reterr)
 static int start_rules(struct service *s, struct err *reterr)
 {
     const struct config *c = s->options.config;
-    const struct ingest facts = {s->store, &c->policy, s->options.log, s->events};
+    const struct ingest facts = {s->store,
+                                 &c->policy,
+                                 s->options.log,
+                                 s->events,
+                                 s->options.signing,
+                                 config_accept_unsigned_before_ms(&c->signing)};
     const struct rules *rules;
     int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
 
@@ -261,6 +266,9 @@ int service_start(const struct service_options *o, struct service **ret, struct 
         r = start_watchers(s, reterr);
     }
     if (r == 0) {
+        r = service_start_verifier(s, reterr);
+    }
+    if (r == 0) {
         r = start_audit(s, reterr);
     }
     if (r == 0) {
@@ -312,6 +320,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     serving_stop(&s->serving, drain_ms);
     waker_stop(s->waker);
     audit_free(s->audit);
+    verifier_stop(s->verifier);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
         if (s->feeds[i].book != NULL) {

@@ -19,6 +19,7 @@
 
 struct service;
 struct logsink;
+struct signing;
 
 /* Borrowed for the life of the service. */
 struct service_options {
@@ -28,6 +29,7 @@ struct service_options {
     const struct log *log;
     const char *instance;    /* who reports in events: the name of our pod or host */
     struct event_object self; /* our own pod, EVENT_OBJECT_NONE when it is not known */
+    struct signing *signing; /* the keys that records are signed with and judged by; NULL: signing is off */
     struct logsink *sink; /* takes the verbosity of a new configuration; may be NULL */
     int64_t holdoff_ms;   /* how long bindings of a predecessor may still land (design.md 8) */
 };
@@ -41,6 +43,9 @@ uint16_t service_port(const struct service *s, enum service_listener l);
 /* Reads certificate, key and client CA again, without waiting until their change is seen. What is wrong
  * with them is logged, and the old ones stay. */
 void service_reload_tls(struct service *s);
+
+/* Reads the signing keys again, likewise. */
+void service_reload_keys(struct service *s);
 
 /* Both resources listed and the hold-off over? */
 bool service_is_ready(struct service *s);

@@ -52,6 +52,7 @@ void service_set_up_changeover(struct service *s)
         .apply = apply,
         .relist = relist,
         .ctx = s,
+        .signing = s->options.signing,
     };
 
     s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
@@ -63,6 +64,31 @@ void service_set_up_changeover(struct service *s)
 struct changeover *service_changeover(struct service *s)
 {
     return s->changeover;
+}
+
+/* ---- keys ---- */
+
+static void keys_changed(void *ctx)
+{
+    const struct service *s = ctx;
+
+    LOG_INFO(s->options.log, "Records are judged by other keys; all pods are listed again");
+    kube_watcher_relist(s->watchers[KUBE_PODS]);
+}
+
+int service_start_verifier(struct service *s, struct err *reterr)
+{
+    const struct verifier_options o = {
+        .book = s->book, .signing = s->options.signing, .keys_changed = keys_changed, .ctx = s};
+
+    return o.signing == NULL ? 0 : verifier_start(&o, &s->verifier, reterr);
+}
+
+void service_reload_keys(struct service *s)
+{
+    if (s->verifier != NULL) {
+        verifier_look(s->verifier);
+    }
 }
 
 int service_start_pool_commands(struct service *s, struct err *reterr)

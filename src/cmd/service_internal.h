@@ -14,6 +14,7 @@
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/pool_commands.h"
+#include "extender/verifier.h"
 #include "extender/waker.h"
 #include "obs/health.h"
 #include "routes/health.h"
@@ -40,6 +41,7 @@ struct service {
     struct waker *waker;
     struct waker_patch waker_patch;
     struct audit *audit;
+    struct verifier *verifier; /* NULL: signing is off */
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
     struct verbs verbs;
@@ -68,6 +70,8 @@ WARN_UNUSED int service_start_http(struct service *s, struct err *reterr);
 void service_set_tenants(struct service *s, const struct policy *p);
 struct binder_options service_binder_options(const struct config *c);
 void service_set_up_changeover(struct service *s);
+/* After the watchers, whose facts it verifies. */
+WARN_UNUSED int service_start_verifier(struct service *s, struct err *reterr);
 WARN_UNUSED int service_start_pool_commands(struct service *s, struct err *reterr);
 /* Last: what it changes reaches everybody else. */
 WARN_UNUSED int service_start_timekeeper(struct service *s, struct err *reterr);

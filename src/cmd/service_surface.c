@@ -98,6 +98,7 @@ void service_set_up_routes(struct service *s)
         .binder = s->binder,
         .vacancy = s->vacancy,
         .shadow = s->shadow,
+        .signing = s->options.signing,
         .audit = s->audit,
         .pool_commands = s->pool_commands,
         .cursors = cursors,
@@ -107,6 +108,7 @@ void service_set_up_routes(struct service *s)
         .version = FGPU_VERSION,
     };
     metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
+    telemetry_signing(&s->telemetry, s->options.signing, s->store);
     metrics_add_collector(s->telemetry.metrics, ops_collect_tenants, &s->ops);
     metrics_add_collector(s->telemetry.metrics, ops_collect_vacancy, &s->ops);
     verbs_routes(&s->verbs, s->verb_routes);

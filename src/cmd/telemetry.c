@@ -81,6 +81,29 @@ void telemetry_client(struct telemetry *t, struct kube_client *client)
     metrics_add_collector(t->metrics, collect_identity, client);
 }
 
+static void collect_signing(void *ctx, struct metrics *m)
+{
+    const struct telemetry *t = ctx;
+    struct signing_stats s = {.verified_n = 0};
+
+    if (t->signing != NULL) {
+        signing_stats(t->signing, &s);
+    }
+    metric_set(METRIC(m, FGPU_RECORDS_VERIFIED_TOTAL), (int64_t)s.verified_n);
+    metric_set(METRIC(m, FGPU_RECORDS_REFUTED_TOTAL), (int64_t)s.refuted_n);
+    metric_set(METRIC(m, FGPU_RECORDS_IGNORED_TOTAL), (int64_t)s.ignored_n);
+    metric_set(METRIC(m, FGPU_SIGNING_KEY_RELOADS_TOTAL, "ok"), (int64_t)s.reload_n);
+    metric_set(METRIC(m, FGPU_SIGNING_KEY_RELOADS_TOTAL, "error"), (int64_t)s.reload_failed_n);
+    metric_set(METRIC(m, FGPU_RECORDS_UNVERIFIED), (int64_t)store_unverified_n(t->store));
+}
+
+void telemetry_signing(struct telemetry *t, struct signing *signing, struct store *store)
+{
+    t->signing = signing;
+    t->store = store;
+    metrics_add_collector(t->metrics, collect_signing, t);
+}
+
 static void collect_drops(void *ctx, struct metrics *m)
 {
     static const char *const listeners[] = {"verbs", "ops", "health"};

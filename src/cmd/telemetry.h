@@ -7,6 +7,8 @@
 #include "extender/audit.h"
 #include "extender/events.h"
 #include "extender/pool_commands.h"
+#include "extender/signing.h"
+#include "extender/store.h"
 #include "httpd/server.h"
 #include "kube/watcher.h"
 #include "obs/catalog.h"
@@ -18,6 +20,8 @@ struct telemetry {
     struct metric *verdicts[VERDICT__MAX];
     struct kube_watcher *const *watchers; /* KUBE_RESOURCE__MAX; an entry may be NULL */
     struct httpd_tls *tls; /* NULL without TLS */
+    struct signing *signing; /* NULL: signing is off */
+    struct store *store;
     struct httpd_server *http; /* NULL until there is one; its listeners are verbs, ops, health */
 };
 
@@ -26,6 +30,9 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers);
 void telemetry_fini(struct telemetry *t);
 /* From now on the metrics show how its credentials do; it must live as long. */
 void telemetry_client(struct telemetry *t, struct kube_client *client);
+
+/* ... and how far records are believed; NULL: signing is off. */
+void telemetry_signing(struct telemetry *t, struct signing *signing, struct store *store);
 
 /* `ctx` of all of these is the telemetry. */
 void telemetry_verb(void *ctx, const struct verb_observation *o);

@@ -126,6 +126,13 @@ static void note_origin(struct decode *c, const struct schema_field *row,
 static void decode_section(struct decode *c, const struct schema_field *f,
                            const struct yaml_doc_node *n, void *base)
 {
+    if (f->alone && n->type == YAML_DOC_TEXT) {
+        size_t old = path_push(c, ".%s", f->sub[0].name);
+        note_origin(c, &f->sub[0], n);
+        config_decode_value(c, &f->sub[0], n, base);
+        path_pop(c, old);
+        return;
+    }
     if (n->type != YAML_DOC_MAP) {
         config_decode_error(c, n, "expected keys below it, found %s", yaml_doc_type_name(n));
         return;

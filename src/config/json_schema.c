@@ -30,6 +30,8 @@ static const char PATTERN_FACTOR[] = "^([0-9]+[.]?[0-9]*|[.][0-9]+)$";
 static const char PATTERN_RESOURCE[] = "^(?!requests[.])(?!([^/]*[.])?kubernetes[.]io/)"
                                        "(?=[^/]{1,244}/)" SUBDOMAIN "/" NAME "$";
 static const char PATTERN_OBJECT[] = "^((?=[^/]{1,63}/)" LABEL "/(?=.{1,253}$)" SUBDOMAIN ")?$";
+static const char PATTERN_INSTANT[] = "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z)?$";
+static const char PATTERN_SWITCH[] = "^(on|off|true|false)$";
 static const char PATTERN_LABEL[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "=(" NAME ")?$";
 static const char PATTERN_LABEL_KEY[] = "^((?=[^/]{1,253}/)" SUBDOMAIN "/)?" NAME "$";
 static const char PATTERN_LABEL_VALUE[] = "^(" NAME ")?$"; /* of text */
@@ -50,12 +52,24 @@ struct generator {
     bool in_window; /* only what may change while fgpu runs, and no defaults */
 };
 
+/* on and off are true and false to programs that go by YAML 1.1. */
+static bool is_switch(const char *const *words)
+{
+    return str_eq_cstr(STR("on"), words[0]);
+}
+
 static void write_words(struct json_writer *w, const char *const *words)
 {
     json_write_key(w, "enum");
     json_write_array_begin(w);
     for (size_t i = 0; words[i] != NULL; i++) {
         json_write_cstr(w, words[i]);
+    }
+    if (is_switch(words)) {
+        json_write_cstr(w, "true");
+        json_write_cstr(w, "false");
+        json_write_bool(w, true);
+        json_write_bool(w, false);
     }
     json_write_array_end(w);
 }
@@ -247,6 +261,9 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
     case SCHEMA_OBJECT:
         write_pattern(g->w, PATTERN_OBJECT);
         return;
+    case SCHEMA_INSTANT:
+        write_pattern(g->w, PATTERN_INSTANT);
+        return;
     case SCHEMA_LABEL:
         write_pattern(g->w, PATTERN_LABEL);
         return;
@@ -307,9 +324,27 @@ static void write_description(const struct generator *g, const struct schema_fie
 
 static void write_row(const struct generator *g, const struct schema_field *f, bool in_item);
 
+/* Keys below it, or one word in their place: what is said of objects and of text does not meet. */
+static void write_type_or_switch(struct json_writer *w)
+{
+    json_write_key(w, "type");
+    json_write_array_begin(w);
+    json_write_cstr(w, "object");
+    json_write_cstr(w, "null");
+    json_write_cstr(w, "boolean");
+    json_write_cstr(w, "string");
+    json_write_array_end(w);
+    json_write_kv_cstr(w, "pattern", PATTERN_SWITCH);
+}
+
 static void write_section(const struct generator *g, const struct schema_field *f, bool in_item)
 {
-    write_type(g->w, "object", f->name != NULL);
+    if (f->alone) {
+        BUG_ON(!is_switch(f->sub[0].words));
+        write_type_or_switch(g->w);
+    } else {
+        write_type(g->w, "object", f->name != NULL);
+    }
     json_write_kv_bool(g->w, "additionalProperties", false);
     json_write_key(g->w, "required");
     json_write_array_begin(g->w);

@@ -5,9 +5,9 @@
  */
 #include "config/kubeconfig_internal.h"
 
+#include "base/base64.h"
 #include "base/bug.h"
 #include "base/json_write.h"
-#include "config/base64_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,7 +199,7 @@ static void write_cluster(struct kubeconfig *k, struct json_writer *w,
     if (c->ca_pem != NULL) {
         struct strbuf text;
         strbuf_init(&text, INFO_BYTES_MAX);
-        config_base64_encode(str_of(c->ca_pem), &text);
+        base64_encode(str_of(c->ca_pem), &text);
         json_write_kv_str(w, "certificate-authority-data", strbuf_view(&text));
         strbuf_fini(&text);
     }

@@ -1,8 +1,8 @@
 /* Certificates and keys of a kubeconfig: from files, or as base64 in the file itself. */
 #include "config/kubeconfig_internal.h"
 
+#include "base/base64.h"
 #include "base/bug.h"
-#include "config/base64_internal.h"
 #include "config/file_internal.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void take_pem_data(struct kubeconfig *k, const struct yaml_doc_node *n, c
     unsigned char *bytes = xcalloc(1, size);
     struct str pem = {(const char *)bytes, 0};
 
-    if (!config_base64_decode(n->text, bytes, &pem.n)) {
+    if (!base64_decode(n->text, bytes, &pem.n)) {
         diagnostics_add(k->d, n->pos, "%s is not base64", key);
     } else if (!is_pem(pem)) {
         diagnostics_add(k->d, n->pos, "%s does not hold PEM (a text with -----BEGIN ...)", key);

@@ -1,6 +1,7 @@
 #include "config/load.h"
 
 #include "base/bug.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "config/file_internal.h"
 #include "config/schema_internal.h"
@@ -33,6 +34,8 @@ struct config *config_defaults(void)
     c->client = (struct config_client){
         .bind_deadline_ms = 5000, .binds_in_flight_max = 1000, .wake_object = STR("fgpu-system/fgpu-wake")};
     c->audit = (struct config_audit){.interval_ms = 300000, .settle_ms = 5000};
+    c->signing = (struct config_signing){
+        .mode = SIGNING_ON, .private_key = STR(""), .accept_unsigned_before = STR("")};
     c->logging = (struct config_logging){.format = LOG_FORMAT_TEXT, .verbosity = 2};
     c->limits = (struct config_limits){
         .body_bytes = INT64_C(16) << 20,
@@ -47,6 +50,14 @@ struct config *config_defaults(void)
     c->origins = ARENA_ARRAY(&c->arena, schema_key_count(), struct config_origin);
     BUG_ON(c->origins == NULL);
     return c;
+}
+
+int64_t config_accept_unsigned_before_ms(const struct config_signing *s)
+{
+    int64_t ms = 0;
+
+    BUG_ON(s->accept_unsigned_before.n > 0 && !clock_rfc3339_parse(s->accept_unsigned_before, &ms));
+    return ms;
 }
 
 /* The count is the one thing of a shared configuration that changes. */

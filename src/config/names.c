@@ -2,6 +2,8 @@
  * component-helpers IsExtendedResourceName. */
 #include "config/schema_internal.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 #define NAME_MAX_LEN 63
@@ -115,6 +117,20 @@ const char *object_name_error(struct str s)
     if (name.n == s.n || !is_subdomain(name) || !is_subdomain(namespace_) || namespace_.n > NAME_MAX_LEN ||
         memchr(namespace_.p, '.', namespace_.n) != NULL) {
         return "an object is named NAMESPACE/NAME, in lower-case letters, digits and '-'";
+    }
+    return NULL;
+}
+
+const char *instant_error(struct str s)
+{
+    const size_t n = sizeof("2026-03-28T18:59:50Z") - 1;
+    int64_t ms;
+
+    if (s.n == 0) {
+        return NULL;
+    }
+    if (s.n != n || s.p[n - 1] != 'Z' || !clock_rfc3339_parse(s, &ms)) {
+        return "a moment is written as 2026-03-28T18:59:50Z, in UTC";
     }
     return NULL;
 }

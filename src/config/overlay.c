@@ -131,6 +131,7 @@ static size_t value_size(enum schema_type type)
     case SCHEMA_NAME:
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
+    case SCHEMA_INSTANT:
     case SCHEMA_STRATEGY:
     case SCHEMA_LABEL_KEY:
     case SCHEMA_LABEL_VALUE:

@@ -69,11 +69,17 @@ static size_t words_of(const struct schema_field *f, struct str ret[8])
     return n;
 }
 
+/* Programs that go by YAML 1.1 write the words on and off as true and false. */
+static struct str word_of(const struct yaml_doc_node *n)
+{
+    return str_eq_cstr(n->text, "true") ? STR("on") : str_eq_cstr(n->text, "false") ? STR("off") : n->text;
+}
+
 static void decode_word(struct decode *c, const struct schema_field *f,
                         const struct yaml_doc_node *n, void *base)
 {
     struct str words[8];
-    size_t i = word_index(f->words, n->text);
+    size_t i = word_index(f->words, word_of(n));
 
     if (f->words[i] != NULL) {
         unsigned int value = (unsigned int)i;
@@ -210,6 +216,9 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_OBJECT:
         decode_name(c, f, n, object_name_error(n->text), base);
         return;
+    case SCHEMA_INSTANT:
+        decode_name(c, f, n, instant_error(n->text), base);
+        return;
     case SCHEMA_STRATEGY:
         decode_strategy(c, f, n, base);
         return;
@@ -264,6 +273,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_LABEL_VALUE:
     case SCHEMA_RESOURCE:
     case SCHEMA_OBJECT:
+    case SCHEMA_INSTANT:
     case SCHEMA_STRATEGY:
         strbuf_add_str(out, load_str(base, f->offset));
         return;
@@ -331,6 +341,9 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         return;
     case SCHEMA_OBJECT:
         strbuf_add_cstr(out, "NAMESPACE/NAME or empty");
+        return;
+    case SCHEMA_INSTANT:
+        strbuf_add_cstr(out, "a moment in UTC or empty");
         return;
     case SCHEMA_STRATEGY:
         strbuf_add_cstr(out, f->words != NULL ? "a strategy or none" : "a strategy");

@@ -52,6 +52,7 @@ static const char *const qos_words[] = {[QOS_FIXED_SHARE] = "fixed-share",
                                         NULL};
 static const char *const lending_words[] = {
     [LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid", NULL};
+static const char *const signing_words[] = {[SIGNING_ON] = "on", [SIGNING_OFF] = "off", NULL};
 static const char *const log_format_words[] = {
     [LOG_FORMAT_TEXT] = "text", [LOG_FORMAT_JSON] = "json", NULL};
 
@@ -62,6 +63,7 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum lending) == sizeof(unsigned int) &&
                    sizeof(enum election_mode) == sizeof(unsigned int) &&
                    sizeof(enum log_format) == sizeof(unsigned int) &&
+                   sizeof(enum signing_mode) == sizeof(unsigned int) &&
                    sizeof(enum ops_authorization) == sizeof(unsigned int) &&
                    sizeof(enum tls_on_loopback) == sizeof(unsigned int),
                "enums are not unsigned int");
@@ -355,6 +357,20 @@ static const struct schema_field audit_rows[] = {
         HELP("time that the watch is given before a difference is an error")),
 };
 
+static const struct schema_field file_item = {.type = SCHEMA_TEXT, RANGE(0, 4095)};
+
+static const struct schema_field signing_rows[] = {
+    KEY("mode", SCHEMA_WORD, AT(signing.mode), .words = signing_words,
+        HELP("are records signed, and believed by their signature")),
+    KEY("privateKey", SCHEMA_TEXT, AT(signing.private_key), RANGE(0, 4095),
+        HELP("PEM file with the key that signs new records")),
+    KEY("publicKeys", SCHEMA_LIST, AT(signing.public_keys),
+        ITEMS(&file_item, struct str, signing.public_key_n, 64),
+        HELP("PEM files, and directories of *.pub, with further keys whose signatures are believed")),
+    KEY("acceptUnsignedBefore", SCHEMA_INSTANT, AT(signing.accept_unsigned_before), RELIST,
+        HELP("records of pods created before then need no signature")),
+};
+
 static const struct schema_field logging_rows[] = {
     KEY("format", SCHEMA_WORD, AT(logging.format), .words = log_format_words,
         HELP("form of the log lines")),
@@ -439,6 +455,7 @@ static const struct schema_field root_rows[] = {
         HELP("which of several replicas answers; none means that there is one replica")),
     SECTION("clientConnection", client_rows),
     SECTION("audit", audit_rows),
+    SECTION("signing", signing_rows, .alone = true),
     SECTION("logging", logging_rows),
     SECTION("limits", limits_rows, .check = schema_check_limits),
 };

@@ -36,6 +36,7 @@ enum schema_type {
     SCHEMA_MIB_OR_PERCENT, /* int64_t MiB at `offset`, or int32_t thousandths at `offset2` */
     SCHEMA_RESOURCE,  /* struct str; an extended resource name */
     SCHEMA_OBJECT,    /* struct str; NAMESPACE/NAME, or empty */
+    SCHEMA_INSTANT,   /* struct str; 2026-03-28T18:59:50Z, or empty */
     SCHEMA_STRATEGY,  /* struct str; one of config_names.strategies */
     SCHEMA_CRITERIA,  /* struct str as SCHEMA_STRATEGY at `offset`, struct criteria at `offset2`: criteria.c */
     SCHEMA_LABEL_KEY, SCHEMA_LABEL_VALUE, /* struct str */
@@ -69,6 +70,7 @@ struct schema_field {
     /* Of an element's row: a T in which nothing is given. NULL: all zero. Then a key of the element that is not
      * there stays so when it is written. */
     const void *item_absent;
+    bool alone;       /* of a section: one word in its place is the value of its first row */
     bool appended;    /* what a time window says of a list comes behind it, instead of replacing it */
     /* Called when the value itself is fine; `base` is the struct it was stored in. */
     void (*check)(struct decode *c, const struct yaml_doc_node *n, const void *base);
@@ -191,5 +193,6 @@ const char *label_value_error(struct str s);
 const char *name_error(struct str s);
 const char *namespace_error(struct str s);
 const char *object_name_error(struct str s);
+const char *instant_error(struct str s);
 
 #endif

@@ -1,6 +1,7 @@
 /* Writing an assignment: the record, and the keys for the downward API. */
 #include "core/assignment.h"
 
+#include "base/base64.h"
 #include "base/json_write.h"
 #include "base/strbuf.h"
 #include "core/mig.h"
@@ -37,6 +38,20 @@ static void write_container(struct json_writer *w, const struct assigned_contain
     json_write_object_end(w);
 }
 
+static void write_signature(struct json_writer *w, const struct assignment *as)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, 4 * ASSIGNMENT_SIG_BYTES);
+    base64_encode((struct str){(const char *)as->sig, ASSIGNMENT_SIG_BYTES}, &text);
+    json_write_key(w, "sig");
+    json_write_object_begin(w);
+    json_write_kv_str(w, "key", as->sig_key);
+    json_write_kv_str(w, "value", strbuf_view(&text));
+    json_write_object_end(w);
+    strbuf_fini(&text);
+}
+
 static void write_record(const struct assignment *as, struct strbuf *out)
 {
     struct json_writer w;
@@ -54,6 +69,9 @@ static void write_record(const struct assignment *as, struct strbuf *out)
         write_container(&w, &as->containers[i]);
     }
     json_write_array_end(&w);
+    if (as->sig != NULL) {
+        write_signature(&w, as);
+    }
     json_write_object_end(&w);
 }
 

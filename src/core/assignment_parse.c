@@ -1,10 +1,13 @@
 /* Reading an assignment back, from an annotation that anybody may have written. */
+#include "base/base64.h"
 #include "base/json_read.h"
 #include "core/assignment.h"
 #include "core/mig.h"
 #include "core/qos.h"
 
 #include <string.h>
+
+#define SIG_TEXT_BYTES 88 /* ASSIGNMENT_SIG_BYTES in base64 */
 
 /* One container: which mandatory keys were there, and its devices until their number is known. */
 struct container_draft {
@@ -204,6 +207,46 @@ static void read_qos(struct json_reader *r, enum qos *ret)
     }
 }
 
+static const uint8_t *read_signature_value(struct json_reader *r, struct arena *a)
+{
+    uint8_t *bytes = arena_alloc(a, SIG_TEXT_BYTES / 4 * 3 + 3);
+    struct str text;
+    size_t n;
+
+    if (!read_text(r, SIG_TEXT_BYTES, SIG_TEXT_BYTES, &text, "the value of sig is not a signature in base64")) {
+        return NULL;
+    }
+    if (bytes == NULL) {
+        json_fail(r, ERR_LIMIT, "out of memory for this request");
+        return NULL;
+    }
+    if (!base64_decode(text, bytes, &n) || n != ASSIGNMENT_SIG_BYTES) {
+        json_fail(r, ERR_INVALID, "the value of sig is not a signature in base64");
+        return NULL;
+    }
+    return bytes;
+}
+
+static void read_signature(struct parsing *ps, struct assignment *as)
+{
+    struct json_reader *r = &ps->r;
+    struct str key;
+
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq(key, STR("key"))) {
+            (void)read_text(r, 1, ASSIGNMENT_SIG_KEY_BYTES_MAX, &as->sig_key, "the key of sig is empty or too long");
+        } else if (str_eq(key, STR("value"))) {
+            as->sig = read_signature_value(r, ps->arena);
+        } else {
+            json_skip(r);
+        }
+    }
+    if (as->sig_key.n == 0 || as->sig == NULL) {
+        json_fail(r, ERR_INVALID, "sig lacks key or value");
+    }
+}
+
 static void read_record(struct parsing *ps, struct assignment *as)
 {
     struct json_reader *r = &ps->r;
@@ -226,6 +269,8 @@ static void read_record(struct parsing *ps, struct assignment *as)
         } else if (str_eq(key, STR("containers"))) {
             has_containers = true;
             read_containers(ps);
+        } else if (str_eq(key, STR("sig"))) {
+            read_signature(ps, as);
         } else {
             json_skip(r);
         }

@@ -237,10 +237,10 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
             };
         }
     }
-    ret->id = arena_str(a, str_of(p->decision_id));
-    ret->qos = p->qos;
-    ret->lending = l->nodes[p->node].lending;
-    ret->containers = containers;
-    ret->container_n = n_out;
+    *ret = (struct assignment){.id = arena_str(a, str_of(p->decision_id)),
+                               .containers = containers,
+                               .container_n = n_out,
+                               .qos = p->qos,
+                               .lending = l->nodes[p->node].lending};
     return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;
 }

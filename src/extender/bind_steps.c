@@ -3,6 +3,8 @@
 #include "base/bug.h"
 #include "core/assignment.h"
 #include "extender/notices.h"
+#include "extender/record.h"
+#include "extender/verifier.h"
 #include "kube/binding.h"
 
 #include <inttypes.h>
@@ -189,6 +191,16 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
     }
 }
 
+/* The annotations of the Binding: the record, signed, and the keys for the downward API. */
+static int write_record(struct bind *b, struct arena *a, const struct store_reservation *r, struct kv_list *ret,
+                        struct err *reterr)
+{
+    struct assignment as = r->assignment;
+    int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, a, reterr);
+
+    return rc == 0 ? assignment_format(&as, a, ret, reterr) : rc;
+}
+
 /* Path and body of the POST; false when the record cannot be written. */
 static bool prepare(struct bind *b, struct arena *a, const struct store_reservation *r)
 {
@@ -198,8 +210,7 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
                               .node_name = b->request.node_name};
     struct err why;
 
-    if ((r == NULL ||
-         assignment_format(&r->assignment, a, &binding.annotations, &why) == 0) &&
+    if ((r == NULL || write_record(b, a, r, &binding.annotations, &why) == 0) &&
         binding_request(&binding, r == NULL ? 0 : r->annotation_bytes, &b->path, &b->body, &why) ==
             0) {
         return true;
@@ -251,6 +262,30 @@ static void begin_unknown(struct bind *b, bool fetched, struct bind_answer_due *
     bind_fetch(b, due);
 }
 
+/* store_reserve() by records of the node that have been verified: those that were there before, and those that came
+ * while the devices were chosen, before anything is sent. */
+static enum store_reserve_result reserve_on_verified(struct bind *b, struct arena *a, struct store_reservation *r,
+                                                     struct err *why)
+{
+    enum { TRIES = 8 };
+    const struct bind_request *q = &b->request;
+    const struct ingest *in = &b->rules->ingest;
+    size_t refuted_n;
+
+    for (int i = 0; i < TRIES && verify_records(in, q->node_name, &refuted_n); i++) {
+        const enum store_reserve_result result =
+            store_reserve(b->binder->store, a, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
+                          str_of(b->decision_id), &b->rules->placement.plans, r, why);
+
+        if (result != STORE_RESERVED || (verify_records(in, q->node_name, &refuted_n) && refuted_n == 0)) {
+            return result;
+        }
+        (void)apply(b, LEDGER_RELEASE); /* nothing was sent */
+    }
+    err_set(why, ERR_UNAVAILABLE, "records of this node keep changing and cannot be verified");
+    return STORE_FAILED;
+}
+
 void bind_begin(struct bind *b, struct bind_answer_due *due)
 {
     const struct bind_request *q = &b->request;
@@ -262,9 +297,7 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
 
     arena_init(&a, BIND_ARENA_BYTES);
     b->fetching = false;
-    result =
-        store_reserve(b->binder->store, &a, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
-                      str_of(b->decision_id), &b->rules->placement.plans, &r, &why);
+    result = reserve_on_verified(b, &a, &r, &why);
     switch (result) {
     case STORE_RESERVED:
         begin_reserved(b, &a, &r, due);

@@ -7,6 +7,7 @@
 #include "core/node_pools.h"
 #include "core/plan.h"
 #include "extender/notices.h"
+#include "extender/record.h"
 #include "kube/binding.h"
 
 static int arena_full(struct err *reterr, const char *what, struct str name)
@@ -14,11 +15,47 @@ static int arena_full(struct err *reterr, const char *what, struct str name)
     return err_set(reterr, ERR_LIMIT, "%s %.*s is too large to interpret", what, STR_ARG(name));
 }
 
+static void ignore_record(const struct ingest *in, const struct pod *pod, const char *why)
+{
+    if (in->signing != NULL) {
+        signing_count(in->signing, SIGNING_IGNORED);
+        if (!signing_may_warn(in->signing, pod->uid)) {
+            return;
+        }
+    }
+    LOG_WARNING(in->log, "Ignored the assignment annotation of a bound pod; the pod counts on every device of its node "
+                         "unless its devices are known, or it asks for none",
+                LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name), LOG_CSTR("err", why));
+}
+
+/* False: too large. */
+static bool read_record(const struct ingest *in, struct arena *a, const struct pod *pod, struct str text,
+                        struct ingest_fact *ret)
+{
+    struct record_judgement judgement;
+    struct err why;
+
+    if (assignment_parse(text, a, &ret->assignment, &why) != 0) {
+        ignore_record(in, pod, why.msg);
+        return true;
+    }
+    if (!record_judge(in->signing, in->accept_unsigned_before_ms, pod, &ret->assignment, a, &judgement)) {
+        return false;
+    }
+    if (!judgement.counts) {
+        ignore_record(in, pod, judgement.why);
+        return true;
+    }
+    ret->op.pod.assignment = &ret->assignment;
+    ret->op.pod.record_trust = judgement.trust;
+    ret->op.pod.proof = judgement.proof;
+    return true;
+}
+
 int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
                     struct ingest_fact *ret, struct err *reterr)
 {
     const struct str *record = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
-    struct err why;
 
     if (pod_is_terminal(pod)) {
         ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
@@ -45,15 +82,8 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
-    if (record != NULL && pod->node_name.n > 0) {
-        if (assignment_parse(*record, a, &ret->assignment, &why) == 0) {
-            ret->op.pod.assignment = &ret->assignment;
-        } else {
-            LOG_WARNING(in->log, "Ignored an unreadable assignment annotation; the pod counts on every "
-                                 "device of its node unless its devices are known",
-                        LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name),
-                        LOG_CSTR("err", why.msg));
-        }
+    if (record != NULL && pod->node_name.n > 0 && !read_record(in, a, pod, *record, ret)) {
+        return arena_full(reterr, "pod", pod->name);
     }
     return 0;
 }
@@ -124,10 +154,17 @@ int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, 
 
 static int apply(const struct ingest *in, struct ingest_fact *f, struct err *reterr)
 {
+    const bool is_provisional = f->op.kind == LEDGER_POD_OBSERVED && f->op.pod.record_trust == RECORD_PROVISIONAL;
+    int r;
+
     if (f->op.kind == LEDGER_POD_GONE) {
         store_unhold(in->store, f->op.name);
     }
-    return notices_apply(in->store, in->events, &f->op, reterr);
+    r = notices_apply(in->store, in->events, &f->op, reterr);
+    if (is_provisional) {
+        signing_wake(in->signing);
+    }
+    return r;
 }
 
 int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, struct err *reterr)

@@ -201,6 +201,15 @@ void notice_incident(struct events *events, const struct incident *in)
     }
 }
 
+void notice_record_refuted(struct events *events, const struct store_unverified *pod)
+{
+    const struct event_object object = {EVENT_OBJECT_POD, pod->namespace_, pod->name, pod->uid};
+
+    tell(events, EVENT_RECORD_REFUTED, &object, STR_NULL,
+         "The signature of annotation fgpu.io/assignment does not hold: somebody changed it, or copied it from another "
+         "pod. It grants nothing; delete the pod, and see who may write annotations");
+}
+
 void notice_drift(struct events *events, struct str namespace_, struct str name,
                   enum ledger_drift drift)
 {

@@ -27,6 +27,7 @@ static const struct event_words words[EVENT_REASON__MAX] = {
     [EVENT_DOUBLE_BOOKED] = {"GPUDoubleBooked", "CheckCapacity", true},
     [EVENT_ASSIGNMENT_FORGED] = {"GPUAssignmentIgnored", "ReadAssignment", true},
     [EVENT_ASSIGNMENT_CONFLICT] = {"GPUAssignmentConflict", "ReadAssignment", true},
+    [EVENT_RECORD_REFUTED] = {"GPURecordRefuted", "ReadAssignment", true},
     [EVENT_BIND_RESOLVED] = {"GPUBindingResolved", "Binding", false},
     [EVENT_DRIFT_REPAIRED] = {"GPUDriftRepaired", "Audit", true},
     [EVENT_CONFIG_REJECTED] = {"ConfigRejected", "ReloadConfig", true},

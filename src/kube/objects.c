@@ -72,16 +72,20 @@ static bool decode_presence(struct json_reader *r, void *at)
     return json_skip(r);
 }
 
-/* A text that is no time is as good as none: nothing is decided by it. */
-static bool decode_time(struct json_reader *r, void *at)
+/* A moment that cannot be read is not known, and no reason to refuse the object. */
+static bool decode_moment(struct json_reader *r, void *at)
 {
-    struct str text = STR_NULL;
-    int64_t wall_ms;
+    struct str text;
 
-    if (!decode_text(r, &text)) {
+    if (json_peek(r) != JSON_STRING) {
+        return json_skip(r);
+    }
+    if (!json_string(r, &text)) {
         return false;
     }
-    *(int64_t *)at = clock_rfc3339_parse(text, &wall_ms) ? wall_ms : 0;
+    if (!clock_rfc3339_parse(text, at)) {
+        *(int64_t *)at = 0;
+    }
     return true;
 }
 
@@ -249,7 +253,7 @@ static bool decode_pod_metadata(struct json_reader *r, void *at)
         {STR("namespace"), decode_text, offsetof(struct pod, namespace_)},
         {STR("uid"), decode_text, offsetof(struct pod, uid)},
         {STR("resourceVersion"), decode_text, offsetof(struct pod, resource_version)},
-        {STR("creationTimestamp"), decode_time, offsetof(struct pod, created_ms)},
+        {STR("creationTimestamp"), decode_moment, offsetof(struct pod, created_ms)},
         {STR("deletionTimestamp"), decode_presence, offsetof(struct pod, deleting)},
         {STR("labels"), decode_kv_list, offsetof(struct pod, labels)},
         {STR("annotations"), decode_kv_list, offsetof(struct pod, annotations)},

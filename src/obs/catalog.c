@@ -186,6 +186,27 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "End of the last audit that compared everything and repaired what it found; 0 before.",
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
 
+    [FGPU_RECORDS_VERIFIED_TOTAL] =
+        {.name = "fgpu_records_verified_total",
+         .help = "Signatures of records that were verified and hold.",
+         .type = METRIC_COUNTER},
+    [FGPU_RECORDS_REFUTED_TOTAL] =
+        {.name = "fgpu_records_refuted_total",
+         .help = "Signatures of records that were verified and do not hold: somebody forged, edited or copied a record.",
+         .type = METRIC_COUNTER},
+    [FGPU_RECORDS_IGNORED_TOTAL] =
+        {.name = "fgpu_records_ignored_total",
+         .help = "Observations of records that grant nothing: not readable, not signed, or signed by an unknown key.",
+         .type = METRIC_COUNTER},
+    [FGPU_RECORDS_UNVERIFIED] =
+        {.name = "fgpu_records_unverified",
+         .help = "Records that are believed until their signature is verified, at most 1024 of them counted.",
+         .type = METRIC_GAUGE},
+    [FGPU_SIGNING_KEY_RELOADS_TOTAL] =
+        {.name = "fgpu_signing_key_reloads_total",
+         .help = "Changes of the files of signing keys, taken (ok) or refused (error: the old keys stay).",
+         .type = METRIC_COUNTER, .labels = {{"outcome", CLOSED("ok", "error")}}},
+
     [FGPU_EVENTS_TOTAL] =
         {.name = "fgpu_events_total",
          .help = "Events for people, by reason and what became of them; repeats are counted in a series.",

@@ -7,6 +7,40 @@
 
 #define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
 
+static void write_keys(struct json_writer *w, struct signing *signing)
+{
+    const struct sign_keyring *keys = signing == NULL ? NULL : signing_take(signing);
+    const struct sign_key *private_ = keys == NULL ? NULL : sign_keyring_private(keys);
+    const struct sign_public *publics;
+    const size_t n = keys == NULL ? 0 : sign_keyring_publics(keys, &publics);
+
+    json_write_kv_cstr(w, "signsWith", private_ == NULL ? "" : private_->public_.id);
+    json_write_key(w, "publicKeys");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n; i++) {
+        json_write_cstr(w, publics[i].id);
+    }
+    json_write_array_end(w);
+    sign_keyring_put(keys);
+}
+
+static void write_signing(struct json_writer *w, const struct state_context *c)
+{
+    struct signing_stats stats = {.refuted_n = 0};
+
+    if (c->signing != NULL) {
+        signing_stats(c->signing, &stats);
+    }
+    json_write_key(w, "signing");
+    json_write_object_begin(w);
+    json_write_kv_cstr(w, "mode", c->signing == NULL ? "off" : "on");
+    write_keys(w, c->signing);
+    json_write_kv_i64(w, "unverified", (int64_t)store_unverified_n(c->store));
+    json_write_kv_i64(w, "refuted", (int64_t)stats.refuted_n);
+    json_write_kv_i64(w, "ignored", (int64_t)stats.ignored_n);
+    json_write_object_end(w);
+}
+
 static void write_metadata(struct json_writer *w, const struct state_document *d)
 {
     const struct state_context *c = d->context;
@@ -24,6 +58,7 @@ static void write_metadata(struct json_writer *w, const struct state_document *d
     state_write_text(w, "hash", d->config.hash);
     json_write_kv_i64(w, "generation", (int64_t)d->config.generation);
     json_write_object_end(w);
+    write_signing(w, c);
     state_write_text(w, "version", c->version);
     json_write_object_end(w);
 }

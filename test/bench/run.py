@@ -96,8 +96,10 @@ class Cluster:
             "clusters": [{"name": "c", "cluster": {"server": self.api_url}}],
             "users": [{"name": "u", "user": {}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+        key = directory / f"key-{name}.pem"
+        subprocess.run([build / "fgpu", "signing-key", "--out", key], stdout=subprocess.DEVNULL, check=True)
         self.started = time.monotonic()
-        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig] +
+        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig, "--signing-key", key] +
                           [x for l in ("verbs", "ops", "health") for x in (f"--{l}-address", "127.0.0.1:0")],
                           directory / f"fgpu-{name}.log")
         self.wait_listed()

@@ -5,6 +5,8 @@
 #include "core/assignment.h"
 #include "kube/names.h"
 
+#include <string.h>
+
 #define MEMORY (4U << 20)
 
 static void check_device(const struct assigned_container *c, size_t i)
@@ -22,6 +24,7 @@ static void check_device(const struct assigned_container *c, size_t i)
 
 static void check_record(const struct assignment *as)
 {
+    FUZZ_CHECK((as->sig == NULL) == (as->sig_key.n == 0) && as->sig_key.n <= ASSIGNMENT_SIG_KEY_BYTES_MAX);
     FUZZ_CHECK(as->id.n >= 1 && as->id.n <= ASSIGNMENT_ID_BYTES_MAX);
     for (size_t i = 0; i < as->container_n; i++) {
         const struct assigned_container *c = &as->containers[i];
@@ -39,6 +42,8 @@ static void check_record(const struct assignment *as)
 static void check_equal(const struct assignment *a, const struct assignment *b)
 {
     FUZZ_SAME(a->id, b->id);
+    FUZZ_SAME(a->sig_key, b->sig_key);
+    FUZZ_CHECK(a->sig == NULL ? b->sig == NULL : memcmp(a->sig, b->sig, ASSIGNMENT_SIG_BYTES) == 0);
     FUZZ_CHECK(a->container_n == b->container_n && a->qos == b->qos);
     for (size_t i = 0; i < a->container_n; i++) {
         const struct assigned_container *x = &a->containers[i], *y = &b->containers[i];
@@ -50,7 +55,8 @@ static void check_equal(const struct assignment *a, const struct assignment *b)
             FUZZ_CHECK(x->devices[k].index == y->devices[k].index &&
                        x->devices[k].milli == y->devices[k].milli &&
                        x->devices[k].mem_mib == y->devices[k].mem_mib &&
-                       x->devices[k].profile == y->devices[k].profile);
+                       x->devices[k].profile == y->devices[k].profile &&
+                       x->devices[k].exclusive == y->devices[k].exclusive);
         }
     }
 }
@@ -67,7 +73,21 @@ static struct assignment with_positions(const struct assignment *as, struct aren
         c[i].position = n[c[i].init]++;
     }
     return (struct assignment){
-        .id = as->id, .containers = c, .container_n = as->container_n, .qos = as->qos};
+        .id = as->id, .containers = c, .container_n = as->container_n, .qos = as->qos,
+        .sig_key = as->sig_key, .sig = as->sig};
+}
+
+/* What a signature covers depends on the record alone, not on how it was spelled, nor on its signature. */
+static void check_signed_bytes(const struct assignment *as, const struct assignment *again, struct arena *a)
+{
+    struct assignment unsigned_ = *again;
+    struct str x, y;
+
+    unsigned_.sig_key = STR_NULL;
+    unsigned_.sig = NULL;
+    FUZZ_CHECK(assignment_signed_bytes(as, STR("u"), STR("n"), a, &x, NULL) == 0);
+    FUZZ_CHECK(assignment_signed_bytes(&unsigned_, STR("u"), STR("n"), a, &y, NULL) == 0);
+    FUZZ_SAME(x, y);
 }
 
 static void check_annotations(struct kv_list list)
@@ -111,6 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_annotations(list);
         FUZZ_CHECK(assignment_parse(list.items[0].value, &a, &again, &err) == 0);
         check_equal(&as, &again);
+        check_signed_bytes(&as, &again, &a);
         placed = with_positions(&again, &a);
         placed.lending = lending;
         FUZZ_CHECK(assignment_format(&placed, &a, &list_again, &err) == 0);

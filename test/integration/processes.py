@@ -4,14 +4,18 @@ The binary under test is FGPU_BIN (scripts/integration sets it); it is also the 
 waits for a fixed time: eventually() polls until a deadline that only a broken program reaches, so that the tests
 stay true on a machine, or under a sanitizer, ten times slower.
 """
+import atexit
 import ctypes
+import functools
 import http.client
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -186,9 +190,26 @@ class ApiServer(Process):
         self.call("PATCH", path, change, {"Content-Type": "application/merge-patch+json"})
 
 
+SIGNING_KEY_LOCK = threading.Lock()
+
+
+def signing_key():
+    """The private key of this run of the tests, for every fgpu whose configuration does not speak of signing."""
+    with SIGNING_KEY_LOCK:
+        return make_signing_key()
+
+
+@functools.cache
+def make_signing_key():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="fgpu-signing-")) / "key.pem"
+    atexit.register(shutil.rmtree, path.parent)
+    subprocess.run([str(BINARY), "signing-key", "--out", str(path)], check=True, capture_output=True)
+    return path
+
+
 class Fgpu(Process):
     """fgpu serve. Not ready yet when the constructor returns, but listening. `cluster` and `user` are further keys of
-    its kubeconfig."""
+    its kubeconfig. Records are signed with signing_key(), unless `config` has a section "signing"."""
 
     def __init__(self, api_url, directory, config=None, cluster=None, user=None):
         kubeconfig = directory / "kubeconfig"
@@ -204,6 +225,8 @@ class Fgpu(Process):
             path = directory / "fgpu.yaml"
             path.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n" + config)
             command += ["--config", str(path)]
+        if not re.search(r"^signing:", config or "", re.M):
+            command += ["--signing-key", str(signing_key())]
         super().__init__(command, directory / (unique("serve") + ".log"))
         self.verbs, self.ops, self.health = (self.address_of(x) for x in ("verbs", "ops", "health"))
 

@@ -22,7 +22,7 @@ def lonely(tmp_path_factory):
                           "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
                           "users: [{name: u, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n")
     addresses = [x for name in ("verbs", "ops", "health") for x in (f"--{name}-address", "127.0.0.1:0")]
-    p = Process([str(BINARY), "serve", "--kubeconfig", str(kubeconfig), "--wait=false", *addresses],
+    p = Process([str(BINARY), "serve", "--kubeconfig", str(kubeconfig), "--wait=false", "--signing-key", "off", *addresses],
                 directory / "serve.log")
     yield p
     if p.alive():

@@ -285,6 +285,6 @@ def test_reload__new_client_ca__old_clients_refused(world):
       "--client-ca-file", "/nothing"], 1, "/nothing: cannot be read")])
 def test_start__without_what_tls_needs__says_what(world, flags, code, said):
     r = subprocess.run([str(BINARY), "serve", "--kubeconfig", str(world.directory / "kubeconfig"),
-                        "--ops-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
+                        "--signing-key", "off", "--ops-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
                        capture_output=True, text=True, timeout=60)
     assert r.returncode == code and said in r.stderr, r.stderr

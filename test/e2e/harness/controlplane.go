@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -31,6 +32,9 @@ type ControlPlane struct {
 	URL           string
 	Config        *rest.Config          // system:masters
 	Client        *kubernetes.Clientset // system:masters
+
+	keysOnce sync.Once // signingKeys
+	keysErr  error
 
 	token string            // of the administrator
 	users map[string]string // user name -> token, for identities that are no service accounts

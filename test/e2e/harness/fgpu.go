@@ -3,9 +3,11 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"os"
@@ -63,6 +65,10 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 	if _, err := os.Stat(binary); err != nil {
 		return nil, fmt.Errorf("no fgpu to test: %w (scripts/build builds it, FGPU_BIN names another one)", err)
 	}
+	config, err := cp.withKeys(name, config)
+	if err != nil {
+		return nil, err
+	}
 	var addresses [3]string
 	for i := range addresses {
 		port, err := FreePort()
@@ -79,6 +85,59 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, "http://"+addresses[2]+"/readyz", ""); return err },
 	}
 	return f, nil
+}
+
+// shippedKeys are the folders that the shipped configurations read signing keys from.
+var shippedKeys = []string{"/etc/fgpu-signing", "/etc/kubernetes/fgpu/signing"}
+
+// withKeys copies a configuration with a folder of the test in place of the shipped ones, where all fgpus of a control
+// plane find the same key.
+func (cp *ControlPlane) withKeys(name, config string) (string, error) {
+	dir, err := cp.signingKeys()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return "", err
+	}
+	out := string(text)
+	for _, shipped := range shippedKeys {
+		out = strings.ReplaceAll(out, shipped, dir)
+	}
+	if out == string(text) {
+		return config, nil
+	}
+	copied := filepath.Join(cp.Dir, name+".keys.yaml")
+	return copied, os.WriteFile(copied, []byte(out), 0o600)
+}
+
+// signingKeys makes the folder at its first call: the files that `fgpu signing-key` would write, made without fgpu.
+func (cp *ControlPlane) signingKeys() (string, error) {
+	cp.keysOnce.Do(func() { cp.keysErr = writeSigningKey(filepath.Join(cp.Dir, "signing")) })
+	return filepath.Join(cp.Dir, "signing"), cp.keysErr
+}
+
+func writeSigningKey(dir string) error {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return err
+	}
+	open, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "key.pem.pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: open}), 0o600)
 }
 
 // StopCleanly sends SIGTERM; anything but exit code 0 is an error.

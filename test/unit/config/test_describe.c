@@ -54,6 +54,7 @@ static void describe__defaults__exact(void **state)
         "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
+        "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
         "\"limits\":{\"bodyBytes\":\"16Mi\",\"bytesInFlight\":\"64Mi\",\"connections\":2048,"
         "\"connectionsPerAddress\":1536}}",

@@ -103,6 +103,9 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "limits.connections",
         "logging.format",
         "clientConnection.wakeObject",
+        "signing.mode",
+        "signing.privateKey",
+        "signing.publicKeys",
         "apiVersion",
     };
     static const char *const relist[] = {"resources.compute",
@@ -112,6 +115,7 @@ static void schema__what_needs_a_restart__says_so(void **state)
                                          "sizes",
                                          "nodeTemplates",
                                          "devices.memoryReserve",
+                                         "signing.acceptUnsignedBefore",
                                          "devices.maxSharers",
                                          "devices.memoryOnly",
                                          "devices.overcommit.compute",

@@ -60,6 +60,7 @@ static void parse__every_key__stored(void **state)
                     "election: none\n"
                     "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
+                    "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: 1970-01-01T00:00:07Z}\n"
                     "logging: {format: json, verbosity: 4}\n"
                     "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100, connectionsPerAddress: 9}\n");
     const struct policy *p = &c->policy;
@@ -109,6 +110,11 @@ static void parse__every_key__stored(void **state)
     expect_text(c->client.wake_object, "a/b", NULL);
     assert_int_equal(c->audit.interval_ms, 0);
     assert_int_equal(c->audit.settle_ms, 300);
+    assert_int_equal(c->signing.mode, SIGNING_OFF);
+    expect_text(c->signing.private_key, "/k", NULL);
+    assert_int_equal(c->signing.public_key_n, 2);
+    expect_text(c->signing.public_keys[1], "/b", NULL);
+    assert_int_equal(config_accept_unsigned_before_ms(&c->signing), 7000);
     assert_int_equal(c->logging.format, LOG_FORMAT_JSON);
     assert_int_equal(c->logging.verbosity, 4);
     assert_int_equal(c->limits.body_bytes, 65536);
@@ -116,6 +122,25 @@ static void parse__every_key__stored(void **state)
     assert_int_equal(c->limits.connections, 100);
     assert_int_equal(c->limits.connections_per_address, 9);
     config_free(c);
+}
+
+static void parse__signing_in_one_word__its_mode(void **state)
+{
+    static const struct {
+        const char *text;
+        enum signing_mode mode;
+    } rows[] = {{"signing: off\n", SIGNING_OFF},   {"signing: 'off'\n", SIGNING_OFF}, {"signing: false\n", SIGNING_OFF},
+                {"signing: on\n", SIGNING_ON},     {"signing: true\n", SIGNING_ON},   {"signing:\n", SIGNING_ON},
+                {"signing: {mode: off}\n", SIGNING_OFF}, {"", SIGNING_ON}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct config *c = unit_config(rows[i].text);
+
+        assert_int_equal(c->signing.mode, rows[i].mode);
+        assert_int_equal(config_accept_unsigned_before_ms(&c->signing), 0);
+        config_free(c);
+    }
 }
 
 static void parse__sections_without_keys__defaults(void **state)
@@ -294,6 +319,13 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:76: serving: tls.allowedNames: with an empty list nobody may call\n"
          "  serving: {tls: {certFile: /c, keyFile: /k, clientCAFile: /a, allowedNames: []}}\n"
          "                                                                             ^\n"},
+        {"signing in another word", "signing: never\n",
+         "f.yaml:3:10: signing.mode: 'never' is not one of: on, off\n"
+         "  signing: never\n           ^\n"},
+        {"a day that is none", "signing: {acceptUnsignedBefore: 2026-02-30T00:00:00Z}\n",
+         "f.yaml:3:33: signing.acceptUnsignedBefore: '2026-02-30T00:00:00Z': a moment is written as "
+         "2026-03-28T18:59:50Z, in UTC\n"
+         "  signing: {acceptUnsignedBefore: 2026-02-30T00:00:00Z}\n                                  ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
          "f.yaml:3:26: serving: verbsAddress and healthAddress have the same port 9443\n"
          "  serving: {healthAddress: 0.0.0.0:9443}\n                           ^\n"},
@@ -656,6 +688,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults__built_in__the_documented_values),
         cmocka_unit_test(parse__every_key__stored),
+        cmocka_unit_test(parse__signing_in_one_word__its_mode),
         cmocka_unit_test(parse__sections_without_keys__defaults),
         cmocka_unit_test(parse__hash__follows_the_bytes),
         cmocka_unit_test(parse__one_mistake__exact_report),

@@ -193,6 +193,11 @@ static void assert_same(const struct assignment *want, const struct assignment *
     assert_true(str_eq(want->id, got->id));
     assert_int_equal(want->container_n, got->container_n);
     assert_int_equal(want->qos, got->qos);
+    assert_true(str_eq(want->sig_key, got->sig_key));
+    assert_int_equal(want->sig == NULL, got->sig == NULL);
+    if (want->sig != NULL) {
+        assert_memory_equal(want->sig, got->sig, ASSIGNMENT_SIG_BYTES);
+    }
     for (size_t i = 0; i < want->container_n; i++) {
         const struct assigned_container *w = &want->containers[i];
         const struct assigned_container *g = &got->containers[i];
@@ -206,6 +211,7 @@ static void assert_same(const struct assignment *want, const struct assignment *
             assert_int_equal(w->devices[j].milli, g->devices[j].milli);
             assert_true(w->devices[j].mem_mib == g->devices[j].mem_mib);
             assert_int_equal(w->devices[j].profile, g->devices[j].profile);
+            assert_int_equal(w->devices[j].exclusive, g->devices[j].exclusive);
         }
     }
 }
@@ -225,6 +231,18 @@ static int64_t random_up_to(struct rng *rng, int64_t max)
                : (int64_t)rng_below(rng, (uint64_t)(max >> rng_below(rng, 20)) + 1);
 }
 
+static void sign_at_random(struct rng *rng, struct arena *a, struct assignment *as)
+{
+    uint8_t *sig = arena_alloc(a, ASSIGNMENT_SIG_BYTES);
+
+    assert_non_null(sig);
+    for (size_t i = 0; i < ASSIGNMENT_SIG_BYTES; i++) {
+        sig[i] = (uint8_t)rng_below(rng, 256);
+    }
+    as->sig_key = random_text(rng, a, "key", 0);
+    as->sig = sig;
+}
+
 static void make_random(struct rng *rng, struct arena *a, struct assignment *ret)
 {
     size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEMAND_WISHES_MAX + 1 : 4);
@@ -241,8 +259,10 @@ static void make_random(struct rng *rng, struct arena *a, struct assignment *ret
                 .index = (int32_t)j + (last ? INT32_MAX - (int32_t)device_n + 1 : 0),
                 .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
                 .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
+                .exclusive = rng_below(rng, 4) == 0,
                 .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 + rng_below(rng, MIG_GB_MAX)) : 0,
             };
+            devices[j].exclusive = devices[j].exclusive && devices[j].profile == 0;
         }
         containers[i] = (struct assigned_container){
             .name = random_text(rng, a, "c", i),
@@ -255,6 +275,18 @@ static void make_random(struct rng *rng, struct arena *a, struct assignment *ret
     *ret = (struct assignment){
         .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n,
         .qos = (enum qos)rng_below(rng, QOS__MAX)};
+    if (rng_below(rng, 2) == 0) {
+        sign_at_random(rng, a, ret);
+    }
+}
+
+static void assert_signed_alike(const struct assignment *x, const struct assignment *y, struct arena *a)
+{
+    struct str of_x, of_y;
+
+    assert_int_equal(assignment_signed_bytes(x, STR("uid"), STR("node"), a, &of_x, NULL), 0);
+    assert_int_equal(assignment_signed_bytes(y, STR("uid"), STR("node"), a, &of_y, NULL), 0);
+    assert_true(str_eq(of_x, of_y));
 }
 
 static void assignment_parse__what_was_written__gives_the_same_record(void **state)
@@ -278,13 +310,115 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
             fail_msg("round %d: %s", round, err.msg);
         }
         assert_same(&as, &back);
+        assert_signed_alike(&as, &back, &a);
         arena_fini(&a);
     }
+}
+
+/* Nothing of a record can change under its signature: each change gives other bytes, and none gives the bytes of
+ * another one. */
+static void assignment_signed_bytes__any_change__other_bytes(void **state)
+{
+    enum { CHANGES = 18 };
+    struct str texts[CHANGES + 1];
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    for (int i = 0; i <= CHANGES; i++) {
+        struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096}, {STR("GPU-b"), 1, 300, 4096}};
+        struct assigned_container containers[] = {{.name = STR("main"), .devices = of_main, .device_n = 2},
+                                                  {.name = STR("side"), .devices = of_main, .device_n = 1}};
+        struct assignment as = {.id = STR("d"), .containers = containers, .container_n = 2};
+        struct str uid = STR("uid"), node = STR("node");
+
+        switch (i) {
+        case 0: break;
+        case 1: uid = STR("uie"); break;
+        case 2: node = STR("nodf"); break;
+        case 3: uid = STR("uidn"), node = STR("ode"); break;
+        case 4: as.id = STR("e"); break;
+        case 5: as.qos = QOS_BEST_EFFORT; break;
+        case 6: as.container_n = 1; break;
+        case 7: containers[0].name = STR("mains"), containers[1].name = STR("ide"); break;
+        case 8: containers[0].init = true; break;
+        case 9: containers[0].device_n = 1; break;
+        case 10: containers[0].device_n = 1, containers[1].device_n = 2; break;
+        case 11: of_main[0].uuid = STR("GPU-c"); break;
+        case 12: of_main[0].uuid = STR(""); break;
+        case 13: of_main[1].index = 2; break;
+        case 14: of_main[0].milli = 301; break;
+        case 15: of_main[0].mem_mib = 4097; break;
+        case 16: of_main[0].milli = 4096, of_main[0].mem_mib = 300; break;
+        case 17: of_main[0].profile = MIG_PROFILE(1, 5); break;
+        case 18: of_main[0].exclusive = true; break;
+        }
+        assert_int_equal(assignment_signed_bytes(&as, uid, node, &a, &texts[i], NULL), 0);
+        for (int k = 0; k < i; k++) {
+            if (str_eq(texts[k], texts[i])) {
+                fail_msg("changes %d and %d give the same bytes", k, i);
+            }
+        }
+    }
+    arena_fini(&a);
+}
+
+/* Records in etcd outlive versions: these bytes never change. */
+static void assignment_signed_bytes__a_record__these_bytes_for_ever(void **state)
+{
+    static const struct assigned_device device = {STR("MIG-a"), 258, 142, 4864, MIG_PROFILE(1, 5)};
+    static const struct assigned_container c = {.name = STR("c"), .init = true, .position = 3, .devices = &device, .device_n = 1};
+    static const struct assignment as = {
+        .id = STR("d"), .containers = &c, .container_n = 1, .qos = QOS_EQUAL_SHARE, .lending = LEND_FORBID};
+#define N(n_) "\0\0\0\0\0\0\0" n_
+    static const char want[] = N("\x1f") "fgpu.io/assignment signature v1" N("\x01") "u" N("\x02") "n1" N("\x01") "d"
+        N("\x0b") "equal-share" N("\x01") N("\x01") "c" N("\x01") N("\x01") N("\x05") "MIG-a"
+        "\0\0\0\0\0\0\x01\x02" N("\x8e") "\0\0\0\0\0\0\x13\0" N("\x00") N("\x06") "1g.5gb";
+#undef N
+    struct str got;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    assert_int_equal(assignment_signed_bytes(&as, STR("u"), STR("n1"), &a, &got, NULL), 0);
+    assert_int_equal(got.n, sizeof(want) - 1);
+    assert_memory_equal(got.p, want, got.n);
+    arena_fini(&a);
+}
+
+/* The same record in other words: blanks, escapes, order of keys, keys of later versions. */
+static void assignment_signed_bytes__other_spelling__same_bytes(void **state)
+{
+    static const char *const texts[] = {
+        "{\"v\":1,\"id\":\"d\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":["
+        "{\"uuid\":\"GPU-a\",\"index\":0,\"milli\":300,\"memMib\":4096}]}]}",
+        " { \"containers\" : [ { \"devices\" : [ { \"memMib\" : 4096 , \"milli\" : 300 , \"index\" : 0 , \"uuid\" : "
+        "\"GPU\\u002da\" , \"later\" : 7 } ] , \"name\" : \"\\u0063\" , \"init\" : false , \"later\" : [] } ] , "
+        "\"id\" : \"d\" , \"later\" : { } , \"qos\" : \"fixed-share\" , \"v\" : 1 }",
+    };
+    struct assignment as[2];
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, ARENA_BYTES);
+    for (size_t i = 0; i < 2; i++) {
+        struct err err;
+
+        if (assignment_parse(str_of(texts[i]), &a, &as[i], &err) != 0) {
+            fail_msg("%s", err.msg);
+        }
+    }
+    assert_signed_alike(&as[0], &as[1], &a);
+    arena_fini(&a);
 }
 
 #define DEV "{\"uuid\":\"a\",\"index\":0,\"milli\":1,\"memMib\":1}"
 #define BOX(devices) "{\"name\":\"c\",\"init\":false,\"devices\":[" devices "]}"
 #define DOC(containers) "{\"v\":1,\"id\":\"x\",\"containers\":[" containers "]}"
+#define SIGNED(sig) "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{" sig "}}"
+#define ZEROS20 "AAAAAAAAAAAAAAAAAAAA"
+#define SIG60 ZEROS20 ZEROS20 ZEROS20 ZEROS20 /* 60 bytes in base64 */
+#define SIG64 SIG60 "AAAAAA=="
 
 /* What an earlier process of ours, in any version, may have written: texts that must stay readable.
  */
@@ -410,6 +544,20 @@ static void assignment_parse__hostile_text__is_refused_with_a_reason(void **stat
         {"device twice", DOC(BOX(DEV "," DEV)), ERR_INVALID},
         {"uuid twice", DOC(BOX(DEV ",{\"uuid\":\"a\",\"index\":1,\"milli\":1,\"memMib\":1}")),
          ERR_INVALID},
+        {"signed", SIGNED("\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
+        {"signed, and more", SIGNED("\"x\":[],\"key\":\"k\",\"value\":\"" SIG64 "\""), ERR_OK},
+        {"sig a string", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":\"x\"}", ERR_INVALID},
+        {"sig null", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":null}", ERR_INVALID},
+        {"sig empty", SIGNED(""), ERR_INVALID},
+        {"sig without key", SIGNED("\"value\":\"" SIG64 "\""), ERR_INVALID},
+        {"sig without value", SIGNED("\"key\":\"k\""), ERR_INVALID},
+        {"sig with an empty key", SIGNED("\"key\":\"\",\"value\":\"" SIG64 "\""), ERR_INVALID},
+        {"sig cut", SIGNED("\"key\":\"k\",\"value\":\"AAAA\""), ERR_INVALID},
+        {"sig too long", SIGNED("\"key\":\"k\",\"value\":\"" SIG64 "AAAA\""), ERR_INVALID},
+        {"sig of 66 bytes", SIGNED("\"key\":\"k\",\"value\":\"" SIG60 "AAAAAAAA\""), ERR_INVALID},
+        {"sig no base64", SIGNED("\"key\":\"k\",\"value\":\"" SIG60 "AAAA-A==\""), ERR_INVALID},
+        {"sig twice", "{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"" SIG64
+                      "\"},\"sig\":{\"key\":\"k\",\"value\":\"" SIG64 "\"}}", ERR_PARSE},
         {"not ascending", DOC(BOX("{\"uuid\":\"b\",\"index\":1,\"milli\":1,\"memMib\":1}," DEV)),
          ERR_INVALID},
     };
@@ -561,6 +709,9 @@ int main(void)
         cmocka_unit_test(assignment_format__downward_keys__table),
         cmocka_unit_test(assignment_format__arena_full__error_and_result_untouched),
         cmocka_unit_test(assignment_parse__what_was_written__gives_the_same_record),
+        cmocka_unit_test(assignment_signed_bytes__any_change__other_bytes),
+        cmocka_unit_test(assignment_signed_bytes__a_record__these_bytes_for_ever),
+        cmocka_unit_test(assignment_signed_bytes__other_spelling__same_bytes),
         cmocka_unit_test(assignment_parse__restart__records_of_earlier_processes),
         cmocka_unit_test(assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error),
         cmocka_unit_test(assignment_parse__hostile_text__is_refused_with_a_reason),

@@ -165,6 +165,7 @@ static void document__one_pod__golden(void **state)
         "\"asOf\":\"2026-11-20T08:00:00.123Z\",\"podsResourceVersion\":\"101\","
         "\"nodesResourceVersion\":\"77\","
         "\"ready\":true,\"leader\":true,\"config\":{\"hash\":\"0123456789abcdef\",\"generation\":1}"
+        ",\"signing\":{\"mode\":\"off\",\"signsWith\":\"\",\"publicKeys\":[],\"unverified\":0,\"refuted\":0,\"ignored\":0}"
         ","
         "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
         "\"doubleBookedGpus\":0,\"foreignDecisions\":0,"

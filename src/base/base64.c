@@ -1,4 +1,4 @@
-#include "config/base64_internal.h"
+#include "base/base64.h"
 
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ static int digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-bool config_base64_decode(struct str s, unsigned char *out, size_t *ret_n)
+bool base64_decode(struct str s, unsigned char *out, size_t *ret_n)
 {
     uint32_t bits = 0;
     size_t digits = 0, padding = 0, n = 0;
@@ -46,7 +46,7 @@ bool config_base64_decode(struct str s, unsigned char *out, size_t *ret_n)
     return true;
 }
 
-void config_base64_encode(struct str bytes, struct strbuf *out)
+void base64_encode(struct str bytes, struct strbuf *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -1,0 +1,80 @@
+/* fgpu signing-key: makes the key pair that records of decisions are signed with. */
+#include "cmd/commands.h"
+#include "sign/key.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_help(void)
+{
+    printf("Usage: fgpu signing-key --out FILE\n\n"
+           "Makes an Ed25519 key pair: the private key in FILE (PKCS#8 PEM, readable by you alone), the public one in\n"
+           "FILE.pub, and prints the id of the key. A file that is there is never written over.\n\n"
+           "fgpu serve signs with the private key what it writes into pods (signing.privateKey in its configuration);\n"
+           "whoever reads such a record believes it by the public key.\n"
+           "Exit codes: 0 made, 1 failure, 2 usage.\n");
+}
+
+static void print_next_steps(const struct sign_key *key, const char *path)
+{
+    printf("id: %s\n"
+           "private key: %s\n"
+           "public key: %s.pub\n\n"
+           "Next: let fgpu have both, and nobody else the private one:\n\n"
+           "  kubectl -n fgpu-system create secret generic fgpu-signing \\\n"
+           "    --from-file=key.pem=%s --from-file=key.pem.pub=%s.pub\n\n"
+           "Keep a copy of the private key where you keep other secrets. A new key after this one: see Signing in\n"
+           "config/README.md.\n",
+           key->public_.id, path, path, path, path);
+}
+
+static int make(const char *path)
+{
+    struct sign_key key;
+    struct err err;
+    int r = sign_key_make(&key, &err);
+
+    if (r == 0) {
+        r = sign_key_write(&key, path, &err);
+    }
+    if (r == 0) {
+        print_next_steps(&key, path);
+    } else {
+        fprintf(stderr, "fgpu signing-key: %s\n", err.msg);
+    }
+    sign_key_wipe(&key);
+    return r == 0 ? EXIT_OK : EXIT_RUNTIME;
+}
+
+int cmd_signing_key(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"out", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const char *path = NULL;
+    int c;
+
+    optind = 1;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":o:h", options, NULL)) != -1) {
+        switch (c) {
+        case 'o':
+            path = optarg;
+            break;
+        case 'h':
+            print_help();
+            return EXIT_OK;
+        case ':':
+            return cmd_usage_error("signing-key", "%s needs a value", argv[optind - 1]);
+        default:
+            return cmd_usage_error("signing-key", "unknown option %s", argv[optind - 1]);
+        }
+    }
+    if (optind < argc) {
+        return cmd_usage_error("signing-key", "unexpected \"%s\"", argv[optind]);
+    }
+    if (path == NULL || path[0] == '\0') {
+        return cmd_usage_error("signing-key", "--out says where the key is written, and is missing");
+    }
+    return make(path);
+}

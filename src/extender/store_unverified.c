@@ -1,0 +1,43 @@
+/* Which records wait to be verified. */
+#include "extender/store_internal.h"
+
+#include <stdlib.h>
+
+enum { SECTION = 64, /* copied under the lock at one time */
+       COUNT_BYTES = 16 * 1024 * 1024 };
+
+size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
+                        size_t max)
+{
+    struct ledger_unverified found[SECTION];
+    size_t n;
+
+    store_lock(s);
+    n = ledger_unverified(s->ledger, node_name, a, found, max < SECTION ? max : SECTION);
+    for (size_t i = 0; i < n; i++) {
+        struct ledger_pod pod = {.namespace_ = STR_NULL};
+
+        (void)ledger_find_pod(s->ledger, found[i].uid, &pod); /* it is known: it was found a moment ago */
+        ret[i] = (struct store_unverified){.uid = found[i].uid,
+                                           .namespace_ = arena_str(a, pod.namespace_),
+                                           .name = arena_str(a, pod.name),
+                                           .proof = found[i].proof};
+    }
+    store_unlock(s);
+    return a->overflowed && n > 0 ? n - 1 : n; /* the last one may be cut */
+}
+
+size_t store_unverified_n(struct store *s)
+{
+    struct ledger_unverified *found = xcalloc(STORE_UNVERIFIED_COUNT_MAX, sizeof(*found));
+    struct arena a;
+    size_t n;
+
+    arena_init(&a, COUNT_BYTES);
+    store_lock(s);
+    n = ledger_unverified(s->ledger, STR_NULL, &a, found, STORE_UNVERIFIED_COUNT_MAX);
+    store_unlock(s);
+    arena_fini(&a);
+    free(found);
+    return n;
+}

@@ -1,0 +1,156 @@
+#include "extender/verifier.h"
+
+#include "base/bug.h"
+#include "extender/notices.h"
+#include "extender/record.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* A proof is a record in other words: 250 bytes for one device. */
+enum { BATCH = 64, BATCH_BYTES = 4 * 1024 * 1024, ROUNDS_MAX = 32 };
+
+struct batch_result {
+    size_t n;         /* waited */
+    size_t told_n;    /* have their verdict now */
+    size_t refuted_n; /* of these */
+};
+
+static void refuted(const struct ingest *in, const struct store_unverified *u)
+{
+    notice_record_refuted(in->events, u);
+    if (signing_may_warn(in->signing, u->uid)) {
+        LOG_WARNING(in->log, "The signature of a record does not hold; the record grants nothing",
+                    LOG_STR("namespace", u->namespace_), LOG_STR("pod", u->name), LOG_STR("uid", u->uid));
+    }
+}
+
+static bool tell_verdict(const struct ingest *in, const struct store_unverified *u, bool valid)
+{
+    struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED, .judged = {.uid = u->uid, .proof = u->proof, .valid = valid}};
+    struct err err;
+
+    if (store_apply(in->store, &op, &err) != 0) {
+        LOG_ERROR(in->log, "Cannot apply the verdict on a record", LOG_STR("uid", u->uid), LOG_CSTR("err", err.msg));
+        return false;
+    }
+    signing_count(in->signing, valid ? SIGNING_VERIFIED : SIGNING_REFUTED);
+    if (!valid) {
+        refuted(in, u);
+    }
+    return true;
+}
+
+static struct batch_result verify_batch(const struct ingest *in, struct str node_name, struct arena *a)
+{
+    struct store_unverified batch[BATCH];
+    struct batch_result result = {.n = store_unverified(in->store, node_name, a, batch, BATCH)};
+    const struct sign_keyring *keys;
+
+    if (result.n == 0) {
+        return result;
+    }
+    keys = signing_take(in->signing);
+    for (size_t i = 0; i < result.n; i++) {
+        const bool valid = record_proof_holds(keys, batch[i].proof);
+
+        if (tell_verdict(in, &batch[i], valid)) {
+            result.told_n++;
+            result.refuted_n += !valid;
+        }
+    }
+    sign_keyring_put(keys);
+    return result;
+}
+
+bool verify_records(const struct ingest *in, struct str node_name, size_t *ret_refuted_n)
+{
+    struct batch_result result = {0, 1, 0};
+    struct arena a;
+
+    *ret_refuted_n = 0;
+    if (in->signing == NULL) {
+        return true;
+    }
+    arena_init(&a, BATCH_BYTES);
+    for (int round = 0; result.told_n > 0 && round < ROUNDS_MAX; round++) {
+        arena_reset(&a);
+        result = verify_batch(in, node_name, &a);
+        *ret_refuted_n += result.refuted_n;
+    }
+    arena_fini(&a);
+    return result.n == 0;
+}
+
+/* ---- the thread ---- */
+
+struct verifier {
+    struct verifier_options o;
+    pthread_t thread;
+    atomic_bool stopping;
+};
+
+static void look(struct verifier *v, bool at_once)
+{
+    if (signing_look(v->o.signing, at_once)) {
+        v->o.keys_changed(v->o.ctx);
+    }
+}
+
+void verifier_look(struct verifier *v)
+{
+    look(v, true);
+}
+
+/* A batch at a time, so that the end is never far. */
+static bool verify_some(struct verifier *v, struct arena *a)
+{
+    const struct rules *rules = rulebook_take_newest(v->o.book);
+    struct batch_result result;
+
+    arena_reset(a);
+    result = verify_batch(&rules->ingest, STR_NULL, a);
+    rules_put(rules);
+    return result.told_n > 0;
+}
+
+static void *verifier_main(void *arg)
+{
+    struct verifier *v = arg;
+    struct arena a;
+
+    arena_init(&a, BATCH_BYTES);
+    while (!atomic_load(&v->stopping)) {
+        if (!verify_some(v, &a) && !signing_wait(v->o.signing, VERIFIER_LOOK_MS)) {
+            look(v, false);
+        }
+    }
+    arena_fini(&a);
+    return NULL;
+}
+
+int verifier_start(const struct verifier_options *o, struct verifier **ret, struct err *reterr)
+{
+    struct verifier *v = xcalloc(1, sizeof(*v));
+
+    v->o = *o;
+    atomic_init(&v->stopping, false);
+    if (pthread_create(&v->thread, NULL, verifier_main, v) != 0) {
+        free(v);
+        return err_set(reterr, ERR_INTERNAL, "cannot start the verifier's thread");
+    }
+    *ret = v;
+    return 0;
+}
+
+void verifier_stop(struct verifier *v)
+{
+    if (v == NULL) {
+        return;
+    }
+    atomic_store(&v->stopping, true);
+    signing_wake(v->o.signing);
+    BUG_ON(pthread_join(v->thread, NULL) != 0);
+    free(v);
+}

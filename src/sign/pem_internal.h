@@ -1,0 +1,31 @@
+/* sign/pem_internal.h - files of keys, shared by key.c and keyring.c. */
+#ifndef SIGN_PEM_INTERNAL_H
+#define SIGN_PEM_INTERNAL_H
+
+#include "sign/key.h"
+
+#include <gnutls/gnutls.h>
+#include <stddef.h>
+
+/* The text of a file, with a NUL behind it. End it with pem_wipe: it may hold a secret. */
+struct pem_text {
+    char *p;
+    size_t n;
+};
+
+WARN_UNUSED int pem_read(const char *path, struct pem_text *ret, struct err *reterr);
+void pem_wipe(struct pem_text *t);
+
+/* Cuts the next block off *rest: "-----BEGIN LABEL-----" to its end. False: none is left. A block without an end has
+ * an empty text. */
+bool pem_next(struct str *rest, struct str *ret_label, struct str *ret_block);
+
+/* A library's verdict on a file. */
+int pem_refuse(const char *path, const char *what, int code, struct err *reterr);
+
+/* The id, from the bytes. */
+void sign_public_name(struct sign_public *k);
+/* From a block "PUBLIC KEY" of the file. */
+WARN_UNUSED int sign_public_parse(const char *path, struct str block, struct sign_public *ret, struct err *reterr);
+
+#endif

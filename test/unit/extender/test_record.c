@@ -1,0 +1,216 @@
+/* Records: signed when written, judged when read (design.md 3.1.1, 5a). */
+#include "extender/ingest.h"
+#include "extender/record.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct arena arena;
+static struct signing *ours, *others;
+static struct log log_counter;
+static unsigned warnings;
+
+static void count_warnings(void *ctx, const struct log_record *rec)
+{
+    (void)ctx;
+    warnings += rec->level == LOG_LEVEL_WARNING;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    warnings = 0;
+    log_counter = (struct log){.write = count_warnings};
+    arena_init(&arena, 16 << 20);
+    return signing_new_ephemeral(clock_system(), &log_counter, &ours, NULL) != 0 ||
+           signing_new_ephemeral(clock_system(), &log_counter, &others, NULL) != 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    signing_free(ours);
+    signing_free(others);
+    arena_fini(&arena);
+    return 0;
+}
+
+static const struct assigned_device device = {STR("GPU-0"), 0, 300, 24576};
+static const struct assigned_container container = {.name = STR("c"), .devices = &device, .device_n = 1};
+
+/* The annotation that bind would write for this pod on this node; `by` NULL: not signed. */
+static struct str written(struct signing *by, const char *uid, const char *node)
+{
+    struct assignment as = {.id = STR("x"), .containers = &container, .container_n = 1};
+    struct kv_list list;
+
+    assert_int_equal(record_sign(by, &as, str_of(uid), str_of(node), &arena, NULL), 0);
+    assert_int_equal(assignment_format(&as, &arena, &list, NULL), 0);
+    return *kv_find(list, STR(ASSIGNMENT_KEY));
+}
+
+/* What the ledger is told of pod u on node n with this record. */
+static struct ledger_pod_fact fact(struct signing *by, int64_t accept_before_ms, int64_t created_ms, struct str record)
+{
+    const struct ingest in = {.policy = policy_defaults(),
+                              .log = &log_counter,
+                              .signing = by,
+                              .accept_unsigned_before_ms = accept_before_ms};
+    struct kv *annotation = ARENA_NEW(&arena, struct kv);
+    struct ingest_fact *f = ARENA_NEW(&arena, struct ingest_fact);
+    struct pod p = {.namespace_ = STR("d"),
+                    .name = STR("a"),
+                    .uid = STR("u"),
+                    .node_name = STR("n"),
+                    .created_ms = created_ms,
+                    .annotations = {annotation, 1}};
+
+    assert_non_null(annotation);
+    *annotation = (struct kv){STR(ASSIGNMENT_KEY), record};
+    assert_int_equal(ingest_read_pod(&in, &arena, &p, f, NULL), 0);
+    return f->op.pod;
+}
+
+static bool holds(struct signing *by, struct str proof)
+{
+    const struct sign_keyring *keys = signing_take(by);
+    const bool ok = record_proof_holds(keys, proof);
+
+    sign_keyring_put(keys);
+    return ok;
+}
+
+static void record__signed_for_this_pod_and_node__provisional_and_its_proof_holds(void **state)
+{
+    const struct ledger_pod_fact f = fact(ours, 0, 1, written(ours, "u", "n"));
+
+    (void)state;
+    assert_non_null(f.assignment);
+    assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
+    assert_true(holds(ours, f.proof));
+    assert_false(holds(others, f.proof));
+    assert_int_equal(warnings, 0);
+}
+
+/* A valid signature, but of another pod, another node, or other amounts: known key, and the proof does not hold. */
+static void record__copied_or_edited__proof_does_not_hold(void **state)
+{
+    struct str text = written(ours, "u", "n");
+    char *edited = arena_cstr(&arena, text);
+
+    (void)state;
+    assert_false(holds(ours, fact(ours, 0, 1, written(ours, "v", "n")).proof));
+    assert_false(holds(ours, fact(ours, 0, 1, written(ours, "u", "m")).proof));
+    assert_non_null(edited);
+    memcpy(strstr(edited, "300"), "299", 3);
+    assert_false(holds(ours, fact(ours, 0, 1, str_of(edited)).proof));
+    assert_true(holds(ours, fact(ours, 0, 1, text).proof));
+}
+
+static void record__signed_by_an_unknown_key__grants_nothing(void **state)
+{
+    const struct ledger_pod_fact f = fact(ours, 0, 1, written(others, "u", "n"));
+
+    (void)state;
+    assert_null(f.assignment);
+    assert_int_equal(f.proof.n, 0);
+    assert_int_equal(warnings, 1);
+}
+
+static void record__not_signed__only_of_pods_created_before(void **state)
+{
+    static const struct {
+        int64_t accept_ms, created_ms;
+        bool counts;
+    } rows[] = {{0, 1000, false},    {1000, 999, true}, {1000, 1000, false}, {1000, 1001, false},
+                {1000, 0, false /* nobody knows when it was created */}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct ledger_pod_fact f = fact(ours, rows[i].accept_ms, rows[i].created_ms, written(NULL, "u", "n"));
+
+        assert_int_equal(f.assignment != NULL, rows[i].counts);
+        assert_int_equal(f.record_trust, RECORD_UNSIGNED);
+    }
+}
+
+/* A lost key: as if the record had never been signed. */
+static void record__signed_by_a_lost_key__only_of_pods_created_before(void **state)
+{
+    (void)state;
+    assert_non_null(fact(ours, 1000, 1, written(others, "u", "n")).assignment);
+    assert_int_equal(fact(ours, 1000, 1, written(others, "u", "n")).record_trust, RECORD_UNSIGNED);
+    assert_null(fact(ours, 1000, 1000, written(others, "u", "n")).assignment);
+}
+
+/* acceptUnsignedBefore excuses a missing signature, never one that does not hold. */
+static void record__bad_signature_of_an_old_pod__not_excused(void **state)
+{
+    const struct ledger_pod_fact f = fact(ours, 1000, 1, written(ours, "v", "n"));
+
+    (void)state;
+    assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
+    assert_false(holds(ours, f.proof));
+    assert_null(fact(ours, 1000, 1, STR("{\"v\":1,\"id\":\"x\",\"containers\":[],\"sig\":{\"key\":\"k\",\"value\":\"\"}}"))
+                    .assignment);
+}
+
+static void record__signing_off__as_before_whatever_stands_there(void **state)
+{
+    (void)state;
+    assert_int_equal(fact(NULL, 0, 1, written(NULL, "u", "n")).record_trust, RECORD_UNSIGNED);
+    assert_non_null(fact(NULL, 0, 1, written(NULL, "u", "n")).assignment);
+    assert_non_null(fact(NULL, 0, 1, written(others, "u", "n")).assignment);
+    assert_int_equal(fact(NULL, 0, 1, written(others, "u", "n")).record_trust, RECORD_UNSIGNED);
+}
+
+/* A tenant who edits an annotation for ever fills no log. */
+static void record__ignored_a_thousand_times__one_warning_all_counted(void **state)
+{
+    struct signing_stats stats;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        (void)fact(ours, 0, 1, written(others, "u", "n"));
+        arena_reset(&arena);
+    }
+    assert_int_equal(warnings, 1);
+    signing_stats(ours, &stats);
+    assert_int_equal(stats.ignored_n, 1000);
+}
+
+static void proof__of_any_length__never_read_beyond_its_end(void **state)
+{
+    const struct str whole = fact(ours, 0, 1, written(ours, "u", "n")).proof;
+
+    (void)state;
+    for (size_t n = 0; n < whole.n; n++) {
+        struct str cut = arena_str(&arena, (struct str){whole.p, n});
+
+        assert_false(holds(ours, cut));
+    }
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(record__signed_for_this_pod_and_node__provisional_and_its_proof_holds),
+        T(record__copied_or_edited__proof_does_not_hold),
+        T(record__signed_by_an_unknown_key__grants_nothing),
+        T(record__not_signed__only_of_pods_created_before),
+        T(record__signed_by_a_lost_key__only_of_pods_created_before),
+        T(record__bad_signature_of_an_old_pod__not_excused),
+        T(record__signing_off__as_before_whatever_stands_there),
+        T(record__ignored_a_thousand_times__one_warning_all_counted),
+        T(proof__of_any_length__never_read_beyond_its_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* Keys that change under everybody: which files count, from when on, and what stays. */
+#include "base/bug.h"
+#include "extender/signing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATH_MAX_ 256
+
+/* A Secret as kubelet mounts it: the files are links into ..data, which is a link to the version of the moment. */
+struct fixture {
+    char directory[PATH_MAX_];
+    char private_[PATH_MAX_ * 2];
+    struct str public_;
+    struct sign_key keys[2];
+    struct log log;
+    unsigned errors;
+    struct signing *signing;
+};
+
+static void count_errors(void *ctx, const struct log_record *rec)
+{
+    struct fixture *f = ctx;
+
+    f->errors += rec->level == LOG_LEVEL_ERROR;
+}
+
+static void write_version(struct fixture *f, const char *name, const struct sign_key *private_,
+                          const struct sign_key *further)
+{
+    char path[PATH_MAX_ * 2];
+
+    snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/%s/key.pem", f->directory, name);
+    assert_int_equal(sign_key_write(private_, path, NULL), 0);
+    if (further != NULL) {
+        snprintf(path, sizeof(path), "%s/%s/further", f->directory, name);
+        assert_int_equal(sign_key_write(further, path, NULL), 0);
+        assert_int_equal(unlink(path), 0); /* the public half stays */
+    }
+}
+
+/* As kubelet does it: one rename changes everything at once. */
+static void swap_to(struct fixture *f, const char *version)
+{
+    char from[PATH_MAX_ * 2], to[PATH_MAX_ * 2];
+
+    snprintf(from, sizeof(from), "%s/..data_tmp", f->directory);
+    snprintf(to, sizeof(to), "%s/..data", f->directory);
+    assert_int_equal(symlink(version, from), 0);
+    assert_int_equal(rename(from, to), 0);
+}
+
+static void set_up_links(struct fixture *f)
+{
+    static char public_[PATH_MAX_ * 2];
+
+    write_version(f, "v1", &f->keys[0], NULL);
+    swap_to(f, "v1");
+    snprintf(f->private_, sizeof(f->private_), "%s/key.pem", f->directory);
+    assert_int_equal(symlink("..data/key.pem", f->private_), 0);
+    snprintf(public_, sizeof(public_), "%s/..data", f->directory);
+    f->public_ = str_of(public_);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct signing_options o;
+
+    snprintf(f->directory, sizeof(f->directory), "/tmp/fgpu-signing-XXXXXX");
+    assert_non_null(mkdtemp(f->directory));
+    assert_int_equal(sign_key_make(&f->keys[0], NULL), 0);
+    assert_int_equal(sign_key_make(&f->keys[1], NULL), 0);
+    set_up_links(f);
+    f->log = (struct log){.write = count_errors, .ctx = f};
+    o = (struct signing_options){
+        .files = {f->private_, &f->public_, 1}, .clock = clock_system(), .log = &f->log};
+    *state = f;
+    return signing_new(&o, &f->signing, NULL);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char command[PATH_MAX_ + 16];
+
+    signing_free(f->signing);
+    snprintf(command, sizeof(command), "rm -r '%s'", f->directory);
+    int r = system(command); /* a directory of our own, made a moment ago */
+    free(f);
+    return r;
+}
+
+static bool knows(struct fixture *f, const struct sign_key *key)
+{
+    const struct sign_keyring *k = signing_take(f->signing);
+    const bool known = sign_keyring_find(k, str_of(key->public_.id)) != NULL;
+
+    sign_keyring_put(k);
+    return known;
+}
+
+static bool signs_with(struct fixture *f, const struct sign_key *key)
+{
+    const struct sign_keyring *k = signing_take(f->signing);
+    const bool same = memcmp(sign_keyring_private(k), key, sizeof(*key)) == 0;
+
+    sign_keyring_put(k);
+    return same;
+}
+
+static void look__nothing_changed__nothing_happens(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++) {
+        assert_false(signing_look(f->signing, i == 2));
+    }
+    assert_true(signs_with(f, &f->keys[0]));
+}
+
+/* The rotation of config/README.md, step by step, each as one swap of a Secret. */
+static void look__rotation_by_swaps_of_a_secret__each_step_counts_from_the_second_look(void **state)
+{
+    struct fixture *f = *state;
+
+    write_version(f, "v2", &f->keys[0], &f->keys[1]);
+    swap_to(f, "v2");
+    assert_false(signing_look(f->signing, false));
+    assert_false(knows(f, &f->keys[1]));
+    assert_true(signing_look(f->signing, false)); /* other public keys */
+    assert_true(knows(f, &f->keys[1]) && signs_with(f, &f->keys[0]));
+
+    write_version(f, "v3", &f->keys[1], &f->keys[0]);
+    swap_to(f, "v3");
+    assert_false(signing_look(f->signing, false));
+    assert_false(signing_look(f->signing, false)); /* the same public keys, another private one */
+    assert_true(signs_with(f, &f->keys[1]) && knows(f, &f->keys[0]));
+
+    write_version(f, "v4", &f->keys[1], NULL);
+    swap_to(f, "v4");
+    assert_true(signing_look(f->signing, true)); /* asked for: at once */
+    assert_false(knows(f, &f->keys[0]));
+}
+
+static void look__wrong_new_keys__old_ones_stay_and_one_error(void **state)
+{
+    struct fixture *f = *state;
+    struct signing_stats stats;
+    FILE *out;
+    char path[PATH_MAX_ * 2];
+
+    snprintf(path, sizeof(path), "%s/v1/key.pem", f->directory);
+    out = fopen(path, "we");
+    assert_non_null(out);
+    fputs("half a key", out);
+    fclose(out);
+    for (int i = 0; i < 5; i++) {
+        assert_false(signing_look(f->signing, i == 4));
+    }
+    assert_true(signs_with(f, &f->keys[0]));
+    assert_int_equal(f->errors, 1);
+    signing_stats(f->signing, &stats);
+    assert_int_equal(stats.reload_failed_n, 1);
+    assert_int_equal(stats.reload_n, 0);
+
+    write_version(f, "v2", &f->keys[1], NULL);
+    swap_to(f, "v2");
+    assert_true(signing_look(f->signing, true));
+    assert_true(signs_with(f, &f->keys[1]));
+}
+
+/* A file that is written in two halves, looked at in between: the half never counts. */
+static void look__key_gone_for_one_look__still_known(void **state)
+{
+    struct fixture *f = *state;
+
+    write_version(f, "v2", &f->keys[0], &f->keys[1]);
+    swap_to(f, "v2");
+    assert_true(signing_look(f->signing, true));
+    swap_to(f, "v1");
+    assert_false(signing_look(f->signing, false));
+    swap_to(f, "v2");
+    assert_false(signing_look(f->signing, false));
+    swap_to(f, "v1");
+    assert_false(signing_look(f->signing, false));
+    assert_true(knows(f, &f->keys[1]));
+}
+
+#define WITH_A_SECRET(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_A_SECRET(look__nothing_changed__nothing_happens),
+        WITH_A_SECRET(look__rotation_by_swaps_of_a_secret__each_step_counts_from_the_second_look),
+        WITH_A_SECRET(look__wrong_new_keys__old_ones_stay_and_one_error),
+        WITH_A_SECRET(look__key_gone_for_one_look__still_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* Keyrings: which files make one, and what is refused. */
+#include "base/bug.h"
+#include "sign/keyring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATH_MAX_ 256
+
+struct fixture {
+    char directory[PATH_MAX_];
+    struct sign_key keys[3];
+    char private_[3][PATH_MAX_ * 2];
+    char public_[3][PATH_MAX_ * 2];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+
+    snprintf(f->directory, sizeof(f->directory), "/tmp/fgpu-keyring-XXXXXX");
+    if (mkdtemp(f->directory) == NULL) {
+        return 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", f->directory, i);
+        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", f->directory, i);
+        if (sign_key_make(&f->keys[i], NULL) != 0 || sign_key_write(&f->keys[i], f->private_[i], NULL) != 0) {
+            return 1;
+        }
+    }
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char command[PATH_MAX_ + 16];
+
+    snprintf(command, sizeof(command), "rm -r '%s'", f->directory);
+    int r = system(command); /* a directory of our own, made a moment ago */
+    free(f);
+    return r;
+}
+
+static void append(const char *to, const char *from)
+{
+    char text[4096];
+    FILE *f = fopen(from, "re");
+    size_t n;
+
+    assert_non_null(f);
+    n = fread(text, 1, sizeof(text), f);
+    fclose(f);
+    f = fopen(to, "ae");
+    assert_non_null(f);
+    fputs("text between the blocks\n", f);
+    assert_int_equal(fwrite(text, 1, n, f), n);
+    fclose(f);
+}
+
+static struct sign_keyring *read_ring(const char *private_key, const char *public_key)
+{
+    const struct str path = str_of(public_key);
+    const struct sign_files files = {private_key, &path, public_key != NULL};
+    struct sign_keyring *k = NULL;
+    struct err err = {0};
+
+    if (sign_keyring_read(&files, &k, NULL, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return k;
+}
+
+static void refused(const char *private_key, const char *public_key, const char *says)
+{
+    const struct str path = str_of(public_key);
+    const struct sign_files files = {private_key, &path, public_key != NULL};
+    struct sign_keyring *k = NULL;
+    struct err err = {0};
+
+    if (sign_keyring_read(&files, &k, NULL, &err) == 0 || k != NULL || strstr(err.msg, says) == NULL) {
+        fail_msg("wanted \"%s\", got \"%s\"", says, err.msg);
+    }
+}
+
+static size_t count(const struct sign_keyring *k)
+{
+    const struct sign_public *all;
+
+    return sign_keyring_publics(k, &all);
+}
+
+static bool knows(const struct sign_keyring *k, const struct sign_key *key)
+{
+    const struct sign_public *found = sign_keyring_find(k, str_of(key->public_.id));
+
+    return found != NULL && memcmp(found, &key->public_, sizeof(*found)) == 0;
+}
+
+static void keyring__private_key_alone__believes_itself(void **state)
+{
+    struct fixture *f = *state;
+    struct sign_keyring *k = read_ring(f->private_[0], NULL);
+
+    assert_int_equal(count(k), 1);
+    assert_true(knows(k, &f->keys[0]));
+    assert_false(knows(k, &f->keys[1]));
+    assert_memory_equal(sign_keyring_private(k), &f->keys[0], sizeof(f->keys[0]));
+    sign_keyring_put(k);
+}
+
+static void keyring__several_blocks_and_duplicates__each_key_once(void **state)
+{
+    struct fixture *f = *state;
+    struct sign_keyring *k, *one;
+
+    append(f->public_[1], f->public_[2]);
+    append(f->public_[1], f->public_[1]);
+    k = read_ring(f->private_[2], f->public_[1]);
+    assert_int_equal(count(k), 2);
+    assert_true(knows(k, &f->keys[1]) && knows(k, &f->keys[2]));
+    one = sign_keyring_of(&f->keys[2]);
+    assert_false(sign_keyring_equal(k, one));
+    sign_keyring_put(one);
+    one = read_ring(f->private_[2], f->public_[1]);
+    assert_true(sign_keyring_equal(k, one));
+    sign_keyring_put(one);
+    sign_keyring_put(k);
+}
+
+static void keyring__public_keys_only__verifies_and_does_not_sign(void **state)
+{
+    struct fixture *f = *state;
+    struct sign_keyring *k = read_ring(NULL, f->public_[0]);
+
+    assert_null(sign_keyring_private(k));
+    assert_true(knows(k, &f->keys[0]));
+    sign_keyring_put(k);
+}
+
+static void keyring__directory__every_pub_file_of_it(void **state)
+{
+    struct fixture *f = *state;
+    struct sign_keyring *k = read_ring(NULL, f->directory); /* private keys lie in it, too */
+    char empty[PATH_MAX_ * 2];
+
+    assert_int_equal(count(k), 3);
+    sign_keyring_put(k);
+    snprintf(empty, sizeof(empty), "%s/empty", f->directory);
+    assert_int_equal(mkdir(empty, 0700), 0);
+    refused(NULL, empty, "ends in .pub");
+}
+
+static void keyring__wrong_files__refused_with_a_remedy(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX_ * 2];
+    FILE *out;
+
+    refused(NULL, NULL, "fgpu signing-key");
+    refused(NULL, f->private_[0], "holds a private key");
+    refused(f->public_[0], NULL, "is not a private key");
+    refused(f->private_[0], "/no/such/file", "no such file");
+    snprintf(path, sizeof(path), "%s/cut.pub", f->directory);
+    out = fopen(path, "we");
+    assert_non_null(out);
+    fputs("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2Vw\n", out);
+    fclose(out);
+    refused(f->private_[0], path, "not a whole PUBLIC KEY");
+    out = fopen(path, "we");
+    assert_non_null(out);
+    fputs("-----BEGIN PUBLIC KEY-----\nhush\n-----END PUBLIC KEY-----\n", out);
+    fclose(out);
+    refused(f->private_[0], path, "cannot be read");
+    out = fopen(path, "we");
+    assert_non_null(out);
+    fclose(out);
+    refused(f->private_[0], path, "holds no public key");
+}
+
+#define WITH_KEYS(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_KEYS(keyring__private_key_alone__believes_itself),
+        WITH_KEYS(keyring__several_blocks_and_duplicates__each_key_once),
+        WITH_KEYS(keyring__public_keys_only__verifies_and_does_not_sign),
+        WITH_KEYS(keyring__directory__every_pub_file_of_it),
+        WITH_KEYS(keyring__wrong_files__refused_with_a_remedy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
