@@ -10,23 +10,11 @@ import subprocess
 
 import pytest
 
+from keys import key_id, new_key
 from objects import milli
 from processes import BINARY, ApiServer, Fgpu, eventually, request
 
 KEY = "fgpu.io/assignment"
-
-
-def new_key(directory, name="key.pem"):
-    path = directory / name
-    subprocess.run([str(BINARY), "signing-key", "--out", str(path)], check=True, capture_output=True)
-    return path
-
-
-def key_id(path):
-    der = subprocess.run(["openssl", "pkey", "-in", str(path), "-pubout", "-outform", "DER"], check=True,
-                         capture_output=True).stdout
-    digest = subprocess.run(["openssl", "dgst", "-sha256", "-r"], input=der, check=True, capture_output=True).stdout
-    return digest[:16].decode()
 
 
 def signed_bytes(record, uid, node):
