@@ -142,6 +142,7 @@ def test_pod__forged_assignment__ignored_and_replaced(cluster, api, fgpu):
 
 
 def test_pod__bound_with_somebody_elses_assignment__told(cluster, api, fgpu):
+    fgpu.expect_incidents()
     node = cluster.node(gpus=1)
     ours = api.pod(milli(100))
     assert fgpu.schedule(ours, [node]) == node

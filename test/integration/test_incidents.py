@@ -12,10 +12,15 @@ CONFIG = "audit: {interval: 0, settle: 300ms}\n"
 DOUBLE, FOREIGN = "double_booking", "foreign_decision"
 
 
+@pytest.fixture(autouse=True)
+def expected(own):
+    own.fgpu.expect_incidents()
+
+
 @pytest.fixture
 def second(own, tmp_path):
     """Another fgpu for the same cluster, as if somebody had forgotten the old one."""
-    other = Fgpu(own.api.url, tmp_path, CONFIG).ready()
+    other = Fgpu(own.api.url, tmp_path, CONFIG).expect_incidents().ready()
     yield other
     if other.alive():
         other.stop()
@@ -147,7 +152,7 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
         assert "the younger pod, " + youngest in note and name(late) in note and name(ours) in note
     assert notes(api, late, "GPUAssignmentForeign") and not notes(api, ours, "GPUAssignmentForeign")
     assert "GPUOvercommitted" in [e["reason"] for e in events(api, node)]
-    assert "INCIDENT" in fgpu.log()
+    assert '"INCIDENT" kind="double_booking"' in fgpu.log()
     shown = subprocess.run([str(BINARY), "state", "--server", "http://%s:%d" % fgpu.ops], capture_output=True, text=True,
                            timeout=60, check=True).stdout
     assert "INCIDENTS: 1 GPUs given twice, 1 pods bound by decisions of another" in shown
@@ -163,7 +168,7 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
         assert "series" not in next(e for e in events(api, p["metadata"]["name"])
                                    if e["reason"] == "GPUDoubleBooked")
     fgpu.kill()
-    again = own.restarted().ready()
+    again = own.restarted().expect_incidents().ready()
     await_incidents(again, **{DOUBLE: 1})
     api.delete_pod(late)
     await_incidents(again)

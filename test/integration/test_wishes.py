@@ -120,6 +120,7 @@ def test_forged_assignment__bound_pod__charged_wherever_it_could_be(cluster, api
         pod = api.pod(milli(600), forged, nodeName=node)
     else:
         pod = api.pod(milli(600))
+        fgpu.expect_incidents()  # some of these texts name a decision
         api.bind_behind_our_back(pod, node, forged)
     eventually(lambda: len(fgpu.allocations(pod)) == 2, "the pod to count on both GPUs")
     assert {g["milli"]["charged"] for g in fgpu.node_state(node)["gpus"]} == {600}
