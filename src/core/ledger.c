@@ -79,6 +79,7 @@ static void pods_end(struct ledger *l)
         } else {
             ledger_walks_pod_changes(l, i);
             ledger_pod_end(l, i);
+            ledger_change_follow(l, LEDGER_PODS_END);
         }
     }
     ledger_light_sweep(l);
@@ -92,6 +93,7 @@ static void nodes_end(struct ledger *l)
         if (l->nodes[i].used && l->nodes[i].described && l->nodes[i].epoch != l->node_epoch) {
             ledger_walks_node_changes(l, i);
             ledger_node_gone(l, i);
+            ledger_change_follow(l, LEDGER_NODES_END);
         }
     }
     l->nodes_synced = true;
@@ -155,6 +157,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
 
     ledger_walks_op_comes(l, op);
     r = apply(l, op, reterr);
+    ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l);
     if (tenancy_follow(&l->tenancy)) {
         ledger_made_room(l);

@@ -40,6 +40,8 @@ struct ledger_device {
     bool healthy;
     bool lost; /* no longer in the inventory, kept for the pods that hold it */
     bool overcommitted; /* at the end of the last op */
+    bool shrunk;     /* over-committed, and a description of its node took capacity away (core/ledger_excess.h) */
+    bool overbooked; /* over-committed by a reservation, which must never be */
 };
 
 /* What pods ask of a machine, together. Incremental: see ledger_light.c. */
@@ -54,7 +56,6 @@ struct node_entry {
     bool schedulable;
     bool closed;
     bool recomputed; /* in this op */
-    bool shrunk; /* an inventory change took capacity away: negative free is excused */
     enum inventory_source source;
     const char *note;
     char *uid;
@@ -139,9 +140,27 @@ struct pod_entry {
     size_t charge_n;
     struct pod_floor *floors;
     size_t floor_n;
+    struct pod_floor *granted; /* the devices first given to it here, and what it was given of them */
+    size_t granted_n;
     int64_t since_ms;
     uint64_t touched; /* generation of the last op about this pod */
 };
+
+/* What a node was before the op that is being applied. */
+struct device_before {
+    struct device_ref ref;
+    struct device_state state;
+};
+
+struct node_before {
+    uint32_t node;
+    bool schedulable;
+    uint64_t rules;
+    struct node_state row;
+    struct device_before devices[DEVICES_PER_NODE_MAX];
+};
+
+enum { NODES_BEFORE_MAX = 2 }; /* where a pod was, and where it is */
 
 struct ledger {
     struct ledger_limits limits;
@@ -185,6 +204,8 @@ struct ledger {
     uint32_t *recomputed; /* nodes, in this op */
     uint32_t recomputed_n;
     uint32_t recomputed_cap;
+    struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
+    uint32_t before_n;
     struct ledger_overcommit *overcommits; /* not taken yet */
     uint32_t overcommit_n;
     uint32_t overcommit_cap;
@@ -270,6 +291,16 @@ static inline void ledger_made_room(struct ledger *l)
 {
     l->room_generation = l->generation + 1;
 }
+
+/* what an op does to nodes (ledger_change.c) */
+void ledger_change_begin(struct ledger *l, uint32_t node); /* before anything of the node changes; again is harmless */
+/* After the op, or after each part of one that is about many objects: did room appear, did capacity go? */
+void ledger_change_follow(struct ledger *l, enum ledger_op_kind kind);
+
+/* what more than there is has been given away for (ledger_excess.c) */
+void ledger_grant_keep(struct ledger *l, struct pod_entry *p); /* just reserved */
+/* Are the pods that were placed here, each with no more than it was granted, too much for the device? */
+bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
 
 /* tenants (ledger_tenancy.c) */
 void ledger_count_pod(struct ledger *l, struct pod_entry *p);

@@ -194,14 +194,6 @@ static int device_from_fact(struct ledger *l, const struct device *d, struct led
     return 0;
 }
 
-/* May the pods of a device be too much for it now? It lost something, or its memory became known, and shares
- * that took none take their part. */
-static bool device_shrank(const struct ledger_device *before, const struct ledger_device *now)
-{
-    return now->mem_mib < before->mem_mib || now->slot_n < before->slot_n ||
-           (before->mem_mib == 0 && now->mem_mib > 0) || (now->slice && !before->slice);
-}
-
 static bool same_memory(const struct ledger_device *a, uint32_t a_n, const struct ledger_device *b, uint32_t b_n)
 {
     bool same = a_n == b_n;
@@ -231,14 +223,14 @@ static void node_set_devices(struct ledger *l, uint32_t node, const struct ledge
         uint32_t now = ledger_device_find(n, old[i].ref);
 
         if (now != LEDGER_NONE) {
-            n->shrunk = n->shrunk || device_shrank(&old[i], &all[now]);
+            all[now].shrunk = old[i].shrunk;
+            all[now].overbooked = old[i].overbooked;
             ledger_overcommit_carry(l, node, &old[i], &all[now]);
         } else if (device_is_held(l, n, old[i].ref) && all_n < DEVICES_PER_NODE_MAX) {
             all[all_n] = old[i];
             all[all_n].lost = true;
             all[all_n].healthy = false;
             all_n++;
-            n->shrunk = true;
         } else {
             ledger_overcommit_gone(l, node, &old[i]);
         }
@@ -303,10 +295,8 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
 
     milli = milli > 0 ? milli : l->limits.overcommit_milli;
     mem_milli = mem_milli > 0 ? mem_milli : l->limits.overcommit_mem_milli;
-    n->shrunk = n->shrunk || milli < n->overcommit_milli || mem_milli < n->overcommit_mem_milli;
     n->overcommit_milli = milli;
     n->overcommit_mem_milli = mem_milli;
-    n->shrunk = n->shrunk || (inv->memory_only == MEMORY_ONLY_SHARE && n->memory_only == MEMORY_ONLY_FREE);
     l->gpus_version += n->memory_only != inv->memory_only;
     n->memory_only = inv->memory_only;
     n->qos = inv->qos;
@@ -363,6 +353,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     if (node == LEDGER_NONE) {
         return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
+    ledger_change_begin(l, node);
     n = &l->nodes[node];
     before_n = n->device_n;
     for (uint32_t i = 0; i < before_n; i++) {
@@ -388,7 +379,6 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->touched = l->generation + 1;
     l->rows[node].flags =
         (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_plugin_flags(f->inventory));
-    n->shrunk = n->shrunk || f->inventory->unsteered_n < l->rows[node].unsteered_cap;
     l->rows[node].unsteered_cap = f->inventory->unsteered_n;
     l->rows[node].unsteered_per_gpu = units_per_gpu(f->inventory);
     l->rows[node].unsteered_names = f->inventory->unsteered_names;
@@ -407,6 +397,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
+    ledger_change_begin(l, node);
     n->described = false;
     n->schedulable = false;
     n->touched = l->generation + 1;
@@ -419,7 +410,6 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     l->rows[node].unsteered_cap = 0;
     l->rows[node].unsteered_per_gpu = 1;
     l->rows[node].unsteered_names = 0;
-    n->shrunk = true;
     node_set_devices(l, node, NULL, 0);
     ledger_recompute(l, node);
     ledger_node_drop_if_empty(l, node);

@@ -96,6 +96,9 @@ void ledger_pod_clear_refs(struct pod_entry *p)
     free(p->floors);
     p->floors = NULL;
     p->floor_n = 0;
+    free(p->granted);
+    p->granted = NULL;
+    p->granted_n = 0;
 }
 
 /* Only while the pod is pending; once it has a place the nomination says nothing more. */

@@ -208,6 +208,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     uint64_t taken = 0;
     int64_t unsteered = 0;
 
+    ledger_change_begin(l, node);
     BUG_ON(n->extent_n != n->device_n);
     row->share_pod_n = 0;
     row->pod_classes = 0;

@@ -103,6 +103,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->conflict = NULL;
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
+    ledger_grant_keep(l, p);
     return 0;
 }
 
