@@ -302,6 +302,13 @@ void ledger_grant_keep(struct ledger *l, struct pod_entry *p); /* just reserved 
 /* Are the pods that were placed here, each with no more than it was granted, too much for the device? */
 bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
 
+/* Where less may be more. A nomination that cannot be kept keeps nobody away any more, and a tenant's limit refuses the
+ * placement that is chosen: then anything may lead to another choice, for which there is room. */
+static inline bool ledger_less_may_be_more(const struct ledger *l)
+{
+    return l->nominated_n > 0 || l->tenancy.tenant_n > 0;
+}
+
 /* tenants (ledger_tenancy.c) */
 void ledger_count_pod(struct ledger *l, struct pod_entry *p);
 void ledger_count_node(struct ledger *l, uint32_t node); /* before its pods */

@@ -214,6 +214,7 @@ static void node_set_devices(struct ledger *l, uint32_t node, const struct ledge
     struct ledger_device *all = xcalloc((size_t)fresh_n + old_n + 1, sizeof(*all));
     uint32_t all_n = fresh_n;
 
+    ledger_change_begin(l, node);
     if (fresh_n > 0) {
         memcpy(all, fresh, fresh_n * sizeof(*all));
     }
@@ -273,22 +274,6 @@ static void node_set_uid(struct node_entry *n, struct str uid)
     n->uid = str_dup(uid);
 }
 
-/* Device by device; another order of the same ones may count as room, which costs nothing. */
-static bool has_more_room(const struct device_state *now, uint32_t now_n, const struct device_state *before,
-                          uint32_t before_n)
-{
-    if (now_n > before_n) {
-        return true;
-    }
-    for (uint32_t i = 0; i < now_n; i++) {
-        if (now[i].milli_free > before[i].milli_free || now[i].mem_free_mib > before[i].mem_free_mib ||
-            now[i].slot_free > before[i].slot_free || (now[i].flags & ~before[i].flags & DEVICE_HEALTHY) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void node_set_settings(struct ledger *l, struct node_entry *n, const struct inventory *inv)
 {
     int32_t milli = inv->overcommit_milli, mem_milli = inv->overcommit_mem_milli;
@@ -332,10 +317,8 @@ bool ledger_same_plugin(const struct node_state *row, const struct inventory *in
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr)
 {
     struct ledger_device fresh[DEVICES_PER_NODE_MAX];
-    struct device_state before[DEVICES_PER_NODE_MAX];
-    uint32_t before_n, node;
     struct node_entry *n;
-    bool room;
+    uint32_t node;
 
     if (f->inventory->device_n > DEVICES_PER_NODE_MAX) {
         return err_set(reterr, ERR_LIMIT, "node has more than %d GPUs", DEVICES_PER_NODE_MAX);
@@ -355,17 +338,6 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     }
     ledger_change_begin(l, node);
     n = &l->nodes[node];
-    before_n = n->device_n;
-    for (uint32_t i = 0; i < before_n; i++) {
-        before[i] = l->states[l->rows[node].first_device + i];
-    }
-    room = !n->described || (f->schedulable && !n->schedulable) ||
-           (!f->closed && n->closed) ||
-           (f->inventory->memory_only == MEMORY_ONLY_FREE && n->memory_only == MEMORY_ONLY_SHARE) ||
-           (f->inventory->qos != QOS_EQUAL_SHARE && n->qos == QOS_EQUAL_SHARE) ||
-           f->inventory->unsteered_n > l->rows[node].unsteered_cap ||
-           f->inventory->unsteered_names != l->rows[node].unsteered_names ||
-           (l->rows[node].flags & NODE_PLUGIN_FLAGS & ~ledger_plugin_flags(f->inventory)) != 0;
     node_set_uid(n, f->uid);
     n->described = true;
     n->schedulable = f->schedulable;
@@ -386,10 +358,6 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     node_set_devices(l, node, fresh, (uint32_t)f->inventory->device_n);
     ledger_recompute(l, node);
     ledger_light_node_described(l, node);
-    if (room || (n->device_n > 0 && has_more_room(&l->states[l->rows[node].first_device], n->device_n,
-                                                  before, before_n))) {
-        ledger_made_room(l);
-    }
     return 0;
 }
 

@@ -104,6 +104,9 @@ void ledger_pod_clear_refs(struct pod_entry *p)
 /* Only while the pod is pending; once it has a place the nomination says nothing more. */
 static void pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name)
 {
+    if (l->nominated_n > 0 && !str_eq(str_of(p->nominated), node_name)) {
+        ledger_made_room(l); /* nobody has to leave room for it there any more, or for others that it rules out */
+    }
     l->nominated_n -= p->nominated != NULL;
     free(p->nominated);
     p->nominated = NULL;
@@ -174,9 +177,6 @@ static void take_off(struct ledger *l, struct pod_entry *p)
     n->pods[p->node_slot] = n->pods[--n->pod_n];
     l->pods[n->pods[p->node_slot]].node_slot = p->node_slot;
     p->node = LEDGER_NONE;
-    if (p->charge_n > 0 || p->demand->unsteered_n > 0) {
-        ledger_made_room(l);
-    }
     p->charge_n = 0;
     ledger_count_pod(l, p);
 }
@@ -210,10 +210,20 @@ void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod
     }
 }
 
+static bool same_isolation(const struct demand *a, const struct demand *b)
+{
+    return a->isolate_n == b->isolate_n &&
+           (a->isolate_n == 0 || memcmp(a->isolate, b->isolate, a->isolate_n * sizeof(*a->isolate)) == 0);
+}
+
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d)
 {
     if (demand_equal(p->demand, d)) {
         return;
+    }
+    if (p->nominated != NULL ||
+        ((p->demand->isolate_n > 0 || ledger_less_may_be_more(l)) && !same_isolation(p->demand, d))) {
+        ledger_made_room(l);
     }
     l->isolating_n -= p->demand->isolate_n > 0;
     free(p->demand);
@@ -221,10 +231,14 @@ void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct d
     l->isolating_n += p->demand->isolate_n > 0;
 }
 
-static void pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n)
+/* Whoever keeps away from pods with the old ones may share with this one now. */
+static void pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t *labels, size_t n)
 {
     if (n == p->label_n && (n == 0 || memcmp(labels, p->labels, n * sizeof(*labels)) == 0)) {
         return;
+    }
+    if ((p->label_n > 0 || ledger_less_may_be_more(l)) && p->node != LEDGER_NONE) {
+        ledger_made_room(l);
     }
     free(p->labels);
     p->labels = xmalloc(n * sizeof(*labels));
@@ -248,16 +262,6 @@ static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)
         ledger_node_drop_if_empty(l, before);
     }
     ledger_node_drop_if_empty(l, now);
-}
-
-static int64_t charged(const struct pod_entry *p)
-{
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < p->charge_n; i++) {
-        sum += (int64_t)p->charges[i].charge.milli + p->charges[i].charge.mem_mib + p->charges[i].charge.slots;
-    }
-    return sum;
 }
 
 /* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
@@ -325,8 +329,6 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
         (p->demand->source == DEMAND_FROM_ANNOTATIONS || p->demand->defect == DEMAND_OK);
     bool reread = before == node && is_read_differently(p, f->demand);
     const struct demand *d = withdrawn ? p->demand : f->demand;
-    uint64_t room_before = l->room_generation;
-    int64_t charged_before = charged(p);
 
     if (reread) {
         keep_charges(l, p);
@@ -368,9 +370,6 @@ static void pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     }
     ledger_pod_attach(l, pod, node);
     follow_take_off(l, before);
-    if (before == node && charged(p) >= charged_before) {
-        l->room_generation = room_before; /* taken away and given back */
-    }
     forget_nodes(l, before, node); /* only now: they may be known through this pod alone */
 }
 
@@ -493,11 +492,14 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].epoch = l->pod_epoch;
     l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;
+    if (l->nominated_n > 0 && (l->pods[pod].deleting != f->deleting || l->pods[pod].priority != f->priority)) {
+        ledger_made_room(l); /* what nominations ask of others depends on both */
+    }
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].claims_record = f->claims_record;
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
-    pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
+    pod_set_labels(l, &l->pods[pod], f->label_hashes, f->label_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
     } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {
