@@ -13,9 +13,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
 
     BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
     l->limits = *limits;
-    l->names_known = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
-    l->uuids = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
-    l->models = intern_new(limits->hash_key, UINT16_MAX);
+    l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
     l->mix = mix_new();
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
@@ -37,9 +35,7 @@ void ledger_free(struct ledger *l)
         }
     }
     for (uint32_t i = 0; i < l->node_n; i++) {
-        free(l->nodes[i].uid);
-        free(l->nodes[i].devices);
-        free(l->nodes[i].pods);
+        ledger_node_free(l, i);
     }
     for (size_t i = 0; i < DEVICES_PER_NODE_MAX + 1; i++) {
         free(l->free_extents[i]);
@@ -50,6 +46,7 @@ void ledger_free(struct ledger *l)
     free(l->by_name);
     free(l->free_nodes);
     free(l->recomputed);
+    ledger_drop_overcommits(l->overcommits, l->overcommit_n);
     free(l->overcommits);
     free(l->states);
     free(l->pods);
@@ -58,8 +55,6 @@ void ledger_free(struct ledger *l)
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
     tenancy_fini(&l->tenancy);
-    intern_free(l->names_known);
-    intern_free(l->uuids);
     intern_free(l->models);
     mix_free(l->mix);
     free(l);

@@ -1,4 +1,5 @@
 /* Every invariant of the ledger, slow and complete. */
+#include "base/bug.h"
 #include "core/feasibility.h"
 #include "core/ledger_internal.h"
 
@@ -143,14 +144,37 @@ static const char *check_extents(const struct ledger *l)
     return owned == l->state_n ? NULL : "device states are lost or owned twice";
 }
 
+/* Every model that is kept is that of some device. */
+static const char *check_models(const struct ledger *l)
+{
+    uint32_t count = intern_count(l->models), used = 0;
+    bool *seen = xcalloc(count + 1, sizeof(*seen));
+    bool known = true;
+
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        for (uint32_t k = 0; l->nodes[i].used && k < l->nodes[i].device_n; k++) {
+            uint16_t model = l->nodes[i].devices[k].model_id;
+
+            known = known && model < count;
+            used += known && !seen[model];
+            seen[known ? model : count] = true;
+        }
+    }
+    free(seen);
+    return known && used == intern_used(l->models) ? NULL : "a model is kept that no device has, or is not kept";
+}
+
 static const char *check_node_counts(const struct ledger *l)
 {
-    uint32_t used = 0;
+    uint32_t used = 0, unroomed = 0;
 
     for (uint32_t i = 0; i < l->node_n; i++) {
         used += l->nodes[i].used;
+        unroomed += l->nodes[i].used && l->nodes[i].unroomed;
     }
-    return used == l->node_used_n && l->node_index.used_n == used ? NULL : "the number of nodes is wrong";
+    return used == l->node_used_n && l->node_index.used_n == used && unroomed == l->unroomed_n
+               ? NULL
+               : "the number of nodes is wrong";
 }
 
 /* ---- in parts ---- */
@@ -185,7 +209,7 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
 {
     static const char *(*const wholes[])(const struct ledger *l) = {
-        check_pod_counts, check_node_counts, check_extents, ledger_check_host, ledger_check_tenancy};
+        check_pod_counts, check_node_counts, check_extents, check_models, ledger_check_host, ledger_check_tenancy};
     enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
     bool over = true;
 

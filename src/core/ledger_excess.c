@@ -144,7 +144,7 @@ static void hand_out(const struct ledger *l, uint32_t node, uint32_t ordinal, le
     struct ledger_excess_pod pods[EXCESS_PODS_MAX];
     struct ledger_excess e = {
         .node_name = l->names[node],
-        .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
+        .uuid = d->uuid,
         .index = d->ref.index,
         .causes = (d->shrunk ? EXCESS_CAPACITY : 0U) | (d->overbooked ? EXCESS_RESERVED : 0U),
         .milli_over = s->milli_free < 0 ? -s->milli_free : 0,

@@ -12,6 +12,7 @@
 
 #include "base/hashmap.h"
 #include "base/intern.h"
+#include "base/shared_text.h"
 #include "core/device_state.h"
 #include "core/ledger.h"
 #include "core/tenancy.h"
@@ -28,8 +29,8 @@ struct device_ref {
 
 struct ledger_device {
     struct device_ref ref;
-    uint32_t uuid_id; /* text in ledger.uuids; INTERN_NONE: unknown */
-    uint16_t model_id;
+    struct str uuid;   /* shared; empty: unknown */
+    uint16_t model_id; /* in ledger.models, used once by every device */
     uint16_t profile;  /* as in struct device, with the next three */
     int8_t start;
     bool counted;
@@ -56,6 +57,7 @@ struct node_entry {
     bool schedulable;
     bool closed;
     bool recomputed; /* in this op */
+    bool unroomed;   /* its inventory was left out for want of room */
     enum inventory_source source;
     const char *note;
     char *uid;
@@ -164,8 +166,6 @@ enum { NODES_BEFORE_MAX = 2 }; /* where a pod was, and where it is */
 
 struct ledger {
     struct ledger_limits limits;
-    struct intern *names_known; /* node names */
-    struct intern *uuids;
     struct intern *models;
     uint64_t generation;
     uint64_t room_generation;
@@ -175,11 +175,12 @@ struct ledger {
 
     struct node_entry *nodes;
     struct node_state *rows;
-    struct str *names;
+    struct str *names; /* shared texts */
     uint32_t *by_name; /* the node_used_n nodes, smallest name first */
     uint32_t node_n; /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
+    uint32_t unroomed_n; /* of these */
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
@@ -231,23 +232,34 @@ struct ledger {
 /* nodes (ledger_nodes.c) */
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
 uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
-/* Room for more device states; ledger_new makes the first. */
-void ledger_states_grow(struct ledger *l);
+/* What the node owns; its slot is not given back. */
+void ledger_node_free(struct ledger *l, uint32_t node);
 /* Forgets the node if nothing is known of it and no pod is attached. */
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
-/* Drops devices that left the inventory once no pod holds them any more. */
-void ledger_node_forget_lost(struct ledger *l, uint32_t node);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
 #define NODE_PLUGIN_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE | NODE_ONE_UNIT)
 uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that hold */
 /* Does the row say of the node's device plugin what the inventory says? */
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 void ledger_node_gone(struct ledger *l, uint32_t node);
+
+/* devices (ledger_devices.c) */
+/* Room for more device states; ledger_new makes the first. */
+void ledger_states_grow(struct ledger *l);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 /* The ordinal of a device on a node, or LEDGER_NONE. */
 uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
+/* All devices of an inventory for this node, or none: false, when there are too many models. */
+WARN_UNUSED bool ledger_devices_take_in(struct ledger *l, const struct inventory *inv, const struct node_entry *n,
+                                        struct ledger_device *ret);
+/* Puts the new devices in place, and takes them over: what the inventory says, then what it no longer says but a pod
+ * holds. */
+void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_device *fresh, uint32_t fresh_n);
+/* Drops devices that left the inventory once no pod holds them any more. */
+void ledger_node_forget_lost(struct ledger *l, uint32_t node);
+void ledger_devices_free(struct ledger *l, uint32_t node);
 
 /* the order of names (ledger_order.c): node_state.name_order and by_name */
 void ledger_order_add(struct ledger *l, uint32_t node); /* which has its name, and is not counted yet */

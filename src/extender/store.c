@@ -69,6 +69,7 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     store_unlock(s);
     if (n > 0) {
         say_overcommits(s, news, n);
+        ledger_drop_overcommits(news, n);
     }
     if (made_room) {
         say_room(s);
@@ -148,6 +149,16 @@ void store_close(struct store *s, const char *why)
     store_lock(s);
     s->closed = s->closed != NULL ? s->closed : why;
     store_unlock(s);
+}
+
+const char *store_lacks_room(struct store *s)
+{
+    const char *why;
+
+    store_lock(s);
+    why = ledger_lacks_room(s->ledger);
+    store_unlock(s);
+    return why;
 }
 
 const char *store_closed(struct store *s)
