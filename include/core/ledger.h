@@ -32,7 +32,8 @@
  * Pods whose demand is empty are not kept, but for what bound ones ask of the machine: a few bytes each, which
  * nobody sees but in the sums of its node (node_state.host). Beyond the bounds they are not counted at all.
  *
- * Bounds: LEDGER_NODES_MAX; LEDGER_PODS_MAX with GPUs and as many without.
+ * Bounds: LEDGER_NODES_MAX; LEDGER_PODS_MAX with GPUs and as many without; LEDGER_MODELS_MAX. All are of what there is
+ * at a time: names of nodes, UUIDs and models go with the last that has them, however many have come and gone.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
@@ -55,7 +56,7 @@
 
 #define LEDGER_NODES_MAX 100000
 #define LEDGER_PODS_MAX 1000000
-#define LEDGER_NAMES_MAX 4000000 /* interned names of nodes, devices and models, ever */
+#define LEDGER_MODELS_MAX UINT16_MAX /* different GPU models at a time; a node has at most one per device */
 
 struct ledger;
 struct mix; /* core/mix.h */
@@ -175,7 +176,7 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  *   ERR_NOT_FOUND  reserve/confirm/release of an unknown pod; reserve on an unknown node
  *   ERR_CONFLICT   reserve: the placement does not fit (any more), or passes the limit of the tenant, or the pod
  *                  is bound or reserved
- *   ERR_LIMIT      a bound above would be passed
+ *   ERR_LIMIT      a bound on nodes or pods would be passed
  * Observations never fail except by ERR_LIMIT. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
@@ -188,8 +189,9 @@ const struct mix *ledger_mix(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */
 uint64_t ledger_generation(const struct ledger *l);
-/* The generation in which room last appeared: a charge ended, or a node came or grew. Repeated facts do not
- * count. 0: never. */
+/* The generation in which room last appeared for a pod that was refused, for whatever reason: a charge ended, a node came
+ * or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It may
+ * be said once too often, never once too seldom; repeated facts do not count. 0: never. */
 uint64_t ledger_room_generation(const struct ledger *l);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
@@ -258,21 +260,27 @@ struct ledger_unverified {
 size_t ledger_unverified(const struct ledger *l, struct str node_name, struct arena *a, struct ledger_unverified *ret,
                          size_t max);
 
-/* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, in `a`. ERR_NOT_FOUND
+/* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */
 WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,
                                   struct assignment *ret, struct err *reterr);
 
-/* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. Text
- * lives as long as the ledger. What is not taken for long is dropped. */
+/* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. What is not taken
+ * for long is dropped. */
 struct ledger_overcommit {
     struct str node_name;
     struct str uuid; /* empty: the device is its index */
     int32_t index;
     bool begins;
 };
-/* Moves the oldest up to `max` to `ret`; returns how many. */
+/* Moves the oldest up to `max` to `ret`; returns how many. Their texts outlive the ledger's: end each with
+ * ledger_drop_overcommits(), which needs nobody's lock. */
 size_t ledger_take_overcommits(struct ledger *l, struct ledger_overcommit *ret, size_t max);
+void ledger_drop_overcommits(const struct ledger_overcommit *o, size_t n);
+
+/* NULL, or a static sentence: inventories of nodes had to be left out for want of room, and what to do. A node that is
+ * left out has no devices but those that its pods hold. */
+const char *ledger_lacks_room(const struct ledger *l);
 
 /* NULL if every invariant holds, else a static sentence naming the first broken one. O(everything): tests,
  * fuzzing, audits. */

@@ -2,8 +2,7 @@
  * a decision may take (what is shown about fragmentation, strategies on trial).
  *
  * Following is cheap: only nodes whose version has changed are copied again. A mirror follows one
- * ledger all its life and must end before it, because names are borrowed (the ledger never forgets
- * one).
+ * ledger all its life. Names are its own while it shows them, whatever has become of their nodes.
  */
 #ifndef CORE_MIRROR_H
 #define CORE_MIRROR_H
@@ -21,7 +20,7 @@ struct mirror {
     uint64_t names_version;
     uint32_t node_n;
     struct node_state *nodes; /* first_device: into `devices` */
-    struct str *names;        /* empty: the place is free */
+    struct str *names;        /* shared; empty: the place is free */
     bool *open;               /* described, neither cordoned nor closed */
     uint64_t *rules;          /* bits of the packing rules that select it (core/plan.h) */
     struct device_state *devices;

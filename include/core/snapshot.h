@@ -1,7 +1,6 @@
 /* core/snapshot.h - everything the ledger knows, copied for /state, metrics, audits and people.
  *
- * Consistent at one generation. Text of pods is copied into the arena, names of nodes and devices are
- * append-only in the ledger.
+ * Consistent at one generation. All text is copied into the arena, but for static sentences.
  */
 #ifndef CORE_SNAPSHOT_H
 #define CORE_SNAPSHOT_H

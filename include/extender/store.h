@@ -44,6 +44,8 @@ bool store_is_ready(struct store *s);
 /* Fail closed: never ready again in this process. `why` is static text. */
 void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
+/* ledger_lacks_room(). */
+const char *store_lacks_room(struct store *s);
 /* Why the store is not ready, static text; NULL when it is. */
 const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);

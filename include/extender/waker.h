@@ -58,6 +58,11 @@ void waker_follows(struct waker *w, int64_t settle_ms);
  * (kube-scheduler before 1.32 does not try again for every new node). */
 void waker_refused(struct waker *w, uint64_t generation);
 
+struct rulebook;
+/* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
+ * have said waker_room() already. */
+void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *book, uint64_t rules_generation);
+
 /* Room appeared that no op of the ledger shows: another policy holds. */
 void waker_room(struct waker *w); /* NULL is fine */
 

@@ -1,48 +1,43 @@
-/* base/intern.c - text to number.
- *
- * The entries live in segments that double in size and never move, so intern_text may run on one thread
- * while intern_add runs on another, for every id that the first thread got in an ordered way.
- */
+/* base/intern.c - text to number. Free entries are a list through `next_free`; the last freed is used first. */
 #include "base/intern.h"
 
-#include "base/arena.h"
 #include "base/bug.h"
 #include "base/hashmap.h"
 
 #include <stdlib.h>
 
-enum { FIRST_SEGMENT_BITS = 6, SEGMENT_MAX = 32 - FIRST_SEGMENT_BITS + 1 };
+struct entry {
+    struct str text; /* an own copy */
+    uint32_t user_n; /* 0: free */
+    uint32_t next_free;
+};
 
 struct intern {
     struct hash_key key;
     uint32_t max_entries;
-    uint32_t count; /* atomic: intern_text reads it without a lock */
-    struct hashmap map;
-    struct arena texts;
-    struct str *segments[SEGMENT_MAX]; /* segment k holds 2^(k + FIRST_SEGMENT_BITS) entries */
+    struct entry *entries;
+    uint32_t count, cap;
+    uint32_t used_n;
+    uint32_t first_free;
+    uint64_t version;
+    struct hashmap map; /* of entries in use */
 };
-
-/* With ids shifted by the size of the first segment, the highest bit names the segment. */
-static struct str *entry(const struct intern *t, uint32_t id, uint32_t *ret_segment)
-{
-    uint64_t shifted = (uint64_t)id + (1U << FIRST_SEGMENT_BITS);
-    uint32_t top = 63 - (uint32_t)__builtin_clzll(shifted);
-    uint32_t segment = top - FIRST_SEGMENT_BITS;
-    if (ret_segment != NULL) {
-        *ret_segment = segment;
-    }
-    struct str *base = t->segments[segment];
-    return base ? base + (shifted - (1ULL << top)) : NULL;
-}
 
 struct intern *intern_new(struct hash_key key, uint32_t max_entries)
 {
     struct intern *t = xcalloc(1, sizeof(*t));
+
     t->key = key;
     t->max_entries = max_entries < INTERN_NONE ? max_entries : INTERN_NONE - 1;
+    t->first_free = INTERN_NONE;
     hashmap_init(&t->map);
-    arena_init(&t->texts, SIZE_MAX);
     return t;
+}
+
+static void free_text(struct entry *e)
+{
+    free((char *)(uintptr_t)e->text.p);
+    e->text = STR_NULL;
 }
 
 void intern_free(struct intern *t)
@@ -50,62 +45,106 @@ void intern_free(struct intern *t)
     if (t == NULL) {
         return;
     }
-    for (size_t i = 0; i < SEGMENT_MAX; i++) {
-        free(t->segments[i]);
+    for (uint32_t i = 0; i < t->count; i++) {
+        free_text(&t->entries[i]);
     }
-    arena_fini(&t->texts);
+    free(t->entries);
     hashmap_fini(&t->map);
     free(t);
 }
 
 static bool entry_is(const void *owner, uint32_t value, const void *key)
 {
-    const struct str *e = entry(owner, value, NULL);
+    const struct intern *t = owner;
     const struct str *wanted = key;
-    return e != NULL && str_eq(*e, *wanted);
+
+    return str_eq(t->entries[value].text, *wanted);
 }
 
 uint32_t intern_find(const struct intern *t, struct str s)
 {
     uint32_t id = hashmap_find(&t->map, hash_str(t->key, s), entry_is, t, &s);
+
     return id == HASHMAP_NONE ? INTERN_NONE : id;
 }
 
-uint32_t intern_add(struct intern *t, struct str s)
+static uint32_t free_entry(struct intern *t)
+{
+    uint32_t id = t->first_free;
+
+    if (id != INTERN_NONE) {
+        t->first_free = t->entries[id].next_free;
+        return id;
+    }
+    if (t->count == t->max_entries) {
+        return INTERN_NONE;
+    }
+    if (t->count == t->cap) {
+        t->cap = t->cap == 0 ? 16 : t->cap * 2;
+        t->entries = xreallocarray(t->entries, t->cap, sizeof(*t->entries));
+    }
+    return t->count++;
+}
+
+uint32_t intern_take(struct intern *t, struct str s)
 {
     uint64_t hash = hash_str(t->key, s);
     uint32_t id = hashmap_find(&t->map, hash, entry_is, t, &s);
+
     if (id != HASHMAP_NONE) {
+        intern_take_again(t, id);
         return id;
     }
-    id = t->count;
-    if (id >= t->max_entries) {
+    id = free_entry(t);
+    if (id == INTERN_NONE) {
         return INTERN_NONE;
     }
-    uint32_t segment;
-    struct str *e = entry(t, id, &segment);
-    if (e == NULL) {
-        t->segments[segment] =
-            xreallocarray(NULL, (size_t)1 << (segment + FIRST_SEGMENT_BITS), sizeof(struct str));
-        e = entry(t, id, NULL);
-        BUG_ON(e == NULL);
-    }
-    *e = arena_str(&t->texts, s);
-    BUG_ON(e->p == NULL);
+    t->entries[id] = (struct entry){.text = {str_dup(s), s.n}, .user_n = 1};
+    t->used_n++;
+    t->version++;
     hashmap_insert(&t->map, hash, id);
-    __atomic_store_n(&t->count, id + 1, __ATOMIC_RELEASE);
     return id;
+}
+
+void intern_take_again(struct intern *t, uint32_t id)
+{
+    BUG_ON(id >= t->count || t->entries[id].user_n == 0 || t->entries[id].user_n == UINT32_MAX);
+    t->entries[id].user_n++;
+}
+
+void intern_drop(struct intern *t, uint32_t id)
+{
+    struct entry *e;
+
+    BUG_ON(id >= t->count || t->entries[id].user_n == 0);
+    e = &t->entries[id];
+    if (--e->user_n > 0) {
+        return;
+    }
+    hashmap_remove(&t->map, hash_str(t->key, e->text), id);
+    free_text(e);
+    e->next_free = t->first_free;
+    t->first_free = id;
+    t->used_n--;
 }
 
 struct str intern_text(const struct intern *t, uint32_t id)
 {
-    BUG_ON(id >= intern_count(t));
-    const struct str *e = entry(t, id, NULL);
-    BUG_ON(e == NULL);
-    return *e;
+    BUG_ON(id >= t->count);
+    return t->entries[id].text;
 }
 
 uint32_t intern_count(const struct intern *t)
 {
-    return __atomic_load_n(&t->count, __ATOMIC_ACQUIRE);
+    return t->count;
+}
+
+uint32_t intern_used(const struct intern *t)
+{
+    return t->used_n;
+}
+
+uint64_t intern_version(const struct intern *t)
+{
+    return t->version;
 }

@@ -21,6 +21,14 @@ static const char *probe_ledger(void *ctx)
     return store_closed(s->store);
 }
 
+/* A process that has left GPUs out is not well, although it may answer for all others. */
+static const char *probe_inventories(void *ctx)
+{
+    const struct service *s = ctx;
+
+    return store_lacks_room(s->store);
+}
+
 static const char *probe_ready(void *ctx)
 {
     const struct service *s = ctx;
@@ -48,6 +56,7 @@ void service_set_up_health(struct service *s)
 {
     const struct health_check checks[] = {
         {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
+        {"inventories", probe_inventories, s, HEALTH_LIVEZ | HEALTH_HEALTHZ},
         {"cache-synced", probe_ready, s, HEALTH_READYZ},
         {"credentials", probe_credentials, s, HEALTH_READYZ},
         {"shutdown", probe_shutdown, s, HEALTH_READYZ},

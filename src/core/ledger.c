@@ -14,9 +14,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
     l->limits = *limits;
     l->unverified_first = l->unverified_last = LEDGER_NONE;
-    l->names_known = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
-    l->uuids = intern_new(limits->hash_key, LEDGER_NAMES_MAX);
-    l->models = intern_new(limits->hash_key, UINT16_MAX);
+    l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
     l->mix = mix_new();
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
@@ -38,9 +36,7 @@ void ledger_free(struct ledger *l)
         }
     }
     for (uint32_t i = 0; i < l->node_n; i++) {
-        free(l->nodes[i].uid);
-        free(l->nodes[i].devices);
-        free(l->nodes[i].pods);
+        ledger_node_free(l, i);
     }
     for (size_t i = 0; i < DEVICES_PER_NODE_MAX + 1; i++) {
         free(l->free_extents[i]);
@@ -51,6 +47,7 @@ void ledger_free(struct ledger *l)
     free(l->by_name);
     free(l->free_nodes);
     free(l->recomputed);
+    ledger_drop_overcommits(l->overcommits, l->overcommit_n);
     free(l->overcommits);
     incidents_free(l->incidents.news);
     free(l->states);
@@ -60,8 +57,6 @@ void ledger_free(struct ledger *l)
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
     tenancy_fini(&l->tenancy);
-    intern_free(l->names_known);
-    intern_free(l->uuids);
     intern_free(l->models);
     mix_free(l->mix);
     free(l);
@@ -81,6 +76,7 @@ static void pods_end(struct ledger *l)
         } else {
             ledger_walks_pod_changes(l, i);
             ledger_pod_end(l, i);
+            ledger_change_follow(l, LEDGER_PODS_END);
         }
     }
     ledger_light_sweep(l);
@@ -94,6 +90,7 @@ static void nodes_end(struct ledger *l)
         if (l->nodes[i].used && l->nodes[i].described && l->nodes[i].epoch != l->node_epoch) {
             ledger_walks_node_changes(l, i);
             ledger_node_gone(l, i);
+            ledger_change_follow(l, LEDGER_NODES_END);
         }
     }
     l->nodes_synced = true;
@@ -161,6 +158,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     ledger_walks_op_comes(l, op);
     r = apply(l, op, reterr);
     ledger_decision_observed(l, op, open);
+    ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {
         ledger_made_room(l);

@@ -32,16 +32,6 @@ static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)
     ledger_node_drop_if_empty(l, now);
 }
 
-int64_t ledger_pod_charged(const struct pod_entry *p)
-{
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < p->charge_n; i++) {
-        sum += (int64_t)p->charges[i].charge.milli + p->charges[i].charge.mem_mib + p->charges[i].charge.slots;
-    }
-    return sum;
-}
-
 bool ledger_same_shape(const struct demand *a, const struct demand *b)
 {
     bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->wish_n == b->wish_n &&
@@ -144,8 +134,6 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     struct demand *asked = demand_copy(request); /* it may be the pod's, which changes below */
     uint32_t before = p->node;
     bool stays = before == node && p->granted == NULL; /* what it is charged there is of its request */
-    uint64_t room_before = l->room_generation;
-    int64_t charged_before = ledger_pod_charged(p);
     bool asks = true;
 
     asked->host = f->demand->host; /* always the newest */
@@ -170,9 +158,6 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     if (asks) {
         ledger_pod_attach(l, pod, node);
         ledger_pod_follow_take_off(l, before);
-        if (before == node && ledger_pod_charged(p) >= charged_before) {
-            l->room_generation = room_before; /* taken away and given back */
-        }
     } else { /* what it asked for while it was pending counts for nothing */
         bool counted = p->counted;
 

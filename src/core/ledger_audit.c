@@ -226,8 +226,7 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
 static bool same_device(const struct ledger *l, const struct ledger_device *a,
                         const struct device *b)
 {
-    return str_eq(a->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, a->uuid_id),
-                  b->uuid) &&
+    return str_eq(a->uuid, b->uuid) &&
            a->ref.index == b->index && str_eq(intern_text(l->models, a->model_id), b->model) &&
            a->slot_n == b->slot_n && a->mem_mib == b->mem_mib && a->healthy == b->healthy &&
            a->profile == b->profile && a->start == b->start && a->counted == b->counted &&

@@ -1,4 +1,5 @@
 /* Every invariant of the ledger, slow and complete. */
+#include "base/bug.h"
 #include "core/feasibility.h"
 #include "core/ledger_internal.h"
 
@@ -60,34 +61,13 @@ static bool state_equal(const struct device_state *a, const struct device_state 
            a->profile == b->profile && a->memory_only == b->memory_only;
 }
 
-/* Where only one side knows the UUID, the recorded index decides, and after a renumbering another device may
- * have it. */
-static bool joined_by_index(const struct pod_entry *p, struct device_ref device)
-{
-    for (size_t i = 0; i < p->ref_n; i++) {
-        if (device_ref_equal(p->refs[i], device) && p->refs[i].uuid_hash != device.uuid_hash) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* May this pod be more than what fits? Nobody placed it, its request grew, or its device is not known for
- * certain any more. */
-static bool pod_is_excused(const struct node_entry *n, const struct pod_entry *p, uint32_t ordinal)
-{
-    struct placement at;
-
-    return !p->reserved_here || p->conflict != NULL || !ledger_pod_placement(n, p, &at) ||
-           joined_by_index(p, n->devices[ordinal].ref);
-}
-
-/* Sums of charges again, from the pods; and nobody whom we placed ourselves has over-committed a device. */
+/* Sums of charges again, from the pods; and no device is too small for what was granted here alone, unless it has
+ * shrunk. Whatever else is on it excuses nothing (core/ledger_excess.h). */
 static const char *check_device(const struct ledger *l, const struct node_entry *n, uint32_t ordinal,
                                 const struct device_state *s)
 {
     struct device_state again = ledger_empty_state(n, &n->devices[ordinal]);
-    bool excused = n->shrunk || n->devices[ordinal].lost || !n->described;
+    const struct ledger_device *d = &n->devices[ordinal];
 
     again.flags |= s->flags & DEVICE_BLOCKED;
     for (uint32_t i = 0; i < n->pod_n; i++) {
@@ -96,17 +76,20 @@ static const char *check_device(const struct ledger *l, const struct node_entry 
         for (size_t j = 0; j < p->charge_n; j++) {
             if (p->charges[j].ordinal == ordinal) {
                 device_take(&again, &p->charges[j].charge);
-                excused = excused || pod_is_excused(n, p, ordinal);
             }
         }
     }
     if (!state_equal(&again, s)) {
         return "the free amounts of a device are not its capacity less its charges";
     }
-    if (!excused && (s->mem_free_mib < 0 || s->milli_free < 0 || s->slot_free < 0)) {
-        return "a device is over-committed by pods that fgpu placed";
+    if (!device_is_overcommitted(s)) {
+        return d->shrunk || d->overbooked ? "a device is within its capacity and said to be over-committed" : NULL;
     }
-    return NULL;
+    if (d->overbooked) {
+        return "a reservation took more of a device than was free";
+    }
+    return !d->shrunk && ledger_grants_exceed(l, n, ordinal) ? "a device is over-committed by pods that fgpu placed"
+                                                             : NULL;
 }
 
 static const char *check_node(const struct ledger *l, uint32_t node)
@@ -161,14 +144,37 @@ static const char *check_extents(const struct ledger *l)
     return owned == l->state_n ? NULL : "device states are lost or owned twice";
 }
 
+/* Every model that is kept is that of some device. */
+static const char *check_models(const struct ledger *l)
+{
+    uint32_t count = intern_count(l->models), used = 0;
+    bool *seen = xcalloc(count + 1, sizeof(*seen));
+    bool known = true;
+
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        for (uint32_t k = 0; l->nodes[i].used && k < l->nodes[i].device_n; k++) {
+            uint16_t model = l->nodes[i].devices[k].model_id;
+
+            known = known && model < count;
+            used += known && !seen[model];
+            seen[known ? model : count] = true;
+        }
+    }
+    free(seen);
+    return known && used == intern_used(l->models) ? NULL : "a model is kept that no device has, or is not kept";
+}
+
 static const char *check_node_counts(const struct ledger *l)
 {
-    uint32_t used = 0;
+    uint32_t used = 0, unroomed = 0;
 
     for (uint32_t i = 0; i < l->node_n; i++) {
         used += l->nodes[i].used;
+        unroomed += l->nodes[i].used && l->nodes[i].unroomed;
     }
-    return used == l->node_used_n && l->node_index.used_n == used ? NULL : "the number of nodes is wrong";
+    return used == l->node_used_n && l->node_index.used_n == used && unroomed == l->unroomed_n
+               ? NULL
+               : "the number of nodes is wrong";
 }
 
 /* ---- in parts ---- */
@@ -203,7 +209,7 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
 {
     static const char *(*const wholes[])(const struct ledger *l) = {
-        check_pod_counts, check_node_counts, check_extents, ledger_check_host, ledger_check_tenancy};
+        check_pod_counts, check_node_counts, check_extents, check_models, ledger_check_host, ledger_check_tenancy};
     enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
     bool over = true;
 

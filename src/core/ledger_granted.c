@@ -103,7 +103,6 @@ static struct ledger_device lost_device(struct device_ref ref, const struct char
     int32_t place = placed ? ref.index - DEVICE_INSTANCE_INDEX(0, 0) : -1;
 
     return (struct ledger_device){.ref = ref,
-                                  .uuid_id = INTERN_NONE,
                                   .model_id = (uint16_t)model,
                                   .profile = c->profile,
                                   .start = (int8_t)(placed ? place % 8 : -1),
@@ -124,7 +123,7 @@ void ledger_keep_granted(struct ledger *l, uint32_t node)
 
         for (size_t k = 0; p->granted != NULL && k < p->ref_n; k++) {
             if (ledger_device_find(n, p->refs[k]) == LEDGER_NONE && n->device_n < DEVICES_PER_NODE_MAX) {
-                uint32_t model = intern_add(l->models, STR_NULL);
+                uint32_t model = intern_take(l->models, STR_NULL);
                 const struct ledger_device lost = lost_device(p->refs[k], &p->granted[k].charge, model);
 
                 if (model != INTERN_NONE) {
@@ -185,8 +184,8 @@ static struct str uuid_in_records(const struct ledger *l, const struct node_entr
 
 struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d)
 {
-    if (d->uuid_id != INTERN_NONE) {
-        return intern_text(l->uuids, d->uuid_id);
+    if (d->uuid.n > 0) {
+        return d->uuid;
     }
     return d->recorded && d->ref.uuid_hash != 0 ? uuid_in_records(l, n, d->ref) : STR_NULL;
 }

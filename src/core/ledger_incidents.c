@@ -99,7 +99,7 @@ static struct incident booking_head(const struct ledger *l, uint32_t node, const
         .kind = INCIDENT_DOUBLE_BOOKING,
         .since_ms = d->booked_ms,
         .node_name = l->names[node],
-        .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
+        .uuid = ledger_device_uuid(l, &l->nodes[node], d),
         .index = d->ref.index,
     };
 }
@@ -122,7 +122,7 @@ static const struct charge *known_charge(const struct ledger *l, uint32_t node, 
 
     for (size_t i = 0; i < p->charge_n; i++) {
         if (p->charges[i].ordinal == ordinal) {
-            return !ledger_is_counted(&l->rows[node], p->demand) && ledger_pod_placement(&l->nodes[node], p, &at)
+            return !ledger_pod_is_counted(&l->rows[node], p) && ledger_pod_placement(&l->nodes[node], p, &at)
                        ? &p->charges[i].charge
                        : NULL;
         }

@@ -12,6 +12,7 @@
 
 #include "base/hashmap.h"
 #include "base/intern.h"
+#include "base/shared_text.h"
 #include "core/device_state.h"
 #include "core/ledger.h"
 #include "core/ledger_incidents.h"
@@ -29,8 +30,8 @@ struct device_ref {
 
 struct ledger_device {
     struct device_ref ref;
-    uint32_t uuid_id; /* text in ledger.uuids; INTERN_NONE: unknown */
-    uint16_t model_id;
+    struct str uuid;   /* shared; empty: unknown */
+    uint16_t model_id; /* in ledger.models, used once by every device */
     uint16_t profile;  /* as in struct device, with the next three */
     int8_t start;
     bool counted;
@@ -45,6 +46,8 @@ struct ledger_device {
     bool booked;        /* twice: core/ledger_incidents.h, with the next two */
     int64_t booked_ms;  /* since */
     uint64_t fitted;    /* generation in which its known holders last fitted; 0: never */
+    bool shrunk;     /* over-committed, and a description of its node took capacity away (core/ledger_excess.h) */
+    bool overbooked; /* over-committed by a reservation, which must never be */
 };
 
 /* What pods ask of a machine, together. Incremental: see ledger_light.c. */
@@ -59,7 +62,7 @@ struct node_entry {
     bool schedulable;
     bool closed;
     bool recomputed; /* in this op */
-    bool shrunk; /* an inventory change took capacity away: negative free is excused */
+    bool unroomed;   /* its inventory was left out for want of room */
     enum inventory_source source;
     const char *note;
     char *uid;
@@ -158,6 +161,8 @@ struct pod_entry {
     size_t charge_n;
     struct pod_floor *floors;
     size_t floor_n;
+    struct pod_floor *first_grants; /* the devices first given to it here, and what it was given of them */
+    size_t first_grant_n;
     int64_t since_ms;
     int64_t created_ms; /* of the fact */
     int64_t usurped_ms; /* since */
@@ -171,10 +176,24 @@ struct incidents {
     uint32_t news_n;
 };
 
+/* What a node was before the op that is being applied. */
+struct device_before {
+    struct device_ref ref;
+    struct device_state state;
+};
+
+struct node_before {
+    uint32_t node;
+    bool schedulable;
+    uint64_t rules;
+    struct node_state row;
+    struct device_before devices[DEVICES_PER_NODE_MAX];
+};
+
+enum { NODES_BEFORE_MAX = 2 }; /* where a pod was, and where it is */
+
 struct ledger {
     struct ledger_limits limits;
-    struct intern *names_known; /* node names */
-    struct intern *uuids;
     struct intern *models;
     uint64_t generation;
     uint64_t room_generation;
@@ -184,11 +203,12 @@ struct ledger {
 
     struct node_entry *nodes;
     struct node_state *rows;
-    struct str *names;
+    struct str *names; /* shared texts */
     uint32_t *by_name; /* the node_used_n nodes, smallest name first */
     uint32_t node_n; /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
+    uint32_t unroomed_n; /* of these */
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
@@ -213,6 +233,8 @@ struct ledger {
     uint32_t *recomputed; /* nodes, in this op */
     uint32_t recomputed_n;
     uint32_t recomputed_cap;
+    struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
+    uint32_t before_n;
     struct ledger_overcommit *overcommits; /* not taken yet */
     uint32_t overcommit_n;
     uint32_t overcommit_cap;
@@ -241,12 +263,10 @@ struct ledger {
 /* nodes (ledger_nodes.c) */
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
 uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
-/* Room for more device states; ledger_new makes the first. */
-void ledger_states_grow(struct ledger *l);
+/* What the node owns; its slot is not given back. */
+void ledger_node_free(struct ledger *l, uint32_t node);
 /* Forgets the node if nothing is known of it and no pod is attached. */
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node);
-/* Drops devices that left the inventory once no pod holds them any more. */
-void ledger_node_forget_lost(struct ledger *l, uint32_t node);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);
 /* One more than the inventory has. Follow with ledger_recompute. */
 void ledger_node_add_device(struct ledger *l, uint32_t node, const struct ledger_device *d);
@@ -255,11 +275,24 @@ uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that 
 /* Does the row say of the node's device plugin what the inventory says? */
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 void ledger_node_gone(struct ledger *l, uint32_t node);
+
+/* devices (ledger_devices.c) */
+/* Room for more device states; ledger_new makes the first. */
+void ledger_states_grow(struct ledger *l);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 /* The ordinal of a device on a node, or LEDGER_NONE. */
 uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
+/* All devices of an inventory for this node, or none: false, when there are too many models. */
+WARN_UNUSED bool ledger_devices_take_in(struct ledger *l, const struct inventory *inv, const struct node_entry *n,
+                                        struct ledger_device *ret);
+/* Puts the new devices in place, and takes them over: what the inventory says, then what it no longer says but a pod
+ * holds. */
+void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_device *fresh, uint32_t fresh_n);
+/* Drops devices that left the inventory once no pod holds them any more. */
+void ledger_node_forget_lost(struct ledger *l, uint32_t node);
+void ledger_devices_free(struct ledger *l, uint32_t node);
 
 /* the order of names (ledger_order.c): node_state.name_order and by_name */
 void ledger_order_add(struct ledger *l, uint32_t node); /* which has its name, and is not counted yet */
@@ -283,8 +316,6 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
 /* The pod is charged what its signed record says; `asked` as `request` above. Follow with ledger_recompute. */
 void ledger_take_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f,
                        const struct demand *asked, int64_t at_ms);
-/* All that it is charged, in one number, to compare with what it was. */
-int64_t ledger_pod_charged(const struct pod_entry *p);
 /* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
 bool ledger_same_shape(const struct demand *a, const struct demand *b);
 /* A request in resources cannot be edited: when its amounts read differently, the configuration has changed
@@ -305,7 +336,7 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
 void ledger_pod_take_off(struct ledger *l, struct pod_entry *p);
 void ledger_pod_follow_take_off(struct ledger *l, uint32_t node); /* LEDGER_NONE is fine */
 void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name);
-void ledger_pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n);
+void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t *labels, size_t n);
 void ledger_pod_drop(struct ledger *l, uint32_t pod);
 /* The same, because the pod has ended: a departure, if it held something. */
 void ledger_pod_end(struct ledger *l, uint32_t pod);
@@ -381,6 +412,23 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
 static inline void ledger_made_room(struct ledger *l)
 {
     l->room_generation = l->generation + 1;
+}
+
+/* what an op does to nodes (ledger_change.c) */
+void ledger_change_begin(struct ledger *l, uint32_t node); /* before anything of the node changes; again is harmless */
+/* After the op, or after each part of one that is about many objects: did room appear, did capacity go? */
+void ledger_change_follow(struct ledger *l, enum ledger_op_kind kind);
+
+/* what more than there is has been given away for (ledger_excess.c) */
+void ledger_grant_keep(struct ledger *l, struct pod_entry *p); /* just reserved */
+/* Are the pods that were placed here, each with no more than it was granted, too much for the device? */
+bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
+
+/* Where less may be more. A nomination that cannot be kept keeps nobody away any more, and a tenant's limit refuses the
+ * placement that is chosen: then anything may lead to another choice, for which there is room. */
+static inline bool ledger_less_may_be_more(const struct ledger *l)
+{
+    return l->nominated_n > 0 || l->tenancy.tenant_n > 0;
 }
 
 /* tenants (ledger_tenancy.c) */

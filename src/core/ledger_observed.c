@@ -139,12 +139,15 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].epoch = l->pod_epoch;
     l->pods[pod].touched = l->generation + 1;
     l->pods[pod].missed = false;
+    if (l->nominated_n > 0 && (l->pods[pod].deleting != f->deleting || l->pods[pod].priority != f->priority)) {
+        ledger_made_room(l); /* what nominations ask of others depends on both */
+    }
     l->pods[pod].deleting = f->deleting;
     l->pods[pod].claims_record = f->claims_record;
     l->pods[pod].priority = f->priority;
     l->pods[pod].created_ms = f->created_ms;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
-    ledger_pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
+    ledger_pod_set_labels(l, &l->pods[pod], f->label_hashes, f->label_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
     } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {

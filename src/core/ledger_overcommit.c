@@ -19,8 +19,8 @@ static void tell(struct ledger *l, uint32_t node, const struct ledger_device *d,
         l->overcommits = xreallocarray(l->overcommits, l->overcommit_cap, sizeof(*l->overcommits));
     }
     l->overcommits[l->overcommit_n++] = (struct ledger_overcommit){
-        .node_name = l->names[node],
-        .uuid = d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id),
+        .node_name = shared_text_take(l->names[node]),
+        .uuid = shared_text_take(d->uuid),
         .index = d->ref.index,
         .begins = begins,
     };
@@ -52,8 +52,8 @@ void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_devic
 void ledger_overcommit_carry(struct ledger *l, uint32_t node, struct ledger_device *before,
                              struct ledger_device *now)
 {
-    bool same_name = before->uuid_id == now->uuid_id &&
-                     (now->uuid_id != INTERN_NONE || before->ref.index == now->ref.index);
+    bool same_name =
+        str_eq(before->uuid, now->uuid) && (now->uuid.n > 0 || before->ref.index == now->ref.index);
 
     if (same_name) {
         now->overcommitted = before->overcommitted;
@@ -95,4 +95,12 @@ size_t ledger_take_overcommits(struct ledger *l, struct ledger_overcommit *ret, 
         memmove(l->overcommits, l->overcommits + n, l->overcommit_n * sizeof(*ret));
     }
     return n;
+}
+
+void ledger_drop_overcommits(const struct ledger_overcommit *o, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        shared_text_drop(o[i].node_name);
+        shared_text_drop(o[i].uuid);
+    }
 }

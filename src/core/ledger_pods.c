@@ -100,11 +100,17 @@ void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p)
     free(p->floors);
     p->floors = NULL;
     p->floor_n = 0;
+    free(p->first_grants);
+    p->first_grants = NULL;
+    p->first_grant_n = 0;
 }
 
 /* Only while the pod is pending; once it has a place the nomination says nothing more. */
 void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name)
 {
+    if (l->nominated_n > 0 && !str_eq(str_of(p->nominated), node_name)) {
+        ledger_made_room(l); /* nobody has to leave room for it there any more, or for others that it rules out */
+    }
     l->nominated_n -= p->nominated != NULL;
     free(p->nominated);
     p->nominated = NULL;
@@ -181,9 +187,6 @@ void ledger_pod_take_off(struct ledger *l, struct pod_entry *p)
     n->pods[p->node_slot] = n->pods[--n->pod_n];
     l->pods[n->pods[p->node_slot]].node_slot = p->node_slot;
     p->node = LEDGER_NONE;
-    if (p->charge_n > 0 || p->demand->unsteered_n > 0) {
-        ledger_made_room(l);
-    }
     p->charge_n = 0;
     ledger_count_pod(l, p);
 }
@@ -217,10 +220,20 @@ void ledger_pod_set_state(struct ledger *l, struct pod_entry *p, enum ledger_pod
     }
 }
 
+static bool same_isolation(const struct demand *a, const struct demand *b)
+{
+    return a->isolate_n == b->isolate_n &&
+           (a->isolate_n == 0 || memcmp(a->isolate, b->isolate, a->isolate_n * sizeof(*a->isolate)) == 0);
+}
+
 void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct demand *d)
 {
     if (demand_equal(p->demand, d)) {
         return;
+    }
+    if (p->nominated != NULL ||
+        ((p->demand->isolate_n > 0 || ledger_less_may_be_more(l)) && !same_isolation(p->demand, d))) {
+        ledger_made_room(l);
     }
     l->isolating_n -= p->demand->isolate_n > 0;
     free(p->demand);
@@ -228,10 +241,14 @@ void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct d
     l->isolating_n += p->demand->isolate_n > 0;
 }
 
-void ledger_pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n)
+/* Whoever keeps away from pods with the old ones may share with this one now. */
+void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t *labels, size_t n)
 {
     if (n == p->label_n && (n == 0 || memcmp(labels, p->labels, n * sizeof(*labels)) == 0)) {
         return;
+    }
+    if ((p->label_n > 0 || ledger_less_may_be_more(l)) && p->node != LEDGER_NONE) {
+        ledger_made_room(l);
     }
     free(p->labels);
     p->labels = xmalloc(n * sizeof(*labels));

@@ -219,6 +219,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     uint64_t taken = 0;
     int64_t unsteered = 0;
 
+    ledger_change_begin(l, node);
     BUG_ON(n->extent_n != n->device_n);
     ledger_size_granted(l, node);
     row->share_pod_n = 0;
@@ -274,16 +275,11 @@ static void mark_pod(const struct pod_entry *q, struct device_state *states)
     }
 }
 
-static struct str uuid_of(const struct ledger *l, const struct ledger_device *d)
-{
-    return d->uuid_id == INTERN_NONE ? STR_NULL : intern_text(l->uuids, d->uuid_id);
-}
-
-static struct str uuid_of_gpu(const struct ledger *l, const struct node_entry *n, int32_t index)
+static struct str uuid_of_gpu(const struct node_entry *n, int32_t index)
 {
     for (uint32_t i = 0; i < n->device_n; i++) {
         if (n->devices[i].profile == DEVICE_IN_MIG_MODE && n->devices[i].ref.index == index) {
-            return uuid_of(l, &n->devices[i]);
+            return n->devices[i].uuid;
         }
     }
     return STR_NULL;
@@ -297,9 +293,9 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
     const struct node_entry *n = &l->nodes[node];
 
     for (uint32_t i = 0; d->uuid_n > 0 && i < n->device_n; i++) {
-        struct str gpu = device_is_instance(&states[i]) ? uuid_of_gpu(l, n, n->devices[i].gpu_index) : STR_NULL;
+        struct str gpu = device_is_instance(&states[i]) ? uuid_of_gpu(n, n->devices[i].gpu_index) : STR_NULL;
 
-        if (n->devices[i].counted || !demand_allows_instance(d, uuid_of(l, &n->devices[i]), gpu)) {
+        if (n->devices[i].counted || !demand_allows_instance(d, n->devices[i].uuid, gpu)) {
             states[i].flags |= DEVICE_DENIED; /* nobody knows which one kubelet would pick */
         }
     }

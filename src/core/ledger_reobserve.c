@@ -52,14 +52,9 @@ static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledge
 static void begin_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f,
                         const struct demand *asked, int64_t at_ms)
 {
-    int64_t charged_before = ledger_pod_charged(p);
-
     ledger_take_grant(l, p, f, asked, at_ms);
     ledger_keep_granted(l, p->node);
     ledger_recompute(l, p->node);
-    if (ledger_pod_charged(p) < charged_before) {
-        ledger_made_room(l);
-    }
 }
 
 /* Does the signed record of a pod whose devices are known otherwise say the same of them? A verified one need not agree

@@ -103,6 +103,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     p->conflict = NULL;
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
+    ledger_grant_keep(l, p);
     return 0;
 }
 
@@ -168,7 +169,7 @@ bool ledger_chose_devices(const struct ledger *l, struct str uid)
 
 /* Adds the devices of wishes `w` and, where its container goes on, of the next one, in the order of the node. */
 static size_t devices_of(const struct ledger *l, const struct pod_entry *p, const struct placement *at, size_t w,
-                         size_t wish_n, struct assigned_device *ret)
+                         size_t wish_n, struct arena *a, struct assigned_device *ret)
 {
     const struct node_entry *n = &l->nodes[p->node];
     const struct device_state *states = &l->states[l->rows[p->node].first_device];
@@ -184,8 +185,7 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
             }
             c = device_charge(&states[i], &d, &p->demand->wishes[k]);
             ret[found_n++] = (struct assigned_device){
-                .uuid = n->devices[i].uuid_id == INTERN_NONE ? STR_NULL
-                                                             : intern_text(l->uuids, n->devices[i].uuid_id),
+                .uuid = arena_str(a, n->devices[i].uuid),
                 .index = n->devices[i].ref.index,
                 .milli = c.milli,
                 .mem_mib = c.mem_mib,
@@ -233,7 +233,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                 .init = wish->init,
                 .position = wish->position,
                 .devices = devices,
-                .device_n = devices == NULL ? 0 : devices_of(l, p, &at, w, wish_n, devices),
+                .device_n = devices == NULL ? 0 : devices_of(l, p, &at, w, wish_n, a, devices),
             };
         }
     }

@@ -17,7 +17,7 @@ enum standing {
 };
 
 struct walk_node {
-    struct str name;
+    struct str name; /* shared */
     uint32_t slot;
 };
 
@@ -65,7 +65,7 @@ static void list_nodes(const struct ledger *l, const struct ledger_walk_filter *
 
         w->standings[i] = shown ? DUE : DONE;
         if (shown) {
-            w->order[w->order_n++] = (struct walk_node){l->names[i], i};
+            w->order[w->order_n++] = (struct walk_node){shared_text_take(l->names[i]), i};
         }
     }
 }
@@ -123,6 +123,9 @@ void ledger_walk_free(struct ledger_walk *w)
         return;
     }
     arena_fini(&w->kept);
+    for (size_t i = 0; i < w->order_n; i++) {
+        shared_text_drop(w->order[i].name);
+    }
     free(w->order);
     free(w->standings);
     free(w->copies);

@@ -1,6 +1,7 @@
 #include "core/mirror.h"
 
 #include "base/bug.h"
+#include "base/shared_text.h"
 #include "core/ledger_internal.h"
 
 #include <stdlib.h>
@@ -13,6 +14,9 @@ void mirror_init(struct mirror *m)
 
 void mirror_fini(struct mirror *m)
 {
+    for (uint32_t i = 0; i < m->node_cap; i++) {
+        shared_text_drop(m->names[i]);
+    }
     free(m->nodes);
     free(m->names);
     free(m->open);
@@ -32,6 +36,7 @@ void mirror_grow(struct mirror *m)
         m->open = xreallocarray(m->open, m->node_cap, sizeof(*m->open));
         m->rules = xreallocarray(m->rules, m->node_cap, sizeof(*m->rules));
         memset(m->nodes + before, 0, (m->node_cap - before) * sizeof(*m->nodes));
+        memset(m->names + before, 0, (m->node_cap - before) * sizeof(*m->names));
     }
     if (m->device_want > m->device_cap) {
         m->device_cap = m->device_want + m->device_want / 8;
@@ -49,7 +54,10 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
     for (uint32_t i = 0; i < l->node_n; i++) {
         const struct node_state *row = &l->rows[i];
 
-        m->names[i] = l->names[i];
+        if (m->names[i].p != l->names[i].p) { /* as long as it is held here, no other has its address */
+            shared_text_drop(m->names[i]);
+            m->names[i] = shared_text_take(l->names[i]);
+        }
         m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed;
         m->rules[i] = l->nodes[i].rules;
         /* Versions are never given twice, so an equal one stands for equal numbers at an equal

@@ -200,6 +200,7 @@ static void rebuild(struct outlook *o, const struct ledger *l, const struct mix 
 
     o->mix_version = mix_version(m);
     o->model_n = intern_count(l->models);
+    o->models_version = intern_version(l->models);
     o->mix_changed = o->shapes_changed = false;
     for (size_t i = 0; i < mix_shape_n(m); i++) {
         if (mix_shape(m, i)->weight > 0) {
@@ -240,7 +241,7 @@ bool outlook_follow(struct outlook *o, const struct ledger *l, const struct stra
         return false;
     }
     if (o->mix_changed || o->shapes_changed || o->mix_version != mix_version(m) ||
-        o->model_n != intern_count(l->models)) {
+        o->models_version != intern_version(l->models)) {
         rebuild(o, l, m);
         return false;
     }

@@ -31,7 +31,7 @@ struct outlook_typicals {
     bool known;       /* from: */
     uint64_t mix_version;
     uint32_t model_n;
-    uint64_t names_version, gpus_version;
+    uint64_t models_version, names_version, gpus_version;
     struct device_state largest; /* what memory alone was measured by */
 };
 
@@ -157,6 +157,7 @@ struct outlook {
 
     uint32_t draws_gen, classes_gen; /* count rebuilds */
     uint32_t model_n;
+    uint64_t models_version;
     struct scarcity classes[OUTLOOK_CLASSES_MAX];
     uint32_t class_n;
     uint32_t supply_n; /* largest class_n of a shape */

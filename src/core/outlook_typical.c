@@ -152,7 +152,7 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
 {
     const struct mix *m = outlook_mix(o, ledger_mix(l));
     struct outlook_typicals *t = &o->typical;
-    bool same = t->known && t->mix_version == mix_version(m) && t->model_n == intern_count(l->models) &&
+    bool same = t->known && t->mix_version == mix_version(m) && t->models_version == intern_version(l->models) &&
                 t->names_version == l->names_version;
     struct device_state largest;
     struct candidate *all;
@@ -169,6 +169,7 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
     t->largest = largest;
     t->mix_version = mix_version(m);
     t->model_n = intern_count(l->models);
+    t->models_version = intern_version(l->models);
     t->names_version = l->names_version;
     t->known = true;
     t->version++;

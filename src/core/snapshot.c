@@ -81,7 +81,7 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .namespace_ = text_put(&at, p->namespace_),
         .name = text_put(&at, p->name),
         .uid = text_put(&at, p->uid),
-        .node_name = p->node == LEDGER_NONE ? STR_NULL : t->l->names[p->node],
+        .node_name = p->node == LEDGER_NONE ? STR_NULL : t->node_name,
         .decision_id = text_put(&at, decision),
         .dialect = p->demand->dialect, /* static text of the dialect table */
         .state = p->state,
@@ -269,12 +269,15 @@ static void take_mig(const struct ledger *l, const struct node_entry *n, const s
 static void take_device(const struct snapshot_taker *t, const struct node_entry *n, const struct ledger_device *d,
                         const struct device_state *s, struct snapshot_device *ret)
 {
-    const struct ledger *l = t->l;
+    /* mostly all are of one model */
+    bool as_before = d != n->devices && d->model_id == d[-1].model_id;
+    struct str model =
+        as_before ? ret[-1].model : arena_str(t->a, intern_text(t->l->models, d->model_id));
 
     *ret = (struct snapshot_device){
-        .uuid = d->recorded ? arena_str(t->a, ledger_device_uuid(l, n, d)) : ledger_device_uuid(l, n, d),
+        .uuid = arena_str(t->a, ledger_device_uuid(t->l, n, d)),
         .index = d->ref.index,
-        .model = intern_text(l->models, d->model_id),
+        .model = model,
         .profile = d->profile,
         .start = d->start,
         .counted = d->counted,
@@ -293,7 +296,7 @@ static void take_device(const struct snapshot_taker *t, const struct node_entry 
         .slot_charged = s->slot_cap - s->slot_free,
     };
     if (d->profile == DEVICE_IN_MIG_MODE) {
-        take_mig(l, n, d, ret);
+        take_mig(t->l, n, d, ret);
     }
 }
 
@@ -378,9 +381,10 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         placed.raised = xcalloc(most, sizeof(*placed.raised));
         placed.max = most;
     }
+    t->node_name = arena_str(t->a, l->names[node]);
     take_pods(t, node, &placed);
     *ret = (struct snapshot_node){
-        .name = l->names[node],
+        .name = t->node_name,
         .uid = arena_str(t->a, str_of(n->uid)),
         .described = n->described,
         .schedulable = n->schedulable,

@@ -10,6 +10,7 @@ struct snapshot_taker {
     const struct ledger *l;
     struct arena *a;
     struct str namespace_;     /* only its pods; empty: all */
+    struct str node_name;      /* copied: of the node that is being taken */
     struct snapshot_pod *pods; /* has room for every pod that is taken */
     size_t pod_n;
 };

@@ -125,6 +125,16 @@ void store_close(struct store *s, const char *why)
     store_unlock(s);
 }
 
+const char *store_lacks_room(struct store *s)
+{
+    const char *why;
+
+    store_lock(s);
+    why = ledger_lacks_room(s->ledger);
+    store_unlock(s);
+    return why;
+}
+
 const char *store_closed(struct store *s)
 {
     const char *why;
@@ -254,9 +264,12 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
     do { /* mostly once: filter has been here before, and there is nothing left to look at */
         struct ledger_pod pod;
 
+        uint64_t room;
+
         r = STORE_UNKNOWN_POD;
         looked_ahead = true;
         store_lock(s);
+        room = ledger_room_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
             str_eq(pod.name, name)) {
             r = result_of_state(&pod, node_name);
@@ -270,7 +283,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             looked_ahead = store_look_ahead(s, &params);
             r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }
-        store_unlock(s);
+        store_unlock_and_tell(s, room); /* a nomination may have ended */
     } while (!looked_ahead);
     return r;
 }

@@ -41,6 +41,7 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     store_unlock(s);
     if (n > 0) {
         say_overcommits(s, news, n);
+        ledger_drop_overcommits(news, n);
     }
     if (incidents != NULL) {
         say_incidents(s, incidents);

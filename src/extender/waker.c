@@ -1,6 +1,7 @@
 #include "extender/waker.h"
 
 #include "base/bug.h"
+#include "extender/rulebook.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -78,6 +79,18 @@ void waker_refused(struct waker *w, uint64_t generation)
         make_due(w);
     }
     unlock(w);
+}
+
+void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *book, uint64_t rules_generation)
+{
+    const struct rules *now;
+
+    waker_refused(w, generation);
+    now = rulebook_take(book);
+    if (now->generation != rules_generation) {
+        waker_room(w);
+    }
+    rules_put(now);
 }
 
 void waker_sent(struct waker *w, enum wake_result result, const char *detail)

@@ -61,6 +61,7 @@ static void keep_pod(struct state_document *d, struct pod_list *list, const stru
     copy.namespace_ = arena_str(&d->list_arena, p->namespace_);
     copy.name = arena_str(&d->list_arena, p->name);
     copy.uid = arena_str(&d->list_arena, p->uid);
+    copy.node_name = arena_str(&d->list_arena, p->node_name);
     copy.decision_id = STR_NULL;
     copy.demand = p->demand == NULL ? NULL : demand_copy_to(p->demand, &d->list_arena);
     list->items = list_grow(d, list->items, list->n, &list->cap, sizeof(*list->items));
@@ -72,7 +73,9 @@ static void keep_node_conflict(struct state_document *d, const struct node_confl
     struct node_conflict_list *list = &d->node_conflicts;
 
     list->items = list_grow(d, list->items, list->n, &list->cap, sizeof(*list->items));
-    list->items[list->n++] = *c;
+    list->items[list->n] = *c;
+    list->items[list->n].node = arena_str(&d->list_arena, c->node);
+    list->items[list->n++].uuid = arena_str(&d->list_arena, c->uuid);
 }
 
 static void keep_node_conflicts(struct state_document *d, const struct snapshot_node *n)

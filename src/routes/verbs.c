@@ -95,6 +95,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     struct filter_result result;
     struct arena *a = httpd_request_arena(req);
     const struct rules *rules;
+    uint64_t rules_generation;
     int r = check_body(req, reterr);
 
     if (r == 0) {
@@ -104,6 +105,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         return r;
     }
     rules = rulebook_take(v->book);
+    rules_generation = rules->generation;
     r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     if (r == 0) {
         wire_write_filter(&resp->body, &args, &result);
@@ -114,7 +116,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         return r;
     }
     if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
-        waker_refused(v->waker, result.generation);
+        waker_refused_by(v->waker, result.generation, v->book, rules_generation);
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);

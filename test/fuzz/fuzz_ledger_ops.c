@@ -4,7 +4,8 @@
  * the same fact again changes nothing, and a reservation ends only by what may end it.
  *
  * First byte: honest or not. In an honest run nodes are described once and pods are placed by
- * reservations only; then no device is ever over-committed.
+ * reservations only; then no device is ever over-committed, and what was granted first, added up by an oracle that
+ * reads nothing but records, is never more than a device has.
  */
 #include "support/input_rng.h"
 
@@ -12,6 +13,7 @@
 #include "core/ledger.h"
 #include "core/mix.h"
 #include "core/snapshot.h"
+#include "core/support/first_grants.h"
 #include "core/support/random_demand.h"
 #include "core/view.h"
 
@@ -46,6 +48,7 @@ struct run {
     enum { FREE, RESERVED, CONFIRMED } held[PODS];
     bool missed[PODS]; /* reserved, but not in the list that ended since */
     bool seen[PODS];   /* in the present bracket */
+    struct first_grants grants;
     /* storage of the present op */
     struct device devices[DEVICES];
     struct inventory inventory;
@@ -315,6 +318,29 @@ static void check_held(const struct run *r)
     }
 }
 
+/* In an honest run. */
+static void follow_grants(struct run *r, const struct ledger_op *op, size_t pod)
+{
+    struct ledger_pod p;
+    struct assignment as;
+    struct arena a;
+
+    arena_init(&a, MEMORY);
+    if (op->kind == LEDGER_NODE_DESCRIBED) {
+        first_grants_describe(&r->grants, op->node.name, op->node.inventory);
+    } else if (op->kind == LEDGER_RESERVE && ledger_chose_devices(r->l, uids[pod])) {
+        FUZZ_CHECK(ledger_find_pod(r->l, uids[pod], &p));
+        FUZZ_CHECK(ledger_assignment(r->l, uids[pod], &a, &as, NULL) == 0);
+        FUZZ_SOUND(first_grants_give(&r->grants, (unsigned)pod, op->reserve.node_name, p.demand, &as));
+    }
+    for (unsigned i = 0; i < PODS; i++) {
+        if (r->held[i] == FREE) {
+            first_grants_end(&r->grants, i);
+        }
+    }
+    arena_fini(&a);
+}
+
 static struct snapshot take(const struct run *r, struct arena *a)
 {
     struct snapshot snap;
@@ -459,6 +485,9 @@ static void step(struct run *r)
         return;
     }
     follow(r, &op, pod);
+    if (r->honest) {
+        follow_grants(r, &op, pod);
+    }
     check_held(r);
     arrived = mix_arrived_n(mix);
     departed = mix_departed_n(mix);
@@ -492,6 +521,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     input_rng_use(&in);
     r.l = ledger_new(&limits);
+    first_grants_init(&r.grants, limits.overcommit_milli, limits.overcommit_mem_milli);
     for (unsigned i = 0; i < OPS_MAX && in.n > 0; i++) {
         step(&r);
     }

@@ -19,6 +19,7 @@
 
 static struct ledger_fixture fx;
 static struct ledger_overcommit news[8];
+static size_t news_n; /* in it, held */
 
 static int setup(void **state)
 {
@@ -31,13 +32,17 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    ledger_drop_overcommits(news, news_n);
+    news_n = 0;
     fixture_fini(&fx);
     return 0;
 }
 
 static size_t take(void)
 {
-    return ledger_take_overcommits(fx.l, news, 8);
+    ledger_drop_overcommits(news, news_n);
+    news_n = ledger_take_overcommits(fx.l, news, 8);
+    return news_n;
 }
 
 /* The next transition is of device `i` of n1, and the only one. */
@@ -233,6 +238,7 @@ static void watch_over(struct simulation *s)
 
     while (ledger_take_overcommits(s->l, &o, 1) == 1) {
         hear(s, &o);
+        ledger_drop_overcommits(&o, 1);
     }
     for (uint32_t i = 0; i < s->l->node_n; i++) {
         const struct node_entry *n = &s->l->nodes[i];

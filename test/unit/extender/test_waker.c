@@ -1,6 +1,8 @@
 /* When kube-scheduler is woken, and when not. No duration is asserted. */
 #include "extender/waker.h"
 
+#include "extender/rulebook.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -258,6 +260,75 @@ static void wake__impossible__is_tried_once_a_minute(void **state)
     wait_sent(2);
 }
 
+/* ---- room that no charge shows (issue: missing wake-ups) ---- */
+
+/* A reservation elsewhere ends the nomination for which a node was kept. */
+static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wakes(void **state)
+{
+    struct device device = {
+        .index = 0, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
+    struct inventory inventory = {.devices = &device, .device_n = 1};
+    struct ledger_op second = {
+        .kind = LEDGER_NODE_DESCRIBED,
+        .node = {.name = STR("n2"), .uid = STR("u2"), .schedulable = true, .inventory = &inventory}};
+    struct ledger_op nominated = {.kind = LEDGER_POD_OBSERVED,
+                                  .pod = {.uid = STR("a"),
+                                          .namespace_ = STR("d"),
+                                          .name = STR("a"),
+                                          .nominated_node = STR("n1"),
+                                          .demand = &demand}};
+    struct store_reservation got;
+    struct pack_plans plans;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
+    apply(&second);
+    apply(&nominated);
+    refused();
+    assert_int_equal(store_reserve(store, &a, STR("a"), STR("d"), STR("a"), STR("n2"), STR("x"), &plans, &got, NULL),
+                     STORE_RESERVED);
+    wait_sent(1);
+    arena_fini(&a);
+}
+
+static const struct rules *rules_of(uint64_t generation)
+{
+    const struct ingest facts = {.store = store, .policy = policy_defaults()};
+    const struct rules *r;
+
+    assert_int_equal(rules_new(&facts, generation, NULL, NULL, &r, NULL), 0);
+    return r;
+}
+
+/* The other policy was current, and said to make room, before the refusal by the old one was known. */
+static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
+{
+    struct rulebook *book = rulebook_new(rules_of(1));
+
+    (void)state;
+    rulebook_publish(book, rules_of(2));
+    waker_room(waker);
+    waker_refused_by(waker, store_generation(store), book, 2);
+    assert_stays(0);
+    waker_refused_by(waker, store_generation(store), book, 1);
+    wait_sent(1);
+    rulebook_free(book);
+}
+
+/* What a reload does to the ledger, or a window that opens: each makes room by itself. */
+static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(void **state)
+{
+    struct tenant tenant = {.name = STR("t"), .milli = 100, .gpu_permille = -1, .mem_permille = -1, .mem_mib = -1};
+    struct ledger_op tenants = {.kind = LEDGER_TENANTS, .tenants = {&tenant, 1}};
+
+    (void)state;
+    refused();
+    apply(&tenants);
+    wait_sent(1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -272,6 +343,9 @@ int main(void)
         T(wake__within_the_pause__waits_for_its_end),
         T(wake__failed__is_repeated_with_growing_pauses),
         T(wake__impossible__is_tried_once_a_minute),
+        T(wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wakes),
+        T(wake__refused_by_rules_that_hold_no_longer__wakes),
+        T(wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

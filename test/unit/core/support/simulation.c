@@ -38,8 +38,9 @@ static void check(struct simulation *s)
     }
 }
 
-static void forget(struct simulation_pod *p)
+static void forget(struct simulation *s, struct simulation_pod *p)
 {
+    first_grants_end(&s->grants, (unsigned)(p - s->pod));
     p->hold = HOLD_NONE;
     p->attached = false;
 }
@@ -56,6 +57,9 @@ static void follow(struct simulation *s, const struct simulation_fact *f)
     }
     s->listed = s->listed || f->kind == LEDGER_PODS_END;
     if (f->kind == LEDGER_POD_OBSERVED && f->pod->node_name.n > 0) {
+        if (!p->accepted) { /* somebody else bound it */
+            first_grants_end(&s->grants, f->pod->number);
+        }
         if (!p->attached) {
             p->attached_at = s->journal_n;
         }
@@ -65,7 +69,9 @@ static void follow(struct simulation *s, const struct simulation_fact *f)
     } else if (f->kind == LEDGER_POD_OBSERVED) {
         p->seen_bracket = s->pods.brackets;
     } else if (f->kind == LEDGER_POD_GONE) {
-        forget(p);
+        forget(s, p);
+    } else if (f->kind == LEDGER_NODE_DESCRIBED) {
+        first_grants_describe(&s->grants, f->node->name, &f->node->inventory);
     } else if (f->kind == LEDGER_PODS_END) {
         for (unsigned i = 0; i < s->w.pod_n; i++) {
             if (s->pod[i].seen_bracket == s->pods.brackets) {
@@ -75,7 +81,7 @@ static void follow(struct simulation *s, const struct simulation_fact *f)
             if (s->pod[i].hold == HOLD_RESERVED) {
                 s->pod[i].missed = true;
             } else {
-                forget(&s->pod[i]);
+                forget(s, &s->pod[i]);
             }
         }
     }
@@ -207,6 +213,7 @@ static void reserve(struct simulation *s, unsigned i)
     struct placement at;
     struct assignment as = {0};
     struct ledger_pod pod;
+    const char *wrong;
     struct ledger_op op = {
         .kind = LEDGER_RESERVE,
         .at_ms = 3,
@@ -240,6 +247,10 @@ static void reserve(struct simulation *s, unsigned i)
                                  .record = world_record_copy(&s->w, &as),
                                  .demand = demand_copy(pod.demand)};
     s->reserved_n++;
+    wrong = first_grants_give(&s->grants, i, op.reserve.node_name, pod.demand, &as);
+    if (wrong != NULL) {
+        simulation_fail(s, wrong, op.reserve.node_name);
+    }
     check(s);
 }
 
@@ -261,6 +272,9 @@ static void land(struct simulation *s, unsigned i)
     bool bound = p->accepted && !(p->lost && s->w.pods[i] == NULL);
 
     p->flying = false;
+    if (!bound || p->missed) {
+        first_grants_end(&s->grants, i);
+    }
     free(p->demand);
     p->demand = NULL;
     (void)name_op(s, bound ? LEDGER_CONFIRM : LEDGER_RELEASE, i); /* the pod may be gone */
@@ -313,6 +327,7 @@ struct simulation *simulation_new(uint64_t seed)
                                        .overcommit_milli = s->factors.milli,
                                        .overcommit_mem_milli = s->factors.mem_milli};
     s->l = ledger_new(&s->limits);
+    first_grants_init(&s->grants, s->factors.milli, s->factors.mem_milli);
     s->pods.pods = true;
     feed_begin(s, &s->nodes);
     feed_begin(s, &s->pods);

@@ -5,6 +5,7 @@
 #ifndef TEST_CORE_SIMULATION_H
 #define TEST_CORE_SIMULATION_H
 
+#include "core/support/first_grants.h"
 #include "core/support/world_demand.h"
 
 #define SIMULATION_OPS_MAX 20000
@@ -55,6 +56,7 @@ struct simulation {
     struct world_factors factors;
     struct ledger_limits limits;
     struct ledger *l;
+    struct first_grants grants; /* by the number of the pod */
     struct simulation_feed pods, nodes;
     struct simulation_pod pod[WORLD_PODS_MAX];
     struct simulation_fact journal[SIMULATION_OPS_MAX];
