@@ -1,6 +1,7 @@
 /* kube/objects.h - Pod, Node and Status from JSON into plain facts.
  *
- * What fgpu does not use is skipped, but still checked as JSON. `null` means absent everywhere:
+ * Pods and Nodes are read as they are stored (base/json_read.h): what fgpu does not use is skipped, only its grammar
+ * is checked; a text that is used may hold a NUL, which no request is made of (core/dialect.h). `null` means absent everywhere:
  * bookmarks carry "containers":null, Go writes null for empty slices and maps. Nothing is
  * interpreted: quantities stay text, names are not validated.
  *
@@ -21,7 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KUBE_CONTAINERS_MAX 512 /* per list: containers, initContainers */
+/* Per list: containers, initContainers. The API server sets no limit but the 1.5 MiB of an object in etcd. */
+#define KUBE_CONTAINERS_MAX 32768
 
 /* meta/v1 Status: what the API server answers instead of an object. */
 struct kube_status {

@@ -71,6 +71,16 @@ static int deliver_unusable(struct reflector *r, struct str raw, bool deleted,
     return 0;
 }
 
+/* Is it JSON, whatever it says? Nested beyond all limits it was cut out by its brackets, which is enough. */
+static bool is_json(struct reflector *r, struct str text)
+{
+    json_reader_init(&r->reader, text, NULL);
+    r->reader.as_stored = true;
+    json_skip(&r->reader);
+    int rc = json_read_end(&r->reader, NULL);
+    return rc == 0 || rc == -ERR_LIMIT;
+}
+
 int reflector_list_item(void *ctx, struct str item, struct err *reterr)
 {
     struct reflector *r = ctx;
@@ -79,7 +89,7 @@ int reflector_list_item(void *ctx, struct str item, struct err *reterr)
     json_reader_init(&r->reader, item, &r->arena);
     decode_object(r);
     int rc = json_read_end(&r->reader, &why);
-    if (rc == -ERR_INVALID || rc == -ERR_LIMIT) {
+    if (rc != 0 && is_json(r, item)) {
         return deliver_unusable(r, item, false, &why, reterr);
     }
     if (rc != 0) {

@@ -107,8 +107,29 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     return 0;
 }
 
-/* One object beyond our limits must not end the watch for all others: what it is can still be told.
- */
+/* Beside the object, whose grammar is checked and nothing else. */
+static int read_envelope(struct watch_decoder *d, struct str text, struct line *line, struct err *reterr)
+{
+    struct json_reader *r = d->reader;
+    struct str key;
+    json_reader_init(r, text, d->arena);
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq(key, STR("type"))) {
+            read_type(r, line);
+            continue;
+        }
+        bool is_object = str_eq(key, STR("object"));
+        struct str value = STR_NULL;
+        r->as_stored = true;
+        json_raw(r, &value);
+        r->as_stored = false;
+        line->object = is_object ? value : line->object;
+    }
+    return json_read_end(r, reterr);
+}
+
+/* Nested beyond all limits: told by brackets and quotes alone. */
 static int salvage(struct watch_decoder *d, struct str text, const struct err *why,
                    struct err *reterr)
 {
@@ -118,6 +139,21 @@ static int salvage(struct watch_decoder *d, struct str text, const struct err *w
         return err_set(reterr, ERR_PARSE, "%s", why->msg);
     }
     return d->sink.unusable(d->sink.ctx, type, object, why, reterr);
+}
+
+/* One object that we cannot read must not end the watch for all others: what it is can still be told, unless the line is
+ * not JSON at all. */
+static int take_unusable(struct watch_decoder *d, struct str text, const struct err *why, struct err *reterr)
+{
+    struct line line = {.type = WATCH_EVENT_TYPE__MAX};
+    int rc = read_envelope(d, text, &line, NULL);
+    if (rc == -ERR_LIMIT) {
+        return salvage(d, text, why, reterr);
+    }
+    if (rc != 0 || line.type == WATCH_EVENT_TYPE__MAX || line.object.n == 0 || line.object.p[0] != '{') {
+        return err_set(reterr, ERR_PARSE, "%s", why->msg);
+    }
+    return d->sink.unusable(d->sink.ctx, line.type, line.object, why, reterr);
 }
 
 static int take_line(struct watch_decoder *d, struct str text, struct err *reterr)
@@ -134,10 +170,7 @@ static int take_line(struct watch_decoder *d, struct str text, struct err *reter
     if (rc == 0) {
         return d->sink.event(d->sink.ctx, line.type, line.object, reterr);
     }
-    if (rc == -ERR_INVALID || rc == -ERR_LIMIT) {
-        return salvage(d, text, &why, reterr);
-    }
-    return err_set(reterr, ERR_PARSE, "%s", why.msg);
+    return take_unusable(d, text, &why, reterr);
 }
 
 int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr)

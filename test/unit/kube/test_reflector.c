@@ -413,6 +413,13 @@ static const struct {
       {TOLD, "begin; forget ", 0, 0},
       FIRST_WAIT,
       {LIST, "?limit=500", 0, 0}}},
+    {"an odd item between others (item 11)",
+     {{LIST, "?limit=500", 0, 0},
+      {FEED, PAGE("10", "", OBJECT("a", "3") ",{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"4\","
+                            "\"annotations\":{\"x\":\"\\u0000\"}}},{\"metadata\":{\"name\":\"c\",\"resourceVersion\":"
+                            "\"5\"},\"spec\":{\"priority\":\"high\",\"x\":\"\\ud800\"}}," OBJECT("d", "6")), 0, 0},
+      {DONE, NULL, 200, 0},
+      {TOLD, "begin; object a@3; object b@4; unusable c@5; object d@6; complete 10; synced", 0, 0}}},
     {"an item without a name",
      {{LIST, "?limit=500", 0, 0},
       {FEED_FAILS, "{\"items\":[{\"metadata\":{\"resourceVersion\":\"3\"}}", ERR_PARSE, 0},
