@@ -65,7 +65,9 @@ struct kube_object {
     enum kube_resource resource;
     const struct pod *pod;
     const struct node *node;
-    struct str raw; /* the object as JSON */
+    struct str raw; /* the object as JSON; of one that is too large, an excerpt */
+    uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they passed
+                           (kube/excerpt.h) */
 };
 
 /* Called from within reflector_feed and reflector_done. NULL entries are skipped, except
@@ -79,7 +81,7 @@ struct reflector_handler {
     void (*object)(void *ctx, const struct kube_object *o);
     /* The object is gone, or does not match the selection any more; last known content. */
     void (*deleted)(void *ctx, const struct kube_object *o);
-    /* An object that cannot be decoded (wrong type of a field, beyond our limits): *o has what
+    /* An object that cannot be decoded (wrong type of a field, beyond our limits), although it is JSON: *o has what
      * could be salvaged (kube_salvage_pod), `why` the reason. NULL: such an object is a failure of
      * the list or watch, so that nothing is ever missing unnoticed. */
     void (*unusable)(void *ctx, const struct kube_object *o, bool deleted, const struct err *why);

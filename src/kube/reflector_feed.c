@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool decode_object(struct reflector *r)
@@ -18,6 +19,7 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
         .pod = r->resource == KUBE_PODS ? &r->pod : NULL,
         .node = r->resource == KUBE_NODES ? &r->node : NULL,
         .raw = raw,
+        .cut_bytes = r->busy == BUSY_LISTING ? list_decoder_note(r->list).bytes : r->watch.note.bytes,
     };
 }
 
@@ -89,6 +91,10 @@ int reflector_list_item(void *ctx, struct str item, struct err *reterr)
     json_reader_init(&r->reader, item, &r->arena);
     decode_object(r);
     int rc = json_read_end(&r->reader, &why);
+    struct excerpt_note note = list_decoder_note(r->list);
+    if (rc == 0 && note.bytes > 0 && !note.whole) {
+        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", note.bytes);
+    }
     if (rc != 0 && is_json(r, item)) {
         return deliver_unusable(r, item, false, &why, reterr);
     }

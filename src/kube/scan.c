@@ -41,6 +41,21 @@ size_t scan_to_depth(struct json_scan *s, const char *p, size_t at, size_t n, ui
     return at;
 }
 
+size_t scan_value(struct json_scan *s, const char *p, size_t at, size_t n)
+{
+    if (s->depth > 0) {
+        return scan_to_depth(s, p, at, n, 0);
+    }
+    if (!s->in_string && at < n) {
+        if (p[at] != '"') {
+            return scan_to_depth(s, p, at, n, 0);
+        }
+        s->in_string = true;
+        at++;
+    }
+    return skip_string(s, p, at, n);
+}
+
 static size_t skip_blanks(struct str t, size_t at)
 {
     while (at < t.n && scan_is_blank(t.p[at])) {

@@ -27,6 +27,10 @@ static inline bool scan_is_blank(char c)
  * place, or n with the state kept when the text ends before. */
 size_t scan_to_depth(struct json_scan *s, const char *p, size_t at, size_t n, uint32_t floor);
 
+/* Goes on with one value that begins with a quote or an opening bracket, at first with a scan that is all zero; returns
+ * the place behind it (then depth is 0 and in_string false), or n. */
+size_t scan_value(struct json_scan *s, const char *p, size_t at, size_t n);
+
 /* The raw value of `key` in the object `text`, or STR_NULL. Keys are compared as written. */
 struct str scan_member(struct str text, struct str key);
 /* The same, without its quotes; STR_NULL when it is no string or has escapes. */

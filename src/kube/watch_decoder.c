@@ -2,6 +2,7 @@
 
 #include "scan_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const type_names[WATCH_EVENT_TYPE__MAX] = {
@@ -30,17 +31,22 @@ void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, str
     d->arena = arena;
     d->sink = *sink;
     d->event_n = 0;
+    d->excerpt = excerpt_new(EXCERPT_EVENT);
+    d->line_is_cut = false;
+    d->note = (struct excerpt_note){0};
     strbuf_init(&d->line, WATCH_LINE_MAX);
 }
 
 void watch_decoder_fini(struct watch_decoder *d)
 {
     strbuf_fini(&d->line);
+    excerpt_free(d->excerpt);
 }
 
 void watch_decoder_reset(struct watch_decoder *d)
 {
     strbuf_reset(&d->line);
+    d->line_is_cut = false;
     d->event_n = 0;
 }
 
@@ -167,10 +173,42 @@ static int take_line(struct watch_decoder *d, struct str text, struct err *reter
     d->event_n++;
     arena_reset(d->arena);
     int rc = read_line(d, text, &line, &why);
+    if (rc == 0 && d->note.bytes > 0 && !d->note.whole) {
+        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", d->note.bytes);
+    }
     if (rc == 0) {
         return d->sink.event(d->sink.ctx, line.type, line.object, reterr);
     }
     return take_unusable(d, text, &why, reterr);
+}
+
+/* Takes a part of a line, with which it `ends` or not. *ret: the line, once it is complete. */
+static int take_part(struct watch_decoder *d, struct str part, bool ends, struct str *ret, struct err *reterr)
+{
+    d->note = (struct excerpt_note){0};
+    *ret = part;
+    if (!d->line_is_cut && part.n <= WATCH_LINE_MAX - d->line.n) {
+        if (!ends || d->line.n > 0) {
+            strbuf_add_str(&d->line, part);
+            *ret = strbuf_view(&d->line);
+        }
+        return 0;
+    }
+    if (!d->line_is_cut) {
+        d->line_is_cut = true;
+        excerpt_reset(d->excerpt);
+        excerpt_feed(d->excerpt, strbuf_view(&d->line));
+        strbuf_reset(&d->line);
+    }
+    enum excerpt_state state = excerpt_feed(d->excerpt, part);
+    if (state == EXCERPT_BROKEN || (ends && state != EXCERPT_DONE)) {
+        return err_set(reterr, ERR_PARSE, "a line of more than %u bytes that is no watch event", WATCH_LINE_MAX);
+    }
+    if (ends) {
+        *ret = excerpt_text(d->excerpt);
+        d->note = excerpt_note(d->excerpt);
+    }
+    return 0;
 }
 
 int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr)
@@ -178,22 +216,17 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
     while (bytes.n > 0) {
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         struct str part = {bytes.p, newline != NULL ? (size_t)(newline - bytes.p) : bytes.n};
-        struct str line = part;
-        if (newline == NULL || d->line.n > 0) {
-            strbuf_add_str(&d->line, part);
-            line = strbuf_view(&d->line);
+        struct str line;
+        int rc = take_part(d, part, newline != NULL, &line, reterr);
+        if (rc != 0 || newline == NULL) {
+            return rc;
         }
-        if (d->line.overflowed || line.n > WATCH_LINE_MAX) {
-            return err_set(reterr, ERR_LIMIT, "watch event of more than %u bytes", WATCH_LINE_MAX);
-        }
-        if (newline == NULL) {
-            return 0;
-        }
-        int rc = take_line(d, line, reterr);
+        rc = take_line(d, line, reterr);
         if (rc != 0) {
             return rc;
         }
         strbuf_reset(&d->line);
+        d->line_is_cut = false;
         bytes = str_drop(bytes, part.n + 1);
     }
     return 0;
@@ -201,5 +234,5 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
 
 int watch_decoder_end(struct watch_decoder *d, struct err *reterr)
 {
-    return d->line.n == 0 ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
+    return d->line.n == 0 && !d->line_is_cut ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
 }

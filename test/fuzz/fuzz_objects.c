@@ -5,7 +5,7 @@
 #include "base/support/json_walk.h"
 #include "kube/objects.h"
 #include "support/read_json.h"
-#include "support/render.h"
+#include "kube/support/render.h"
 
 #include <string.h>
 
