@@ -16,12 +16,14 @@
 #include "model/policy.h"
 
 struct events;
+struct warn_limit;
 
 struct ingest {
     struct store *store;
     const struct policy *policy;
     const struct log *log;
     struct events *events; /* NULL: nobody is told */
+    struct warn_limit *warnings; /* of what tenants write; NULL: all of them are logged */
 };
 
 /* What an object says, as an op of the ledger. Points into itself, the arena and the object: not to be

@@ -41,6 +41,7 @@
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
 #include "extender/store.h"
+#include "extender/unreadable.h"
 #include "extender/vacancy.h"
 #include "httpd/server.h"
 
@@ -74,6 +75,7 @@ struct state_context {
     struct pool_commands *pool_commands; /* NULL: there are none */
     struct shadow *shadow; /* NULL: nothing is ever on trial */
     struct audit *audit;   /* NULL: the document says nothing about audits */
+    struct unreadable *unreadable; /* NULL: everything is readable */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */

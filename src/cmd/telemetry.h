@@ -5,6 +5,7 @@
 #include "core/verdict.h"
 #include "extender/access.h"
 #include "extender/audit.h"
+#include "extender/contact.h"
 #include "extender/events.h"
 #include "extender/pool_commands.h"
 #include "httpd/server.h"
@@ -26,6 +27,9 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers);
 void telemetry_fini(struct telemetry *t);
 /* From now on the metrics show how its credentials do; it must live as long. */
 void telemetry_client(struct telemetry *t, struct kube_client *client);
+
+/* A collector; `ctx` is struct contact. */
+void telemetry_contact(void *ctx, struct metrics *m);
 
 /* `ctx` of all of these is the telemetry. */
 void telemetry_verb(void *ctx, const struct verb_observation *o);

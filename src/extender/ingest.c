@@ -7,6 +7,7 @@
 #include "core/node_pools.h"
 #include "core/plan.h"
 #include "extender/notices.h"
+#include "extender/warn_limit.h"
 #include "kube/binding.h"
 
 static int arena_full(struct err *reterr, const char *what, struct str name)
@@ -18,6 +19,7 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                     struct ingest_fact *ret, struct err *reterr)
 {
     const struct str *record = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    uint64_t withheld;
     struct err why;
 
     if (pod_is_terminal(pod)) {
@@ -45,11 +47,11 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
     if (record != NULL && pod->node_name.n > 0) {
         if (assignment_parse(*record, a, &ret->assignment, &why) == 0) {
             ret->op.pod.assignment = &ret->assignment;
-        } else {
+        } else if (warn_limit_take(in->warnings, pod->uid, "assignment", &withheld)) {
             LOG_WARNING(in->log, "Ignored an unreadable assignment annotation; the pod counts on every "
                                  "device of its node unless its devices are known",
                         LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name),
-                        LOG_CSTR("err", why.msg));
+                        LOG_CSTR("err", why.msg), LOG_I64("warningsWithheld", (int64_t)withheld));
         }
     }
     return 0;

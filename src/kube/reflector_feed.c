@@ -1,5 +1,6 @@
 /* kube/reflector_feed.c - bytes of lists and watches into callbacks of the consumer. */
 #include "reflector_internal.h"
+#include "scan_internal.h"
 
 #include "base/bug.h"
 
@@ -99,7 +100,7 @@ int reflector_list_item(void *ctx, struct str item, struct err *reterr)
         return deliver_unusable(r, item, false, &why, reterr);
     }
     if (rc != 0) {
-        return err_set(reterr, why.code, "%s", why.msg);
+        return scan_err_of_object(item, &why, reterr);
     }
     rc = check_identity(r, reterr);
     if (rc != 0) {
@@ -254,6 +255,9 @@ int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes, struct
                                      : watch_decoder_feed(&r->watch, bytes, &r->refused);
     if (rc != 0) {
         return err_set(reterr, r->refused.code, "%s", r->refused.msg);
+    }
+    if (r->busy == BUSY_WATCHING) {
+        reflector_contact(r, now_ns);
     }
     return 0;
 }

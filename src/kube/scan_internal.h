@@ -6,6 +6,7 @@
 #ifndef KUBE_SCAN_INTERNAL_H
 #define KUBE_SCAN_INTERNAL_H
 
+#include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -35,5 +36,7 @@ size_t scan_value(struct json_scan *s, const char *p, size_t at, size_t n);
 struct str scan_member(struct str text, struct str key);
 /* The same, without its quotes; STR_NULL when it is no string or has escapes. */
 struct str scan_member_text(struct str text, struct str key);
+/* ERR_PARSE for `why`, with the name of the object in it if it can be found. */
+int scan_err_of_object(struct str object, const struct err *why, struct err *reterr);
 
 #endif

@@ -157,7 +157,7 @@ static int take_unusable(struct watch_decoder *d, struct str text, const struct 
         return salvage(d, text, why, reterr);
     }
     if (rc != 0 || line.type == WATCH_EVENT_TYPE__MAX || line.object.n == 0 || line.object.p[0] != '{') {
-        return err_set(reterr, ERR_PARSE, "%s", why->msg);
+        return scan_err_of_object(scan_member(text, STR("object")), why, reterr);
     }
     return d->sink.unusable(d->sink.ctx, line.type, line.object, why, reterr);
 }
