@@ -2,7 +2,8 @@
  *
  * What contact is, the reflectors know (kube/reflector.h); here it is compared with the time that may pass without,
  * and told: to the verbs and the readiness probe as one constant sentence for each cause, to people in the log, at
- * once when it begins, then at most once a minute, and once when it is over. Everything may be called from any
+ * once when it begins or has another cause (failures come at the pace of the backoff), then at most once a minute,
+ * and once when it is over. Everything may be called from any
  * thread.
  */
 #ifndef EXTENDER_CONTACT_H

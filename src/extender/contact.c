@@ -31,6 +31,7 @@ struct followed {
     /* with the lock */
     uint64_t trouble_n; /* as of the last news */
     int64_t logged_ns;  /* when trouble was last told; 0: never */
+    enum reflector_trouble logged; /* which */
     bool in_trouble;    /* told, and not yet told that it is over */
     bool blind_told;
 };
@@ -139,8 +140,9 @@ static enum words take_news(struct contact *c, struct followed *f, const struct 
         atomic_store(&f->last_ns, stats->last_contact_ns);
     }
     atomic_store(&f->trouble, (int)stats->trouble);
-    if (trouble && (f->logged_ns == 0 || now_ns - f->logged_ns >= REMIND_NS)) {
+    if (trouble && (f->logged_ns == 0 || f->logged != stats->trouble || now_ns - f->logged_ns >= REMIND_NS)) {
         f->logged_ns = now_ns;
+        f->logged = stats->trouble;
         f->in_trouble = true;
         return SAY_TROUBLE;
     }

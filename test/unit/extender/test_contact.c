@@ -103,13 +103,17 @@ static void contact_news__persistent_403__logged_at_once_then_each_minute_and_it
         pass(5);
     }
     assert_string_equal(told.p, "WEWWW"); /* at once; blind; after 60, 120 and 180 s */
+    s.trouble = REFLECTOR_UNREACHABLE; /* another cause is told at once */
+    s.trouble_n++;
+    contact_news(c, KUBE_PODS, &s);
+    assert_string_equal(told.p, "WEWWWW");
     s.trouble = REFLECTOR_FINE;
     s.last_contact_ns = clock_mono_ns(&the_clock.clock);
     contact_news(c, KUBE_PODS, &s);
     contact_news(c, KUBE_PODS, &s);
     s.last_contact_ns++;
     contact_news(c, KUBE_PODS, &s);
-    assert_string_equal(told.p, "WEWWWI");
+    assert_string_equal(told.p, "WEWWWWI");
     end(c);
 }
 
