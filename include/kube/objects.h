@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Per list: containers, initContainers. The API server sets no limit but the 1.5 MiB of an object in etcd. */
-#define KUBE_CONTAINERS_MAX 32768
+#define KUBE_CONTAINERS_MAX 65536
 
 /* meta/v1 Status: what the API server answers instead of an object. */
 struct kube_status {

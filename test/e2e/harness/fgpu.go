@@ -21,7 +21,7 @@ type Fgpu struct {
 	VerbsURL  string
 	OpsURL    string
 	HealthURL string
-	client   *http.Client // for OpsURL
+	client    *http.Client // for OpsURL
 }
 
 // PresentCertificate makes the URLs https and State show a certificate: fgpu runs with TLS on loopback.

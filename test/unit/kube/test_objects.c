@@ -16,7 +16,7 @@ static struct arena arena;
 static int setup(void **state)
 {
     (void)state;
-    arena_init(&arena, 16 * 1024 * 1024);
+    arena_init(&arena, 32 * 1024 * 1024);
     return 0;
 }
 
@@ -202,7 +202,7 @@ static void pod__duplicate_keys__are_refused(void **state)
 static int parse_with_containers(const char *list, int n, struct pod *ret)
 {
     struct strbuf text;
-    strbuf_init(&text, 4 * 1024 * 1024);
+    strbuf_init(&text, 8 * 1024 * 1024);
     strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"nodeName\":\"n\",\"%s\":[",
                 list);
     for (int i = 0; i < n; i++) {
