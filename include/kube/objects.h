@@ -22,6 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An object of the 1.5 MiB that etcd holds by default, when every byte of it needs six in JSON; and what it takes when it
+ * is read. */
+#define KUBE_OBJECT_JSON_MAX ((size_t)16 * 1024 * 1024)
+#define KUBE_OBJECT_ARENA_MAX ((size_t)32 * 1024 * 1024)
+
 /* Per list: containers, initContainers. The API server sets no limit but the 1.5 MiB of an object in etcd. */
 #define KUBE_CONTAINERS_MAX 65536
 

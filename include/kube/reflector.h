@@ -60,7 +60,6 @@
 
 #define REFLECTOR_PAGE 500
 #define REFLECTOR_FILL_FAILURES_MAX 2
-#define REFLECTOR_OBJECT_BYTES_MAX (32U * 1024 * 1024) /* decoded, one object at a time */
 
 enum kube_resource { KUBE_PODS, KUBE_NODES, KUBE_RESOURCE__MAX };
 

@@ -52,7 +52,7 @@ struct reflector *reflector_new(enum kube_resource resource,
     backoff_init(&r->backoff);
     strbuf_init(&r->path, PATH_MAX_BYTES);
     strbuf_init(&r->continue_, REFLECTOR_CONTINUE_MAX);
-    arena_init(&r->arena, REFLECTOR_OBJECT_BYTES_MAX);
+    arena_init(&r->arena, KUBE_OBJECT_ARENA_MAX);
     r->list = list_decoder_new(reflector_list_item, r);
     struct watch_sink sink = reflector_watch_sink(r);
     watch_decoder_init(&r->watch, &r->reader, &r->arena, &sink);

@@ -35,7 +35,16 @@ func (c *cluster) oddPods(suffix string) {
 		_, err := client.CoreV1().Pods(c.namespace).Create(c.ctx, p, metav1.CreateOptions{})
 		c.must(p, err)
 	}
-	body, err := plane.Client.CoreV1().RESTClient().Get().Namespace(c.namespace).Resource("pods").Name("large-" + suffix).DoRaw(c.ctx)
+	// What no client library writes: a lone surrogate, which comes back as U+FFFD, and a NUL in a name that nobody checks.
+	raw := `{"metadata":{"name":"raw-` + suffix + `","annotations":{"example.com/x":"\ud800"}},"spec":{"schedulerName":"no\u0000body",` +
+		`"containers":[{"name":"main","image":"example.com/none"}]}}`
+	body, err := plane.Client.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("pods").
+		SetHeader("Content-Type", "application/json").Body([]byte(raw)).DoRaw(c.ctx)
+	c.must(body, err)
+	if text := string(body); !strings.Contains(text, "\ufffd") || !strings.Contains(text, `no\u0000body`) {
+		c.Fatalf("the API server returns something else: %s", text)
+	}
+	body, err = plane.Client.CoreV1().RESTClient().Get().Namespace(c.namespace).Resource("pods").Name("large-" + suffix).DoRaw(c.ctx)
 	c.must(body, err)
 	if len(body) < 8<<20 {
 		c.Fatalf("the API server returns %d bytes for the large pod, this is about more than 8 MiB", len(body))
