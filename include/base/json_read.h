@@ -93,6 +93,7 @@ struct json_reader {
     const char *why; /* static sentence; NULL: no error yet */
     size_t why_at;
     uint32_t key_n;
+    uint64_t passed[JSON_SKIP_DEPTH_MAX / 64]; /* as_stored: of each bracket open in what is skipped, is it a brace? */
     struct json_level levels[JSON_DEPTH_MAX + 1]; /* [0]: outside the outermost value */
     struct json_key keys[JSON_KEYS_MAX];
     uint16_t index[JSON_INDEX_SLOTS]; /* number of a key + 1, for objects with many keys; 0: empty */

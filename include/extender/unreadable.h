@@ -39,7 +39,7 @@ void unreadable_clear(struct unreadable *u, const struct kube_object *o);
 void unreadable_list_begin(struct unreadable *u, enum kube_resource resource);
 void unreadable_list_end(struct unreadable *u, enum kube_resource resource);
 
-/* A copy for the caller to free, in the order in which they were noted; NULL when there are none. */
+/* A copy for the caller to free, in the order in which they were noted; may be NULL when there are none. */
 struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, bool *ret_more);
 
 #endif

@@ -1,30 +1,25 @@
 /* base/json_pass.c - over a value that nobody reads: structure and grammar, without looking at what it says.
  *
  * The way on is told by one bit per open bracket, so an object that is nested as deeply as any the API server can
- * hold costs 2 KiB of stack and no table.
+ * hold costs 2 KiB.
  */
 #include "json_read_internal.h"
 
-struct brackets {
-    uint32_t depth;
-    uint64_t is_object[JSON_SKIP_DEPTH_MAX / 64]; /* a bit for each; only those below `depth` mean something */
-};
-
-static bool in_object(const struct brackets *b)
+static bool in_object(const struct json_reader *r, uint32_t depth)
 {
-    uint32_t top = b->depth - 1;
-    return (b->is_object[top / 64] >> (top % 64) & 1) != 0;
+    uint32_t top = depth - 1;
+    return (r->passed[top / 64] >> (top % 64) & 1) != 0;
 }
 
-static bool push(struct json_reader *r, struct brackets *b, bool is_object)
+static bool push(struct json_reader *r, uint32_t *depth, bool is_object)
 {
-    if (b->depth == JSON_SKIP_DEPTH_MAX) {
+    if (*depth == JSON_SKIP_DEPTH_MAX) {
         return json_fail_at(r, r->at, ERR_LIMIT, "nested too deeply");
     }
-    uint64_t bit = UINT64_C(1) << (b->depth % 64);
-    uint64_t *word = &b->is_object[b->depth / 64];
+    uint64_t bit = UINT64_C(1) << (*depth % 64);
+    uint64_t *word = &r->passed[*depth / 64];
     *word = is_object ? *word | bit : *word & ~bit;
-    b->depth++;
+    (*depth)++;
     r->at++;
     return true;
 }
@@ -71,7 +66,7 @@ static bool pass_word(struct json_reader *r, struct str word)
 
 /* A value, of a container with something in it all that stands before its first value. *ret_done: the value is
  * complete. */
-static bool pass_head(struct json_reader *r, struct brackets *b, bool *ret_done)
+static bool pass_head(struct json_reader *r, uint32_t *depth, bool *ret_done)
 {
     struct json_raw_string text;
     bool ignored, is_object;
@@ -90,12 +85,12 @@ static bool pass_head(struct json_reader *r, struct brackets *b, bool *ret_done)
     case '{':
     case '[':
         is_object = c == '{';
-        if (!push(r, b, is_object)) {
+        if (!push(r, depth, is_object)) {
             return false;
         }
         if (next_byte(r) == (is_object ? '}' : ']')) {
             r->at++;
-            b->depth--;
+            (*depth)--;
             return true;
         }
         *ret_done = false;
@@ -109,10 +104,10 @@ static bool pass_head(struct json_reader *r, struct brackets *b, bool *ret_done)
 }
 
 /* Behind a value: out of the containers that end here and over the comma. *ret_done: there is nothing more. */
-static bool pass_tail(struct json_reader *r, struct brackets *b, bool *ret_done)
+static bool pass_tail(struct json_reader *r, uint32_t *depth, bool *ret_done)
 {
-    while (b->depth > 0) {
-        bool is_object = in_object(b);
+    while (*depth > 0) {
+        bool is_object = in_object(r, *depth);
         char c = next_byte(r);
         if (c == ',') {
             r->at++;
@@ -123,7 +118,7 @@ static bool pass_tail(struct json_reader *r, struct brackets *b, bool *ret_done)
             return fail_here(r, is_object ? "expected ',' or '}'" : "expected ',' or ']'");
         }
         r->at++;
-        b->depth--;
+        (*depth)--;
     }
     *ret_done = true;
     return true;
@@ -131,12 +126,11 @@ static bool pass_tail(struct json_reader *r, struct brackets *b, bool *ret_done)
 
 bool json_pass_value(struct json_reader *r)
 {
-    struct brackets b;
+    uint32_t depth = 0;
     bool complete, done = false;
 
-    b.depth = 0;
     while (!done) {
-        if (!pass_head(r, &b, &complete) || (complete && !pass_tail(r, &b, &done))) {
+        if (!pass_head(r, &depth, &complete) || (complete && !pass_tail(r, &depth, &done))) {
             return false;
         }
     }

@@ -148,7 +148,7 @@ void unreadable_list_end(struct unreadable *u, enum kube_resource resource)
 
 struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, bool *ret_more)
 {
-    struct unreadable_object *copy = NULL;
+    struct unreadable_object *copy;
 
     *ret_n = 0;
     *ret_more = false;
@@ -157,10 +157,8 @@ struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, b
     }
     BUG_ON(pthread_mutex_lock(&u->lock) != 0);
     *ret_n = u->n;
-    if (u->n > 0) {
-        copy = xreallocarray(NULL, u->n, sizeof(*copy));
-    }
-    for (size_t i = 0; i < u->n; i++) {
+    copy = xreallocarray(NULL, *ret_n + 1, sizeof(*copy)); /* the last one may have gone meanwhile */
+    for (size_t i = 0; i < *ret_n; i++) {
         copy[i] = *u->objects[i];
     }
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {

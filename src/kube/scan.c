@@ -84,7 +84,7 @@ static size_t value_end(struct str t, size_t at)
 struct str scan_member(struct str text, struct str key)
 {
     size_t at = skip_blanks(text, 0);
-    if (at == text.n || text.p[at] != '{') {
+    if (text.p == NULL || at == text.n || text.p[at] != '{') {
         return STR_NULL;
     }
     at = skip_blanks(text, at + 1);
