@@ -21,6 +21,13 @@
  *     }
  *     return json_read_end(&r, reterr);
  *
+ * Objects of the API server hold what their authors put there, most of which nobody here reads, so one of them must
+ * not be refused for a text beside the point (design.md 3.1.8). `as_stored` is for reading them: json_skip and
+ * json_raw then check the grammar of RFC 8259 and nothing else (to JSON_SKIP_DEPTH_MAX brackets; keys and their number do
+ * not count), an object may have any number of keys (of more than JSON_KEYS_MAX open at once the later ones are not
+ * compared), \u0000 is a NUL byte and a lone surrogate U+FFFD, which is how the API server's own decoder (Go,
+ * encoding/json) reads them. Whoever takes a text must expect a NUL in it.
+ *
  * Exactly one value must be consumed after each json_object_next / json_array_next that returned true;
  * anything else is a bug of the decoder and stops the process (base/bug.h). A decoder that stops in the
  * middle says so with json_fail.
@@ -41,6 +48,7 @@
 #include <stdint.h>
 
 #define JSON_DEPTH_MAX 64
+#define JSON_SKIP_DEPTH_MAX 16384 /* with as_stored, what is skipped; Go's encoding/json gives up at 10,000 */
 #define JSON_KEYS_MAX 4096 /* keys of all objects open at one moment */
 
 enum json_type {
@@ -77,6 +85,7 @@ struct json_reader {
     size_t value_at;     /* where the value read last begins */
     struct arena *arena; /* for unescaped strings; NULL: asking for one with an escape is an error */
     uint32_t depth;
+    bool as_stored;   /* see below; may be set and cleared between values */
     bool fold_keys;   /* duplicate keys are compared ignoring ASCII case; set it right after init */
     bool want_value;  /* a value has to be read next */
     bool index_clear; /* `index` has been cleared since init */
@@ -84,6 +93,7 @@ struct json_reader {
     const char *why; /* static sentence; NULL: no error yet */
     size_t why_at;
     uint32_t key_n;
+    uint64_t passed[JSON_SKIP_DEPTH_MAX / 64]; /* as_stored: of each bracket open in what is skipped, is it a brace? */
     struct json_level levels[JSON_DEPTH_MAX + 1]; /* [0]: outside the outermost value */
     struct json_key keys[JSON_KEYS_MAX];
     uint16_t index[JSON_INDEX_SLOTS]; /* number of a key + 1, for objects with many keys; 0: empty */

@@ -62,6 +62,7 @@ struct config_serving {
 struct config_client {
     int32_t bind_deadline_ms;    /* one bind, retries included; then the outcome is unknown */
     int32_t binds_in_flight_max; /* more wait */
+    int32_t stale_after_ms;      /* without contact (kube/reflector.h) for longer: not ready */
     struct str wake_object;      /* NAMESPACE/NAME of the object of extender/waker.h; empty: none */
 };
 

@@ -1,7 +1,7 @@
 /* extender/feed.h - keeps the store in step with the API server: the handlers of the two reflectors.
  *
  * What cannot be taken in is never passed over: an object that cannot be decoded or interpreted is charged
- * pessimistically, and if even that fails the store is closed (store_close), because capacity nobody
+ * pessimistically, one that is too large by what was read of it as it passed; both are named (extender/unreadable.h), and if even that fails the store is closed (store_close), because capacity nobody
  * counts is capacity given away twice.
  */
 #ifndef EXTENDER_FEED_H
@@ -13,9 +13,13 @@
 /* Memory for interpreting one object; the largest object etcd stores is 1.5 MiB. */
 #define FEED_ARENA_BYTES_MAX (64U * 1024 * 1024)
 
+struct unreadable;
+
 /* One per resource: a feed is used by one thread. */
 struct feed {
     struct rulebook *book;
+    struct unreadable *unreadable; /* takes down what cannot be read in full; may be NULL */
+    const struct clock *clock;     /* for that; NULL: the system's */
     const struct rules *rules; /* what objects are read by; taken anew where a list begins */
     struct arena arena;
     /* The first complete list was applied; may be NULL. */

@@ -17,6 +17,7 @@
 
 struct events;
 struct signing;
+struct warn_limit;
 
 struct ingest {
     struct store *store;
@@ -25,6 +26,7 @@ struct ingest {
     struct events *events; /* NULL: nobody is told */
     struct signing *signing;           /* the keys that records are judged by; NULL: signing is off */
     int64_t accept_unsigned_before_ms; /* extender/record.h */
+    struct warn_limit *warnings; /* of what tenants write; NULL: all of them are logged */
 };
 
 /* What an object says, as an op of the ledger. Points into itself, the arena and the object: not to be

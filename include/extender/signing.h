@@ -13,11 +13,9 @@
 #ifndef EXTENDER_SIGNING_H
 #define EXTENDER_SIGNING_H
 
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "extender/seldom.h"
 #include "sign/keyring.h"
 
 #include <stdbool.h>
@@ -27,7 +25,6 @@ struct signing;
 
 struct signing_options {
     struct sign_files files; /* copied; no private key and no public ones: nothing to look at again */
-    const struct clock *clock;
     const struct log *log;
 };
 
@@ -35,8 +32,7 @@ struct signing_options {
 WARN_UNUSED int signing_new(const struct signing_options *o, struct signing **ret, struct err *reterr);
 /* With a key that nobody has but this process: records of others, and of an earlier one, are not believed. For
  * demonstrations and tests. */
-WARN_UNUSED int signing_new_ephemeral(const struct clock *clock, const struct log *log, struct signing **ret,
-                                      struct err *reterr);
+WARN_UNUSED int signing_new_ephemeral(const struct log *log, struct signing **ret, struct err *reterr);
 void signing_free(struct signing *s); /* NULL is fine */
 
 /* The keys of this moment; end with sign_keyring_put. */
@@ -56,9 +52,6 @@ void signing_stats(struct signing *s, struct signing_stats *ret);
 
 enum signing_outcome { SIGNING_VERIFIED, SIGNING_REFUTED, SIGNING_IGNORED };
 void signing_count(struct signing *s, enum signing_outcome outcome);
-
-/* seldom_may_say() about a pod. */
-bool signing_may_warn(struct signing *s, struct str uid);
 
 /* A record waits to be verified: wakes who waits for that. */
 void signing_wake(struct signing *s);

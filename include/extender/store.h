@@ -39,15 +39,20 @@ bool store_is_synced(struct store *s);
 /* Bindings of a predecessor may still be on their way to etcd: nothing is promised before `until_ns`
  * (monotonic, design.md 8). */
 void store_hold_off(struct store *s, int64_t until_ns);
-/* Synced, and the hold-off is over: verbs may answer. */
+/* Whoever knows whether changes are still heard of; before anybody asks. */
+struct contact;
+void store_follow_contact(struct store *s, struct contact *c);
+/* Synced, in contact with the API server, and the hold-off is over: GPUs may be promised. */
 bool store_is_ready(struct store *s);
 /* Fail closed: never ready again in this process. `why` is static text. */
 void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
 /* ledger_lacks_room(). */
 const char *store_lacks_room(struct store *s);
-/* Why the store is not ready, static text; NULL when it is. */
+/* Why the store is not ready, text that outlives the store's users; NULL when it is. */
 const char *store_not_ready(struct store *s);
+/* The same for pods that ask for no GPU: neither hold-off nor lost contact stops them (design.md 4). */
+const char *store_not_open(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
 struct pack_hold;
@@ -74,6 +79,7 @@ WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_p
 enum store_reserve_result {
     STORE_RESERVED,      /* devices chosen and charged; *ret_assignment is what to write */
     STORE_UNKNOWN_POD,   /* not seen on the watch: GET it, observe it, try again */
+    STORE_NOT_READY,     /* *ret_not_ready says why: no GPU is promised now */
     STORE_ALREADY_BOUND, /* to this very node: nothing to do */
     STORE_BOUND_ELSEWHERE,
     STORE_IN_FLIGHT,     /* a reservation of this pod waits for its outcome */
@@ -86,6 +92,7 @@ struct store_reservation {
     size_t annotation_bytes; /* of the pod as last seen */
     enum verdict verdict;
     enum demand_defect defect;
+    const char *not_ready;
     struct assignment assignment; /* container_n 0: devices are a plugin's affair */
 };
 

@@ -2,8 +2,8 @@
  *
  * {"kind":"PodList","metadata":{"resourceVersion":"7","continue":"..."},"items":[{...},{...}]} in
  * pieces that may end anywhere; keys may come in any order. Each item is handed out as soon as it
- * is complete, so memory is bounded by the largest item (LIST_ITEM_MAX), whatever the length of the
- * list.
+ * is complete, so memory is bounded by LIST_ITEM_MAX, whatever the length of the list. Of a larger item an excerpt is
+ * handed out (kube/excerpt.h).
  *
  * The frame (everything but the items) is kept and checked by the strict reader at the end; items
  * are cut by brackets only: whoever takes one reads it with the strict reader.
@@ -13,6 +13,7 @@
 
 #include "base/json_read.h"
 #include "base/strbuf.h"
+#include "kube/excerpt.h"
 
 #include <stddef.h>
 
@@ -28,7 +29,10 @@ struct list_decoder *list_decoder_new(list_item_fn *item, void *ctx);
 void list_decoder_free(struct list_decoder *d);
 void list_decoder_reset(struct list_decoder *d); /* for the next document; memory is kept */
 
-/*   ERR_PARSE  not a list     ERR_LIMIT  an item or the frame is too large
+/* From within the callback: how its item came. */
+struct excerpt_note list_decoder_note(const struct list_decoder *d);
+
+/*   ERR_PARSE  not a list     ERR_LIMIT  the frame is too large
  *   or whatever the callback returned. After an error: reset before anything else. */
 WARN_UNUSED int list_decoder_feed(struct list_decoder *d, struct str bytes, struct err *reterr);
 

@@ -1,6 +1,7 @@
 /* kube/objects.h - Pod, Node and Status from JSON into plain facts.
  *
- * What fgpu does not use is skipped, but still checked as JSON. `null` means absent everywhere:
+ * Pods and Nodes are read as they are stored (base/json_read.h): what fgpu does not use is skipped, only its grammar
+ * is checked; a text that is used may hold a NUL, which no request is made of (core/dialect.h). `null` means absent everywhere:
  * bookmarks carry "containers":null, Go writes null for empty slices and maps. Nothing is
  * interpreted: quantities stay text, names are not validated.
  *
@@ -21,7 +22,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KUBE_CONTAINERS_MAX 512 /* per list: containers, initContainers */
+/* An object of the 1.5 MiB that etcd holds by default, when every byte of it needs six in JSON; and what it takes when it
+ * is read. */
+#define KUBE_OBJECT_JSON_MAX ((size_t)16 * 1024 * 1024)
+#define KUBE_OBJECT_ARENA_MAX ((size_t)32 * 1024 * 1024)
+
+/* Per list: containers, initContainers. The API server sets no limit but the 1.5 MiB of an object in etcd. */
+#define KUBE_CONTAINERS_MAX 65536
 
 /* meta/v1 Status: what the API server answers instead of an object. */
 struct kube_status {

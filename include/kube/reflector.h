@@ -26,7 +26,13 @@
  * - Watches carry timeoutSeconds of 300 to 600, at random, and bookmarks. A clean end goes on from
  *   the cursor; so do 429 and 401. A watch that ends within 1 s without an event counts as failed
  *   and is followed by a list; where watches end so soon after events, they begin 1 s apart.
- * - After 90 s of silence, a broken connection or one that could not be made, a probe comes first:
+ * - Contact (design.md 3.1.7) is what proves that the consumer hears of changes: bytes on an open watch, or, while that
+ *   watch is open and silent, a quorum list of one item, which the driver sends on another connection when
+ *   reflector_check_due_ns says so. A watch that cannot be opened has none, however well lists may work. What
+ *   a list or the beginning of a WatchList brings is none either: before its end the consumer may still hold
+ *   what was deleted long ago. A check that succeeds after one that failed ends the silent watch: nobody knows
+ *   whether it outlived whatever that was.
+ * - After 2 minutes of silence, a broken connection or one that could not be made, a probe comes first:
  *   the list of one item "not older than the cursor". It tells a living server from a dead one, and a
  *   server that was restored from a backup: there our cursor lies in the future, and a watch from it
  *   would be silent while changes pass by. The answer to that is 504, and a list follows (decision
@@ -54,7 +60,6 @@
 
 #define REFLECTOR_PAGE 500
 #define REFLECTOR_FILL_FAILURES_MAX 2
-#define REFLECTOR_OBJECT_BYTES_MAX (32U * 1024 * 1024) /* decoded, one object at a time */
 
 enum kube_resource { KUBE_PODS, KUBE_NODES, KUBE_RESOURCE__MAX };
 
@@ -65,7 +70,9 @@ struct kube_object {
     enum kube_resource resource;
     const struct pod *pod;
     const struct node *node;
-    struct str raw; /* the object as JSON */
+    struct str raw; /* the object as JSON; of one that is too large, an excerpt */
+    uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they passed
+                           (kube/excerpt.h) */
 };
 
 /* Called from within reflector_feed and reflector_done. NULL entries are skipped, except
@@ -79,7 +86,7 @@ struct reflector_handler {
     void (*object)(void *ctx, const struct kube_object *o);
     /* The object is gone, or does not match the selection any more; last known content. */
     void (*deleted)(void *ctx, const struct kube_object *o);
-    /* An object that cannot be decoded (wrong type of a field, beyond our limits): *o has what
+    /* An object that cannot be decoded (wrong type of a field, beyond our limits), although it is JSON: *o has what
      * could be salvaged (kube_salvage_pod), `why` the reason. NULL: such an object is a failure of
      * the list or watch, so that nothing is ever missing unnoticed. */
     void (*unusable)(void *ctx, const struct kube_object *o, bool deleted, const struct err *why);
@@ -107,6 +114,16 @@ struct reflector_step {
                               first, see reflector_silence_ms */
 };
 
+/* Why there is no contact, as of the last exchange that failed. */
+enum reflector_trouble {
+    REFLECTOR_FINE,
+    REFLECTOR_UNREACHABLE, /* no connection, or it broke, or no answer in time */
+    REFLECTOR_FORBIDDEN,   /* 401, 403 */
+    REFLECTOR_REFUSED,     /* any other HTTP status, also inside a watch */
+    REFLECTOR_UNREADABLE,  /* what came is not a list, not a watch, or not JSON */
+    REFLECTOR_TROUBLE__MAX
+};
+
 /* Counters for metrics, and what a status page wants to know. */
 struct reflector_stats {
     uint64_t list_n;        /* complete lists */
@@ -125,6 +142,12 @@ struct reflector_stats {
     int64_t last_heard_ns;        /* monotonic: the last byte, or complete list; 0: never */
     char resource_version[128];   /* the cursor */
     char last_error[ERR_MSG_MAX]; /* empty when the last exchange went well */
+    int64_t last_contact_ns;      /* monotonic; 0: never */
+    uint64_t check_n;             /* quorum lists sent while a watch was silent */
+    uint64_t trouble_n;           /* exchanges that failed and are waited after, checks included */
+    enum reflector_trouble trouble; /* of the last of these since the last contact */
+    const char *trouble_verb;       /* "list", "watch", "check" */
+    char trouble_text[ERR_MSG_MAX];
 };
 
 struct reflector;
@@ -152,6 +175,21 @@ WARN_UNUSED int reflector_feed(struct reflector *r, int64_t now_ns, struct str b
 /* How long the present exchange may be silent from now on: a WatchList that has become a watch may be
  * silent for longer. */
 uint32_t reflector_silence_ms(const struct reflector *r);
+
+/* ---- contact ---- */
+
+/* Before the first step; 0, as at first: no checks. */
+void reflector_set_stale_after(struct reflector *r, int64_t stale_after_ns);
+/* The present exchange was answered with status 200; may be said again and again. */
+void reflector_opened(struct reflector *r);
+/* When to send a check, beside the present exchange; INT64_MAX: no need, as things are. */
+int64_t reflector_check_due_ns(const struct reflector *r);
+/* The check begins: its path. reflector_checked must follow, whatever becomes of the exchange beside it. */
+const char *reflector_begin_check(struct reflector *r, int64_t now_ns);
+uint32_t reflector_check_ms(const struct reflector *r); /* what it may take */
+/* How it ended. Negative: end the present exchange (KUBE_ABORTED). */
+WARN_UNUSED int reflector_checked(struct reflector *r, int64_t now_ns, const struct kube_outcome *o,
+                                  struct err *reterr);
 
 /* How the exchange ended. KUBE_CANCELLED leaves everything as it is, but for a WatchList, which has to
  * begin anew. */

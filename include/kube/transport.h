@@ -104,12 +104,17 @@ WARN_UNUSED int kube_stream_new(struct kube_client *c, struct kube_stream **ret,
                                 struct err *reterr);
 void kube_stream_free(struct kube_stream *s);
 
+/* Told what the status of the reply is, 0 before there is one: when the run begins, whenever something happens, after
+ * kube_stream_wake, and when the time it returned last (in ms) has passed. Negative ends the run as KUBE_ABORTED. */
+typedef int64_t kube_tick_fn(void *ctx, int http_status);
+
 struct kube_stream_request {
     const char *path;
     uint32_t silence_ms; /* KUBE_SILENT after so long without a byte, the reply's first included */
     const char *verb, *resource; /* for the observer */
     bool gzip; /* the reply may come compressed: for lists. In a watch, an event might wait in the
                   server's compressor for the next one */
+    kube_tick_fn *tick; /* NULL: none; the context is that of `bytes` */
 };
 
 /* Bytes of the body of a reply with status 200, as they come. Negative ends the run as
@@ -123,6 +128,9 @@ void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *re
 
 /* From within `bytes`: from now on the present run may be silent for so long. */
 void kube_stream_silence(struct kube_stream *s, uint32_t silence_ms);
+
+/* From any thread: the tick function is called soon, if a run is in progress. */
+void kube_stream_wake(struct kube_stream *s);
 
 /* From any thread: ends the present run, or the next one if none is running, as KUBE_CANCELLED. */
 void kube_stream_interrupt(struct kube_stream *s);

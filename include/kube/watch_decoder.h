@@ -2,7 +2,7 @@
  *
  * A stream is one JSON document per line, {"type":"ADDED","object":{...}}; the pieces fed here may
  * end anywhere (contract.md 5.4). A line that lies within one piece is read in place; the rest is
- * collected in a buffer that grows to WATCH_LINE_MAX.
+ * collected in a buffer that grows to WATCH_LINE_MAX; of a longer line an excerpt is read instead (kube/excerpt.h).
  *
  * An event is applied only when its whole line was proved well-formed: `decode` looks at the object
  * while the line is being read, `event` says that it stands. The first error sticks.
@@ -12,10 +12,10 @@
 
 #include "base/json_read.h"
 #include "base/strbuf.h"
+#include "kube/excerpt.h"
 
 #include <stddef.h>
 
-/* etcd holds objects of 1.5 MiB by default; more than this is no API server. */
 #define WATCH_LINE_MAX (8U * 1024 * 1024)
 
 enum watch_event_type {
@@ -37,7 +37,8 @@ struct watch_sink {
      * watch_decoder_feed returns that code. */
     int (*event)(void *ctx, enum watch_event_type type, struct str object, struct err *reterr);
     /* Instead of `event`, for an object that `decode` refused or that is beyond the reader's limits
-     * (ERR_INVALID, ERR_LIMIT). Nothing was proved of `object`; kube_salvage_pod can look at it. */
+     * (ERR_PARSE, ERR_INVALID, ERR_LIMIT): the line is JSON, or at least its brackets match. kube_salvage_pod can look
+     * at `object`. */
     int (*unusable)(void *ctx, enum watch_event_type type, struct str object, const struct err *why,
                     struct err *reterr);
     void *ctx;
@@ -48,6 +49,9 @@ struct watch_decoder {
     struct arena *arena;        /* borrowed; reset before every line */
     struct watch_sink sink;
     struct strbuf line; /* the beginning of a line whose end has not come yet */
+    struct excerpt *excerpt; /* of a line above WATCH_LINE_MAX */
+    bool line_is_cut;        /* the present line goes there */
+    struct excerpt_note note; /* how the present line came: for the sink */
     uint64_t event_n;   /* lines decoded since the last reset, ERROR included */
 };
 
@@ -56,7 +60,7 @@ void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, str
 void watch_decoder_fini(struct watch_decoder *d);
 void watch_decoder_reset(struct watch_decoder *d); /* for the next stream; memory is kept */
 
-/*   ERR_PARSE  not a watch event     ERR_LIMIT  a line above WATCH_LINE_MAX
+/*   ERR_PARSE  not a watch event
  *   or whatever a callback returned. After an error: reset before anything else. */
 WARN_UNUSED int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr);
 

@@ -14,10 +14,19 @@
 
 struct kube_watcher;
 
-/* Borrows `client`; copies `handler`. `clock` NULL: the system's. */
+/* All zero is fine. */
+struct kube_watcher_options {
+    const struct clock *clock; /* NULL: the system's */
+    int64_t stale_after_ms;    /* 0: a silent watch is not looked after (kube/reflector.h, contact) */
+    /* Told whenever something was heard or failed, on the thread of the watcher; NULL: nobody. */
+    void (*news)(void *ctx, enum kube_resource resource, const struct reflector_stats *stats);
+    void *ctx;
+};
+
+/* Borrows `client`; copies `handler` and `options` (NULL: all zero). */
 WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
                                    const struct reflector_handler *handler,
-                                   const struct clock *clock, struct kube_watcher **ret,
+                                   const struct kube_watcher_options *options, struct kube_watcher **ret,
                                    struct err *reterr);
 
 /* Ends the exchange in progress, joins the thread and frees. No callback runs after it returned.

@@ -23,6 +23,7 @@ enum fgpu_metric {
     FGPU_WATCH_EVENTS_TOTAL,           /* resource, type */
     FGPU_RELISTS_TOTAL,                /* resource */
     FGPU_WATCH_RESTARTS_TOTAL,         /* resource */
+    FGPU_WATCH_LAST_CONTACT_SECONDS, /* resource */
 
     FGPU_LEDGER_GENERATION,
     FGPU_LEDGER_NODES,

@@ -45,6 +45,7 @@
 #include "extender/shadow.h"
 #include "extender/signing.h"
 #include "extender/store.h"
+#include "extender/unreadable.h"
 #include "extender/vacancy.h"
 #include "httpd/server.h"
 
@@ -79,6 +80,7 @@ struct state_context {
     struct shadow *shadow; /* NULL: nothing is ever on trial */
     struct signing *signing; /* NULL: signing is off */
     struct audit *audit;   /* NULL: the document says nothing about audits */
+    struct unreadable *unreadable; /* NULL: everything is readable */
     /* Called with `ctx` on server threads. */
     void (*cursors)(void *ctx, struct state_cursors *ret); /* NULL: both "" */
     bool (*is_ready)(void *ctx);                           /* NULL: store_is_ready() */

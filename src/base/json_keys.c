@@ -152,6 +152,9 @@ static NOINLINE bool is_duplicate_among_many(struct json_reader *r, struct json_
 bool json_keys_add(struct json_reader *r, const struct json_raw_string *key, size_t at)
 {
     struct json_level *level = &r->levels[r->depth];
+    if (r->key_n == JSON_KEYS_MAX && r->as_stored) {
+        return true;
+    }
     if (r->key_n == JSON_KEYS_MAX) {
         return json_fail_at(r, at, ERR_LIMIT, "too many keys");
     }

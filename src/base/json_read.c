@@ -16,6 +16,7 @@ void json_reader_init(struct json_reader *r, struct str text, struct arena *aren
     r->arena = arena;
     r->depth = 0;
     r->fold_keys = false;
+    r->as_stored = false;
     r->want_value = true;
     r->index_clear = false;
     r->code = ERR_OK;
@@ -385,8 +386,20 @@ static bool skip_head(struct json_reader *r)
     BUG("not a JSON type");
 }
 
+static bool pass_over(struct json_reader *r)
+{
+    if (!value_ahead(r) || !json_pass_value(r)) {
+        return false;
+    }
+    r->want_value = false;
+    return true;
+}
+
 bool json_skip(struct json_reader *r)
 {
+    if (r->as_stored) {
+        return pass_over(r);
+    }
     uint32_t depth = r->depth;
     size_t value_at;
     bool ok = value_ahead(r);

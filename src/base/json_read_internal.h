@@ -1,4 +1,5 @@
-/* base/json_read_internal.h - the parts of the reader: lexer (json_scan.c), duplicate keys (json_keys.c). */
+/* base/json_read_internal.h - the parts of the reader: lexer (json_scan.c), duplicate keys (json_keys.c), values
+ * that nobody reads (json_pass.c). */
 #ifndef BASE_JSON_READ_INTERNAL_H
 #define BASE_JSON_READ_INTERNAL_H
 
@@ -58,6 +59,9 @@ static inline bool json_take_string(struct json_reader *r, struct json_raw_strin
 size_t json_unescape_one(struct str *raw, char out[4]);
 /* `out` has room for raw.n bytes, which is always enough. Returns the length. */
 size_t json_unescape(struct str raw, char *out);
+
+/* The value at r->at, which moves behind it: its grammar is checked, and nothing else (json_pass.c). */
+bool json_pass_value(struct json_reader *r);
 
 /* Remembers a key of the innermost object; false (duplicate, too many) fails the reader at `at`. */
 bool json_keys_add(struct json_reader *r, const struct json_raw_string *key, size_t at);

@@ -87,6 +87,13 @@ static bool is_low_surrogate(int32_t c)
     return c >= 0xdc00 && c <= 0xdfff;
 }
 
+/* Is the escape at p, whose value is c, the first half of a pair of surrogates? */
+static bool begins_pair(int32_t c, const char *p, size_t n)
+{
+    return is_high_surrogate(c) && n >= 12 && p[6] == '\\' && p[7] == 'u' &&
+           is_low_surrogate(hex4(p + 8, 4));
+}
+
 /* \uXXXX at r->at, or two of them that form a pair. */
 static bool scan_unicode_escape(struct json_reader *r)
 {
@@ -96,19 +103,14 @@ static bool scan_unicode_escape(struct json_reader *r)
     if (c < 0) {
         return json_fail_at(r, r->at, ERR_PARSE, BAD_ESCAPE);
     }
-    if (c == 0) {
+    if (c == 0 && !r->as_stored) {
         return json_fail_at(r, r->at, ERR_PARSE, "\\u0000 in a string");
     }
-    size_t used = 6;
-    if (is_high_surrogate(c)) {
-        bool pair = n >= 12 && p[6] == '\\' && p[7] == 'u' && is_low_surrogate(hex4(p + 8, 4));
-        c = pair ? 0 : 0xdc00;
-        used = 12;
-    }
-    if (is_low_surrogate(c)) {
+    bool pair = begins_pair(c, p, n);
+    if (!pair && (is_high_surrogate(c) || is_low_surrogate(c)) && !r->as_stored) {
         return json_fail_at(r, r->at, ERR_PARSE, "lone surrogate in a string");
     }
-    r->at += used;
+    r->at += pair ? 12 : 6;
     return true;
 }
 
@@ -255,9 +257,11 @@ size_t json_unescape_one(struct str *raw, char out[4])
     }
     int32_t c = hex4(p + 2, raw->n - 2);
     size_t used = 6;
-    if (is_high_surrogate(c)) {
+    if (begins_pair(c, p, raw->n)) {
         c = 0x10000 + ((c - 0xd800) << 10) + (hex4(p + 8, raw->n - 8) - 0xdc00);
         used = 12;
+    } else if (is_high_surrogate(c) || is_low_surrogate(c)) {
+        c = 0xfffd; /* as the API server's own decoder reads it */
     }
     *raw = str_drop(*raw, used);
     return utf8_encode((uint32_t)c, out);

@@ -197,15 +197,13 @@ static void release_config(void *config)
  * what becomes of it is told; else the time has come for another part of one. */
 static bool take_in(struct changeover *c, struct config *next, bool relist, bool is_file)
 {
-    const struct ingest facts = {c->o.store,
-                                 &next->policy,
-                                 c->o.log,
-                                 c->o.events,
-                                 c->o.signing,
-                                 config_accept_unsigned_before_ms(&next->signing)};
-    const struct rules *rules;
+    const struct rules *rules = rulebook_take_newest(c->o.book);
+    struct ingest facts = rules->ingest; /* the same but for what the file says */
     struct err err;
 
+    rules_put(rules);
+    facts.policy = &next->policy;
+    facts.accept_unsigned_before_ms = config_accept_unsigned_before_ms(&next->signing);
     next->generation = ++c->generation;
     (void)config_ref(next);
     /* The reader knows the strategies' names, so this cannot fail. */

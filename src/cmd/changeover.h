@@ -42,7 +42,6 @@ struct changeover_options {
     /* Lists the resource again as soon as possible. */
     void (*relist)(void *ctx, enum kube_resource resource);
     void *ctx;
-    struct signing *signing; /* of struct ingest */
 };
 
 /* Adds its collector to the metrics. */

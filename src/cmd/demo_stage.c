@@ -234,7 +234,7 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
 
     credentials.server = strdup(apiserver_url(api));
     BUG_ON(credentials.server == NULL);
-    if (signing_new_ephemeral(&clock->clock, log, &so.signing, &err) != 0 ||
+    if (signing_new_ephemeral(log, &so.signing, &err) != 0 ||
         service_start(&so, &stage.service, &err) != 0) {
         fprintf(stderr, "fgpu demo: %s\n", err.msg);
     } else {

@@ -298,10 +298,10 @@ static int check_serving(const struct config *c)
 }
 
 /* *ret is NULL with signing off. */
-static int load_keys(const struct config *c, const struct clock *clock, const struct log *log, struct signing **ret)
+static int load_keys(const struct config *c, const struct log *log, struct signing **ret)
 {
     const struct signing_options o = {
-        .files = {c->signing.private_key.p, c->signing.public_keys, c->signing.public_key_n}, .clock = clock, .log = log};
+        .files = {c->signing.private_key.p, c->signing.public_keys, c->signing.public_key_n}, .log = log};
     struct err err;
 
     *ret = NULL;
@@ -467,7 +467,7 @@ static int serve(const struct options *o, const struct config *config,
     if (o->wall_clock != NULL) {
         LOG_WARNING(log, "The wall clock is not the real one: --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
     }
-    code = load_keys(config, clock, log, &signing);
+    code = load_keys(config, log, &signing);
     if (code != EXIT_OK) {
         logsink_free(sink);
         return code;

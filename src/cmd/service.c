@@ -60,6 +60,10 @@ static int start_store(struct service *s, struct err *reterr)
         return r;
     }
     s->store = store_new(&limits, s->options.clock);
+    s->contact = contact_new(s->options.clock, s->options.log, s->options.config->client.stale_after_ms);
+    store_follow_contact(s->store, s->contact);
+    s->warnings = warn_limit_new(s->options.clock);
+    s->unreadable = unreadable_new();
     service_set_tenants(s, p);
     store_watch_overcommit(s->store, overcommit_changed, s);
     store_watch_incidents(s->store, incident_told, s);
@@ -80,12 +84,15 @@ static int start_events(struct service *s, struct err *reterr)
 static int start_rules(struct service *s, struct err *reterr)
 {
     const struct config *c = s->options.config;
-    const struct ingest facts = {s->store,
-                                 &c->policy,
-                                 s->options.log,
-                                 s->events,
-                                 s->options.signing,
-                                 config_accept_unsigned_before_ms(&c->signing)};
+    const struct ingest facts = {
+        .store = s->store,
+        .policy = &c->policy,
+        .log = s->options.log,
+        .events = s->events,
+        .signing = s->options.signing,
+        .accept_unsigned_before_ms = config_accept_unsigned_before_ms(&c->signing),
+        .warnings = s->warnings,
+    };
     const struct rules *rules;
     int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
 
@@ -225,6 +232,10 @@ static void listed(void *ctx, enum kube_resource resource, const struct rules *b
 
 static int start_watchers(struct service *s, struct err *reterr)
 {
+    const struct kube_watcher_options options = {.clock = s->options.clock,
+                                                 .stale_after_ms = s->options.config->client.stale_after_ms,
+                                                 .news = contact_news,
+                                                 .ctx = s->contact};
     int r = 0;
 
     for (size_t i = 0; i < KUBE_RESOURCE__MAX && r == 0; i++) {
@@ -232,11 +243,14 @@ static int start_watchers(struct service *s, struct err *reterr)
         struct reflector_handler handler;
 
         feed_init(&s->feeds[i], s->book, resource);
+        s->feeds[i].unreadable = s->unreadable;
+        s->feeds[i].clock = s->options.clock;
         s->feeds[i].synced = synced;
         s->feeds[i].listed = listed;
         s->feeds[i].ctx = s;
         handler = feed_handler(&s->feeds[i]);
-        r = kube_watcher_start(s->client, resource, &handler, s->options.clock, &s->watchers[i], reterr);
+        contact_follow(s->contact, resource);
+        r = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
     }
     return r;
 }
@@ -347,6 +361,9 @@ void service_stop(struct service *s, int64_t drain_ms)
     rulebook_free(s->book);
     config_slot_free(s->slot);
     store_free(s->store);
+    contact_free(s->contact);
+    warn_limit_free(s->warnings);
+    unreadable_free(s->unreadable);
     telemetry_fini(&s->telemetry);
     free(s);
 }

@@ -52,7 +52,6 @@ void service_set_up_changeover(struct service *s)
         .apply = apply,
         .relist = relist,
         .ctx = s,
-        .signing = s->options.signing,
     };
 
     s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,

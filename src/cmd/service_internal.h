@@ -11,11 +11,14 @@
 #include "cmd/timekeeper.h"
 #include "extender/audit.h"
 #include "extender/binder.h"
+#include "extender/contact.h"
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/pool_commands.h"
+#include "extender/unreadable.h"
 #include "extender/verifier.h"
 #include "extender/waker.h"
+#include "extender/warn_limit.h"
 #include "obs/health.h"
 #include "routes/health.h"
 #include "routes/ops.h"
@@ -28,6 +31,9 @@ struct service {
     struct service_options options;
     struct telemetry telemetry;
     struct store *store;
+    struct contact *contact;
+    struct warn_limit *warnings;
+    struct unreadable *unreadable;
     struct config_slot *slot;
     struct rulebook *book;
     struct vacancy *vacancy;

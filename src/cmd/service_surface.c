@@ -36,6 +36,13 @@ static const char *probe_ready(void *ctx)
     return store_not_ready(s->store);
 }
 
+static const char *probe_contact(void *ctx)
+{
+    const struct service *s = ctx;
+
+    return contact_lost(s->contact);
+}
+
 static const char *probe_credentials(void *ctx)
 {
     const struct service *s = ctx;
@@ -58,6 +65,7 @@ void service_set_up_health(struct service *s)
         {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
         {"inventories", probe_inventories, s, HEALTH_LIVEZ | HEALTH_HEALTHZ},
         {"cache-synced", probe_ready, s, HEALTH_READYZ},
+        {"api-contact", probe_contact, s, HEALTH_READYZ},
         {"credentials", probe_credentials, s, HEALTH_READYZ},
         {"shutdown", probe_shutdown, s, HEALTH_READYZ},
     };
@@ -109,6 +117,7 @@ void service_set_up_routes(struct service *s)
         .shadow = s->shadow,
         .signing = s->options.signing,
         .audit = s->audit,
+        .unreadable = s->unreadable,
         .pool_commands = s->pool_commands,
         .cursors = cursors,
         .is_ready = is_ready,
@@ -118,6 +127,7 @@ void service_set_up_routes(struct service *s)
     };
     metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
     telemetry_signing(&s->telemetry, s->options.signing, s->store);
+    metrics_add_collector(s->telemetry.metrics, telemetry_contact, s->contact);
     metrics_add_collector(s->telemetry.metrics, ops_collect_tenants, &s->ops);
     metrics_add_collector(s->telemetry.metrics, ops_collect_vacancy, &s->ops);
     verbs_routes(&s->verbs, s->verb_routes);

@@ -34,6 +34,14 @@ static void collect_watchers(void *ctx, struct metrics *m)
     }
 }
 
+void telemetry_contact(void *ctx, struct metrics *m)
+{
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        metric_set(METRIC(m, FGPU_WATCH_LAST_CONTACT_SECONDS, kube_resource_name((enum kube_resource)i)),
+                   contact_age_ms(ctx, (enum kube_resource)i));
+    }
+}
+
 /* Of fgpu_events_total; NULL: counted as repeated when it was recorded. */
 static const char *event_result(enum event_fate fate)
 {

@@ -5,6 +5,7 @@
 #include "core/verdict.h"
 #include "extender/access.h"
 #include "extender/audit.h"
+#include "extender/contact.h"
 #include "extender/events.h"
 #include "extender/pool_commands.h"
 #include "extender/signing.h"
@@ -33,6 +34,8 @@ void telemetry_client(struct telemetry *t, struct kube_client *client);
 
 /* ... and how far records are believed; NULL: signing is off. */
 void telemetry_signing(struct telemetry *t, struct signing *signing, struct store *store);
+/* A collector; `ctx` is struct contact. */
+void telemetry_contact(void *ctx, struct metrics *m);
 
 /* `ctx` of all of these is the telemetry. */
 void telemetry_verb(void *ctx, const struct verb_observation *o);

@@ -346,6 +346,8 @@ static const struct schema_field client_rows[] = {
         NOW, HELP("one bind, retries included")),
     KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
         NOW, HELP("bindings sent to the API server at one moment")),
+    KEY("staleAfter", SCHEMA_DURATION, AT(client.stale_after_ms), RANGE(1000, 300000),
+        HELP("time without news from the API server after which no GPU is promised")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
         HELP("CSIStorageCapacity that is touched when room appears, so that refused pods are tried again")),
 };

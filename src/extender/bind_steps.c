@@ -305,6 +305,9 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     case STORE_UNKNOWN_POD:
         begin_unknown(b, fetched, due);
         break;
+    case STORE_NOT_READY:
+        bind_settle(b, BIND_OUTCOME_NOT_READY, r.not_ready, due);
+        break;
     case STORE_ALREADY_BOUND:
         bind_settle(b, BIND_OUTCOME_BOUND, NULL, due);
         break;

@@ -47,7 +47,7 @@ static void join(struct binder *b, struct bind *same, const struct bind_request 
 
 void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn *done, void *ctx)
 {
-    const char *not_ready = store_not_ready(b->store);
+    const char *not_ready = store_not_open(b->store); /* for GPUs store_reserve() asks for more */
     struct bind_answer_due due = {0}, earlier = {0};
     struct bind *same;
 

@@ -13,7 +13,7 @@
 /* A POST waits for the server's own bound on its work, but not past our deadline. */
 #define EXCHANGE_MS_MIN 50
 #define GET_MS_MAX 2000
-#define REPLY_ARENA_BYTES (16U * 1024 * 1024)
+#define REPLY_ARENA_BYTES KUBE_OBJECT_ARENA_MAX
 
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
@@ -203,6 +203,7 @@ bool bind_send_get(struct bind *b)
     struct kube_request request = {
         .method = "GET",
         .deadline_ms = ms_left(b, GET_MS_MAX),
+        .response_bytes_max = KUBE_OBJECT_JSON_MAX,
         .verb = "get",
         .resource = "pods",
     };

@@ -1,5 +1,10 @@
 #include "extender/feed.h"
 
+#include "extender/unreadable.h"
+#include "extender/warn_limit.h"
+
+#include <inttypes.h>
+
 static const char TEXT_CLOSED[] = "an object of the cluster could not be counted; see the log";
 
 void feed_init(struct feed *f, struct rulebook *book, enum kube_resource resource)
@@ -31,6 +36,7 @@ static void list_begin(void *ctx)
 
     f->rules = rulebook_take_newest(f->book);
     rules_put(before);
+    unreadable_list_begin(f->unreadable, f->resource);
     apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
 }
 
@@ -39,6 +45,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
     struct feed *f = ctx;
 
     if (complete) { /* an incomplete bracket is simply begun again */
+        unreadable_list_end(f->unreadable, f->resource);
         apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
         LOG_V(f->rules->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
               LOG_STR("resourceVersion", resource_version));
@@ -58,17 +65,41 @@ static void fail(struct feed *f, const struct kube_object *o, const struct err *
     store_close(f->rules->ingest.store, TEXT_CLOSED);
 }
 
+/* Names an object that was not read in full, and says how it counts. */
+static void name_it(struct feed *f, const struct kube_object *o, const char *how, const char *why)
+{
+    const struct clock *clock = f->clock != NULL ? f->clock : clock_system();
+    uint64_t withheld;
+
+    unreadable_note(f->unreadable, o, why, clock_wall_ms(clock));
+    if (warn_limit_take(f->rules->ingest.warnings, o->pod != NULL ? o->pod->uid : o->node->name, how, &withheld)) {
+        LOG_WARNING(f->rules->ingest.log, how, LOG_CSTR("resource", kube_resource_name(f->resource)),
+                    LOG_STR("namespace", o->pod != NULL ? o->pod->namespace_ : STR_NULL),
+                    LOG_STR("name", o->pod != NULL ? o->pod->name : o->node->name), LOG_CSTR("err", why),
+                    LOG_I64("warningsWithheld", (int64_t)withheld));
+    }
+}
+
 /* An object we cannot read in full: counted for the most it could be. */
 static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause,
                          struct err *reterr)
 {
-    struct str name = o->pod != NULL ? o->pod->name : o->node->name;
-
-    LOG_WARNING(f->rules->ingest.log, "An object of the cluster cannot be read; it counts for the most it could be",
-                LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
-                LOG_CSTR("err", cause->msg));
+    name_it(f, o, "An object of the cluster cannot be read; it counts for the most it could be", cause->msg);
     return o->pod != NULL ? ingest_pod_unusable(&f->rules->ingest, o->pod, reterr)
                           : ingest_node_unusable(&f->rules->ingest, o->node, reterr);
+}
+
+static void take_note(struct feed *f, const struct kube_object *o)
+{
+    struct err why;
+
+    if (o->cut_bytes == 0) {
+        unreadable_clear(f->unreadable, o);
+        return;
+    }
+    err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes of JSON", o->cut_bytes);
+    name_it(f, o, "An object of the cluster is too large to keep; it counts by what was read of it as it passed",
+            why.msg);
 }
 
 static void object(void *ctx, const struct kube_object *o)
@@ -78,7 +109,9 @@ static void object(void *ctx, const struct kube_object *o)
     int r = o->pod != NULL ? ingest_pod(&f->rules->ingest, &f->arena, o->pod, &why)
                            : ingest_node(&f->rules->ingest, &f->arena, o->node, &why);
 
-    if (r != 0 && take_unusable(f, o, &why, &again) != 0) {
+    if (r == 0) {
+        take_note(f, o);
+    } else if (take_unusable(f, o, &why, &again) != 0) {
         fail(f, o, &again);
     }
     arena_reset(&f->arena);
@@ -90,6 +123,7 @@ static void gone(struct feed *f, const struct kube_object *o)
     int r = o->pod != NULL ? ingest_pod_gone(&f->rules->ingest, o->pod->uid, &why)
                            : ingest_node_gone(&f->rules->ingest, o->node->name, &why);
 
+    unreadable_clear(f->unreadable, o);
     if (r != 0) {
         fail(f, o, &why);
     }

@@ -8,6 +8,7 @@
 #include "core/plan.h"
 #include "extender/notices.h"
 #include "extender/record.h"
+#include "extender/warn_limit.h"
 #include "kube/binding.h"
 
 static int arena_full(struct err *reterr, const char *what, struct str name)
@@ -17,15 +18,17 @@ static int arena_full(struct err *reterr, const char *what, struct str name)
 
 static void ignore_record(const struct ingest *in, const struct pod *pod, const char *why)
 {
+    uint64_t withheld;
+
     if (in->signing != NULL) {
         signing_count(in->signing, SIGNING_IGNORED);
-        if (!signing_may_warn(in->signing, pod->uid)) {
-            return;
-        }
     }
-    LOG_WARNING(in->log, "Ignored the assignment annotation of a bound pod; the pod counts on every device of its node "
-                         "unless its devices are known, or it asks for none",
-                LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name), LOG_CSTR("err", why));
+    if (warn_limit_take(in->warnings, pod->uid, "assignment", &withheld)) {
+        LOG_WARNING(in->log, "Ignored the assignment annotation of a bound pod; the pod counts on every device of its "
+                             "node unless its devices are known, or it asks for none",
+                    LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name), LOG_CSTR("err", why),
+                    LOG_I64("warningsWithheld", (int64_t)withheld));
+    }
 }
 
 /* False: too large. */

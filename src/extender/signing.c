@@ -11,9 +11,7 @@ struct signing {
     char *private_key; /* NULL: none */
     struct str *public_keys;
     size_t public_key_n;
-    const struct clock *clock;
     const struct log *log;
-    struct seldom *seldom;
 
     pthread_mutex_t looking; /* one look at a time; guards the rest of this block */
     const struct sign_keyring *seen; /* by the last look, when it is not what is in use; NULL: it is */
@@ -38,14 +36,12 @@ static void unlock(pthread_mutex_t *m)
 
 /* ---- life ---- */
 
-static struct signing *new_signing(const struct clock *clock, const struct log *log)
+static struct signing *new_signing(const struct log *log)
 {
     struct signing *s = xcalloc(1, sizeof(*s));
     pthread_condattr_t attr;
 
-    s->clock = clock;
     s->log = log;
-    s->seldom = seldom_new();
     BUG_ON(pthread_mutex_init(&s->looking, NULL) != 0);
     BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
     BUG_ON(pthread_condattr_init(&attr) != 0);
@@ -67,7 +63,6 @@ void signing_free(struct signing *s)
     free(s->private_key);
     sign_keyring_put(s->seen);
     sign_keyring_put(s->current);
-    seldom_free(s->seldom);
     BUG_ON(pthread_cond_destroy(&s->wake) != 0);
     BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
     BUG_ON(pthread_mutex_destroy(&s->looking) != 0);
@@ -96,7 +91,7 @@ static void log_keys(const struct signing *s, const struct sign_keyring *k, cons
 
 int signing_new(const struct signing_options *o, struct signing **ret, struct err *reterr)
 {
-    struct signing *s = new_signing(o->clock, o->log);
+    struct signing *s = new_signing(o->log);
     struct sign_keyring *k;
     const char *warning;
     int r;
@@ -119,7 +114,7 @@ int signing_new(const struct signing_options *o, struct signing **ret, struct er
     return 0;
 }
 
-int signing_new_ephemeral(const struct clock *clock, const struct log *log, struct signing **ret, struct err *reterr)
+int signing_new_ephemeral(const struct log *log, struct signing **ret, struct err *reterr)
 {
     struct sign_key key;
     const int r = sign_key_make(&key, reterr);
@@ -127,7 +122,7 @@ int signing_new_ephemeral(const struct clock *clock, const struct log *log, stru
     if (r != 0) {
         return r;
     }
-    *ret = new_signing(clock, log);
+    *ret = new_signing(log);
     (*ret)->current = sign_keyring_of(&key);
     sign_key_wipe(&key);
     return 0;
@@ -251,11 +246,6 @@ void signing_count(struct signing *s, enum signing_outcome outcome)
         break;
     }
     unlock(&s->lock);
-}
-
-bool signing_may_warn(struct signing *s, struct str uid)
-{
-    return seldom_may_say(s->seldom, uid, clock_mono_ns(s->clock));
 }
 
 /* ---- waiting ---- */

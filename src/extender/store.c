@@ -4,6 +4,7 @@
 #include "core/mirror.h"
 #include "core/outlook.h"
 #include "core/pack.h"
+#include "extender/contact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,21 +146,42 @@ const char *store_closed(struct store *s)
     return why;
 }
 
-const char *store_not_ready(struct store *s)
+void store_follow_contact(struct store *s, struct contact *c)
 {
-    int64_t now = clock_mono_ns(s->clock);
-    const char *why = NULL;
+    s->contact = c;
+}
+
+const char *store_not_open(struct store *s)
+{
+    const char *why;
 
     store_lock(s);
-    if (s->closed != NULL) {
-        why = s->closed;
-    } else if (!ledger_is_synced(s->ledger)) {
+    why = s->closed;
+    if (why == NULL && !ledger_is_synced(s->ledger)) {
         why = "fgpu is not ready: it is still reading nodes and pods from the API server";
-    } else if (now < s->not_before_ns) {
-        why = "fgpu is not ready: it has just started and lets earlier bindings settle";
     }
     store_unlock(s);
     return why;
+}
+
+/* The hold-off is over, and our news are fresh. */
+static const char *not_certain(struct store *s)
+{
+    int64_t now = clock_mono_ns(s->clock);
+    bool holds_off;
+
+    store_lock(s);
+    holds_off = now < s->not_before_ns;
+    store_unlock(s);
+    return holds_off ? "fgpu is not ready: it has just started and lets earlier bindings settle"
+                     : contact_lost(s->contact);
+}
+
+const char *store_not_ready(struct store *s)
+{
+    const char *why = store_not_open(s);
+
+    return why != NULL ? why : not_certain(s);
 }
 
 bool store_is_ready(struct store *s)
@@ -259,6 +281,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         .reserve = {.uid = uid, .node_name = node_name, .decision_id = decision_id},
     };
     enum store_reserve_result r;
+    const char *not_ready = store_not_ready(s);
     bool looked_ahead;
 
     do { /* mostly once: filter has been here before, and there is nothing left to look at */
@@ -272,7 +295,8 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         room = ledger_room_generation(s->ledger);
         if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
             str_eq(pod.name, name)) {
-            r = result_of_state(&pod, node_name);
+            r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
+            ret->not_ready = not_ready;
             ret->defect = pod.demand->defect;
             ret->annotation_bytes = pod.annotation_bytes;
         }

@@ -3,6 +3,7 @@
 #include "base/bug.h"
 #include "extender/notices.h"
 #include "extender/record.h"
+#include "extender/warn_limit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,10 +20,13 @@ struct batch_result {
 
 static void refuted(const struct ingest *in, const struct store_unverified *u)
 {
+    uint64_t withheld;
+
     notice_record_refuted(in->events, u);
-    if (signing_may_warn(in->signing, u->uid)) {
+    if (warn_limit_take(in->warnings, u->uid, "signature", &withheld)) {
         LOG_WARNING(in->log, "The signature of a record does not hold; the record grants nothing",
-                    LOG_STR("namespace", u->namespace_), LOG_STR("pod", u->name), LOG_STR("uid", u->uid));
+                    LOG_STR("namespace", u->namespace_), LOG_STR("pod", u->name), LOG_STR("uid", u->uid),
+                    LOG_I64("warningsWithheld", (int64_t)withheld));
     }
 }
 

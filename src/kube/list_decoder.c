@@ -25,6 +25,9 @@ struct list_decoder {
     bool items_key;        /* the last complete string at depth 1 was "items" */
     bool items_next;       /* "items": was read, its value comes */
     struct strbuf item;    /* the beginning of an item whose end has not come yet */
+    struct excerpt *excerpt; /* of an item above LIST_ITEM_MAX */
+    bool item_is_cut;        /* the present item goes there */
+    struct excerpt_note note; /* of the item that is being handed out */
     uint64_t item_n;
 };
 
@@ -35,6 +38,7 @@ struct list_decoder *list_decoder_new(list_item_fn *item, void *ctx)
     d->ctx = ctx;
     strbuf_init(&d->frame, LIST_FRAME_MAX);
     strbuf_init(&d->item, LIST_ITEM_MAX);
+    d->excerpt = excerpt_new(EXCERPT_OBJECT);
     return d;
 }
 
@@ -43,6 +47,7 @@ void list_decoder_free(struct list_decoder *d)
     if (d != NULL) {
         strbuf_fini(&d->frame);
         strbuf_fini(&d->item);
+        excerpt_free(d->excerpt);
         free(d);
     }
 }
@@ -54,6 +59,7 @@ void list_decoder_reset(struct list_decoder *d)
     d->items_key = false;
     d->items_next = false;
     d->item_n = 0;
+    d->item_is_cut = false;
     strbuf_reset(&d->frame);
     strbuf_reset(&d->item);
 }
@@ -134,27 +140,56 @@ static bool between_byte(struct list_decoder *d, char c)
     return false;
 }
 
+struct excerpt_note list_decoder_note(const struct list_decoder *d)
+{
+    return d->note;
+}
+
+/* Takes a part of an item, with which it `ends` or not. *ret: the text of the item, once it is complete. */
+static int take_part(struct list_decoder *d, struct str part, bool ends, struct str *ret, struct err *reterr)
+{
+    d->note = (struct excerpt_note){0};
+    *ret = part;
+    if (!d->item_is_cut && part.n <= LIST_ITEM_MAX - d->item.n) {
+        if (!ends || d->item.n > 0) {
+            strbuf_add_str(&d->item, part);
+            *ret = strbuf_view(&d->item);
+        }
+        return 0;
+    }
+    if (!d->item_is_cut) {
+        d->item_is_cut = true;
+        excerpt_reset(d->excerpt);
+        excerpt_feed(d->excerpt, strbuf_view(&d->item));
+        strbuf_reset(&d->item);
+    }
+    enum excerpt_state state = excerpt_feed(d->excerpt, part);
+    if (state == EXCERPT_BROKEN || ends != (state == EXCERPT_DONE)) {
+        return err_set(reterr, ERR_PARSE, "a list item of more than %u bytes that is no object", LIST_ITEM_MAX);
+    }
+    if (ends) {
+        *ret = excerpt_text(d->excerpt);
+        d->note = excerpt_note(d->excerpt);
+    }
+    return 0;
+}
+
 /* Goes on inside an item from `at`; returns where it stopped, at the item's end or at n. */
 static int item_bytes(struct list_decoder *d, struct str bytes, size_t *at, struct err *reterr)
 {
     size_t from = *at;
     *at = scan_to_depth(&d->scan, bytes.p, from, bytes.n, 2);
     bool ends = d->scan.depth == 2 && !d->scan.in_string;
-    struct str item = {bytes.p + from, *at - from};
-    if (!ends || d->item.n > 0) {
-        strbuf_add_str(&d->item, item);
-        item = strbuf_view(&d->item);
-    }
-    if (d->item.overflowed || item.n > LIST_ITEM_MAX) {
-        return err_set(reterr, ERR_LIMIT, "list item of more than %u bytes", LIST_ITEM_MAX);
-    }
-    if (!ends) {
-        return 0;
+    struct str item;
+    int rc = take_part(d, (struct str){bytes.p + from, *at - from}, ends, &item, reterr);
+    if (rc != 0 || !ends) {
+        return rc;
     }
     d->place = PLACE_ITEM_END;
     d->item_n++;
-    int rc = d->item_fn(d->ctx, item, reterr);
+    rc = d->item_fn(d->ctx, item, reterr);
     strbuf_reset(&d->item);
+    d->item_is_cut = false;
     return rc;
 }
 

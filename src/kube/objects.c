@@ -182,7 +182,7 @@ static bool decode_container_list(struct json_reader *r, bool is_init, const str
     json_array_begin(r);
     while (json_array_next(r)) {
         if (n == KUBE_CONTAINERS_MAX) {
-            json_fail(r, ERR_LIMIT, "more than 512 containers");
+            json_fail(r, ERR_LIMIT, "more containers than the API server can hold");
             return false;
         }
         struct container *room = grow(r, items, n, &cap, sizeof(*items));
@@ -294,6 +294,17 @@ static bool decode_pod_status(struct json_reader *r, void *at)
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }
 
+/* What stands in an object that nobody reads is no reason to refuse it. */
+static bool decode_stored(struct json_reader *r, const struct field *fields, size_t field_n, void *into)
+{
+    bool before = r->as_stored;
+    BUG_ON(r->arena == NULL);
+    r->as_stored = true;
+    bool ok = decode_object(r, fields, field_n, into);
+    r->as_stored = before;
+    return ok;
+}
+
 bool kube_decode_pod(struct json_reader *r, struct pod *ret)
 {
     static const struct field fields[] = {
@@ -302,8 +313,7 @@ bool kube_decode_pod(struct json_reader *r, struct pod *ret)
         {STR("status"), decode_pod_status, 0},
     };
     struct pod pod = {.phase = POD_PENDING};
-    BUG_ON(r->arena == NULL);
-    if (!decode_object(r, fields, ARRAY_LEN(fields), &pod)) {
+    if (!decode_stored(r, fields, ARRAY_LEN(fields), &pod)) {
         return false;
     }
     *ret = pod;
@@ -349,8 +359,7 @@ bool kube_decode_node(struct json_reader *r, struct node *ret)
         {STR("status"), decode_node_status, 0},
     };
     struct node node = {.unschedulable = false};
-    BUG_ON(r->arena == NULL);
-    if (!decode_object(r, fields, ARRAY_LEN(fields), &node)) {
+    if (!decode_stored(r, fields, ARRAY_LEN(fields), &node)) {
         return false;
     }
     *ret = node;

@@ -11,8 +11,14 @@
 
 enum { PAGE_FAILURES_MAX = 5, RETRY_AFTER_MAX_S = 3600 };
 
+static const char *verb_of(enum reflector_busy was)
+{
+    return was == BUSY_FILLING || was == BUSY_WATCHING ? "watch" : "list";
+}
+
 static void wait_after_failure(struct reflector *r, int64_t now_ns, const struct kube_outcome *o)
 {
+    reflector_trouble(r, verb_of(r->was), o);
     int64_t delay_ms = backoff_next_ms(&r->backoff, now_ns, r->rng);
     if (o->retry_after_ms > delay_ms) {
         delay_ms = o->retry_after_ms;
@@ -26,7 +32,7 @@ static void wait_after_failure(struct reflector *r, int64_t now_ns, const struct
     r->not_before_ns = now_ns + delay_ms * NS_PER_MS;
 }
 
-static void note_error(struct reflector *r, const struct kube_outcome *o)
+void reflector_note_error(struct reflector *r, const struct kube_outcome *o)
 {
     char *text = r->stats.last_error;
     if (r->refused.code != ERR_OK) {
@@ -137,7 +143,7 @@ static void list_done(struct reflector *r, int64_t now_ns, const struct kube_out
         return;
     }
     r->stats.list_failed_n++;
-    note_error(r, o);
+    reflector_note_error(r, o);
     if (is_expired(r, o)) {
         expired(r, now_ns, o);
         return;
@@ -176,7 +182,7 @@ static void fill_done(struct reflector *r, int64_t now_ns, const struct kube_out
         err_set(&r->refused, ERR_UNAVAILABLE, "the WatchList ended before its list was complete");
     }
     r->stats.list_failed_n++;
-    note_error(r, o);
+    reflector_note_error(r, o);
     if (is_expired(r, o)) {
         r->pages_next = true;
         expired(r, now_ns, o);
@@ -237,7 +243,7 @@ static void watch_done(struct reflector *r, int64_t now_ns, const struct kube_ou
     bool futile = brief && r->watch.event_n == 0;
     if (is_expired(r, o)) {
         r->stats.watch_failed_n++;
-        note_error(r, o);
+        reflector_note_error(r, o);
         expired(r, now_ns, o);
         return;
     }
@@ -250,7 +256,7 @@ static void watch_done(struct reflector *r, int64_t now_ns, const struct kube_ou
     r->need_probe = o->kind != KUBE_ANSWERED && o->kind != KUBE_ABORTED;
     if (next != WATCH_ON) {
         r->stats.watch_failed_n++;
-        note_error(r, o);
+        reflector_note_error(r, o);
         wait_after_failure(r, now_ns, o);
         r->need_list = next == LIST_LATER;
         return;
@@ -259,7 +265,7 @@ static void watch_done(struct reflector *r, int64_t now_ns, const struct kube_ou
     if (o->kind == KUBE_ANSWERED) {
         r->stats.last_error[0] = '\0';
     } else {
-        note_error(r, o);
+        reflector_note_error(r, o);
     }
 }
 
@@ -270,7 +276,7 @@ static void probe_done(struct reflector *r, int64_t now_ns, const struct kube_ou
         return;
     }
     r->stats.watch_failed_n++;
-    note_error(r, o);
+    reflector_note_error(r, o);
     if (is_expired(r, o)) {
         expired(r, now_ns, o);
         return;
@@ -284,7 +290,13 @@ static void probe_done(struct reflector *r, int64_t now_ns, const struct kube_ou
 void reflector_done(struct reflector *r, int64_t now_ns, const struct kube_outcome *outcome)
 {
     enum reflector_busy was = r->busy;
+    struct kube_outcome o = *outcome;
+    r->was = was;
     r->busy = BUSY_NOT;
+    r->watch_open = false;
+    if (r->replace && o.kind == KUBE_ABORTED) {
+        o.kind = KUBE_SILENT; /* a probe, and on from the cursor */
+    }
     r->stats.watching = false;
     if (outcome->kind == KUBE_CANCELLED) {
         if (was == BUSY_FILLING) {
@@ -294,16 +306,16 @@ void reflector_done(struct reflector *r, int64_t now_ns, const struct kube_outco
     }
     switch (was) {
     case BUSY_LISTING:
-        list_done(r, now_ns, outcome);
+        list_done(r, now_ns, &o);
         break;
     case BUSY_FILLING:
-        fill_done(r, now_ns, outcome);
+        fill_done(r, now_ns, &o);
         break;
     case BUSY_WATCHING:
-        watch_done(r, now_ns, outcome);
+        watch_done(r, now_ns, &o);
         break;
     case BUSY_PROBING:
-        probe_done(r, now_ns, outcome);
+        probe_done(r, now_ns, &o);
         break;
     case BUSY_NOT:
         BUG("no exchange was in progress");

@@ -1,8 +1,10 @@
 /* kube/reflector_feed.c - bytes of lists and watches into callbacks of the consumer. */
 #include "reflector_internal.h"
+#include "scan_internal.h"
 
 #include "base/bug.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool decode_object(struct reflector *r)
@@ -18,6 +20,7 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
         .pod = r->resource == KUBE_PODS ? &r->pod : NULL,
         .node = r->resource == KUBE_NODES ? &r->node : NULL,
         .raw = raw,
+        .cut_bytes = r->busy == BUSY_LISTING ? list_decoder_note(r->list).bytes : r->watch.note.bytes,
     };
 }
 
@@ -71,6 +74,16 @@ static int deliver_unusable(struct reflector *r, struct str raw, bool deleted,
     return 0;
 }
 
+/* Is it JSON, whatever it says? Nested beyond all limits it was cut out by its brackets, which is enough. */
+static bool is_json(struct reflector *r, struct str text)
+{
+    json_reader_init(&r->reader, text, NULL);
+    r->reader.as_stored = true;
+    json_skip(&r->reader);
+    int rc = json_read_end(&r->reader, NULL);
+    return rc == 0 || rc == -ERR_LIMIT;
+}
+
 int reflector_list_item(void *ctx, struct str item, struct err *reterr)
 {
     struct reflector *r = ctx;
@@ -79,11 +92,15 @@ int reflector_list_item(void *ctx, struct str item, struct err *reterr)
     json_reader_init(&r->reader, item, &r->arena);
     decode_object(r);
     int rc = json_read_end(&r->reader, &why);
-    if (rc == -ERR_INVALID || rc == -ERR_LIMIT) {
+    struct excerpt_note note = list_decoder_note(r->list);
+    if (rc == 0 && note.bytes > 0 && !note.whole) {
+        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", note.bytes);
+    }
+    if (rc != 0 && is_json(r, item)) {
         return deliver_unusable(r, item, false, &why, reterr);
     }
     if (rc != 0) {
-        return err_set(reterr, why.code, "%s", why.msg);
+        return scan_err_of_object(item, &why, reterr);
     }
     rc = check_identity(r, reterr);
     if (rc != 0) {
@@ -238,6 +255,9 @@ int reflector_feed(struct reflector *r, int64_t now_ns, struct str bytes, struct
                                      : watch_decoder_feed(&r->watch, bytes, &r->refused);
     if (rc != 0) {
         return err_set(reterr, r->refused.code, "%s", r->refused.msg);
+    }
+    if (r->busy == BUSY_WATCHING) {
+        reflector_contact(r, now_ns);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
-/* kube/reflector_internal.h - the state shared by the three parts of the reflector: reflector.c says
+/* kube/reflector_internal.h - the state shared by the parts of the reflector: reflector.c says
  * what comes next, reflector_feed.c turns bytes into callbacks, reflector_done.c draws the
- * conclusions from how an exchange ended. */
+ * conclusions from how an exchange ended, reflector_contact.c knows how old our news are. */
 #ifndef KUBE_REFLECTOR_INTERNAL_H
 #define KUBE_REFLECTOR_INTERNAL_H
 
@@ -35,6 +35,7 @@ struct reflector {
 
     /* what comes next */
     enum reflector_busy busy;
+    enum reflector_busy was; /* of the exchange that ended last */
     bool need_list;
     bool relist_asked;
     bool relisted_at_once; /* the last 410 was answered without waiting: the next one waits */
@@ -47,6 +48,15 @@ struct reflector {
     int64_t begun_ns; /* the present exchange */
     struct backoff backoff;
     struct strbuf path;
+
+    /* contact: reflector_contact.c */
+    int64_t stale_after_ns;
+    bool watch_open; /* the present exchange is a watch, and was answered */
+    bool checking;
+    bool check_failed; /* the last one, of the present watch */
+    bool replace;      /* the present watch is to be ended */
+    uint64_t check_watch; /* stats.watch_n when the check began */
+    int64_t check_begun_ns;
 
     /* the list in progress */
     bool bracket_open;
@@ -67,6 +77,14 @@ struct reflector {
 
 /* The list is complete as of r->list_version. */
 void reflector_list_complete(struct reflector *r, int64_t now_ns);
+
+/* Bytes came on the open watch. */
+void reflector_contact(struct reflector *r, int64_t now_ns);
+/* An exchange failed for the reason in stats.last_error. */
+void reflector_trouble(struct reflector *r, const char *verb, const struct kube_outcome *o);
+
+void reflector_note_error(struct reflector *r, const struct kube_outcome *o);
+const char *reflector_check_path(enum kube_resource resource);
 
 /* Callbacks of the decoders. */
 int reflector_list_item(void *ctx, struct str item, struct err *reterr);

@@ -41,6 +41,21 @@ size_t scan_to_depth(struct json_scan *s, const char *p, size_t at, size_t n, ui
     return at;
 }
 
+size_t scan_value(struct json_scan *s, const char *p, size_t at, size_t n)
+{
+    if (s->depth > 0) {
+        return scan_to_depth(s, p, at, n, 0);
+    }
+    if (!s->in_string && at < n) {
+        if (p[at] != '"') {
+            return scan_to_depth(s, p, at, n, 0);
+        }
+        s->in_string = true;
+        at++;
+    }
+    return skip_string(s, p, at, n);
+}
+
 static size_t skip_blanks(struct str t, size_t at)
 {
     while (at < t.n && scan_is_blank(t.p[at])) {
@@ -69,7 +84,7 @@ static size_t value_end(struct str t, size_t at)
 struct str scan_member(struct str text, struct str key)
 {
     size_t at = skip_blanks(text, 0);
-    if (at == text.n || text.p[at] != '{') {
+    if (text.p == NULL || at == text.n || text.p[at] != '{') {
         return STR_NULL;
     }
     at = skip_blanks(text, at + 1);
@@ -101,4 +116,14 @@ struct str scan_member_text(struct str text, struct str key)
         return STR_NULL;
     }
     return (struct str){v.p + 1, v.n - 2};
+}
+
+int scan_err_of_object(struct str object, const struct err *why, struct err *reterr)
+{
+    struct str metadata = scan_member(object, STR("metadata"));
+    struct str namespace_ = scan_member_text(metadata, STR("namespace"));
+    struct str name = scan_member_text(metadata, STR("name"));
+    return name.n == 0 ? err_set(reterr, ERR_PARSE, "%s", why->msg)
+                       : err_set(reterr, ERR_PARSE, "%.*s%s%.*s: %s", STR_ARG(namespace_),
+                                 namespace_.n > 0 ? "/" : "", STR_ARG(name), why->msg);
 }

@@ -18,8 +18,9 @@ struct kube_stream {
 
     /* the present run */
     kube_bytes_fn *bytes;
+    kube_tick_fn *tick;
     void *ctx;
-    bool refused;             /* `bytes` returned negative */
+    bool refused;             /* `bytes` or `tick` returned negative */
     int64_t heard_ns;         /* last byte of the body */
     uint32_t silence_ms;
     struct strbuf error_body; /* of a reply that is not 200; its beginning */
@@ -53,6 +54,11 @@ void kube_stream_free(struct kube_stream *s)
 void kube_stream_interrupt(struct kube_stream *s)
 {
     __atomic_store_n(&s->interrupted, true, __ATOMIC_RELEASE);
+    curl_multi_wakeup(s->multi);
+}
+
+void kube_stream_wake(struct kube_stream *s)
+{
     curl_multi_wakeup(s->multi);
 }
 
@@ -95,6 +101,19 @@ static bool is_over(struct kube_stream *s, CURLcode *ret)
     return message != NULL;
 }
 
+/* When to look again at the latest, in ms; negative: not at all. */
+static int64_t tick(struct kube_stream *s, int64_t wait_ms)
+{
+    long status = 0;
+    if (s->tick == NULL) {
+        return wait_ms;
+    }
+    EASY_GET(s->exchange.easy, CURLINFO_RESPONSE_CODE, &status);
+    int64_t tick_ms = s->tick(s->ctx, (int)status);
+    s->refused = tick_ms < 0;
+    return tick_ms < wait_ms ? tick_ms : wait_ms;
+}
+
 static void transfer(struct kube_stream *s, struct kube_outcome *ret)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
@@ -106,8 +125,11 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
         if (silent || interrupted) {
             break;
         }
-        int wait_ms = (int)(s->silence_ms - quiet_ms);
-        BUG_ON(curl_multi_poll(s->multi, NULL, 0, wait_ms, NULL) != CURLM_OK);
+        int64_t wait_ms = tick(s, s->silence_ms - quiet_ms);
+        if (wait_ms < 0) {
+            break;
+        }
+        BUG_ON(curl_multi_poll(s->multi, NULL, 0, (int)wait_ms, NULL) != CURLM_OK);
     }
     exchange_outcome(&s->exchange, code, ret);
     if (s->refused) {
@@ -173,6 +195,7 @@ void kube_stream_run(struct kube_stream *s, const struct kube_stream_request *re
                      kube_bytes_fn *bytes, void *ctx, struct kube_outcome *ret)
 {
     s->bytes = bytes;
+    s->tick = request->tick;
     s->ctx = ctx;
     s->silence_ms = request->silence_ms;
     if (run_once(s, request, ret)) {

@@ -2,6 +2,7 @@
 
 #include "scan_internal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char *const type_names[WATCH_EVENT_TYPE__MAX] = {
@@ -30,17 +31,22 @@ void watch_decoder_init(struct watch_decoder *d, struct json_reader *reader, str
     d->arena = arena;
     d->sink = *sink;
     d->event_n = 0;
+    d->excerpt = excerpt_new(EXCERPT_EVENT);
+    d->line_is_cut = false;
+    d->note = (struct excerpt_note){0};
     strbuf_init(&d->line, WATCH_LINE_MAX);
 }
 
 void watch_decoder_fini(struct watch_decoder *d)
 {
     strbuf_fini(&d->line);
+    excerpt_free(d->excerpt);
 }
 
 void watch_decoder_reset(struct watch_decoder *d)
 {
     strbuf_reset(&d->line);
+    d->line_is_cut = false;
     d->event_n = 0;
 }
 
@@ -107,8 +113,29 @@ static int read_line(struct watch_decoder *d, struct str text, struct line *line
     return 0;
 }
 
-/* One object beyond our limits must not end the watch for all others: what it is can still be told.
- */
+/* Beside the object, whose grammar is checked and nothing else. */
+static int read_envelope(struct watch_decoder *d, struct str text, struct line *line, struct err *reterr)
+{
+    struct json_reader *r = d->reader;
+    struct str key;
+    json_reader_init(r, text, d->arena);
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (str_eq(key, STR("type"))) {
+            read_type(r, line);
+            continue;
+        }
+        bool is_object = str_eq(key, STR("object"));
+        struct str value = STR_NULL;
+        r->as_stored = true;
+        json_raw(r, &value);
+        r->as_stored = false;
+        line->object = is_object ? value : line->object;
+    }
+    return json_read_end(r, reterr);
+}
+
+/* Nested beyond all limits: told by brackets and quotes alone. */
 static int salvage(struct watch_decoder *d, struct str text, const struct err *why,
                    struct err *reterr)
 {
@@ -118,6 +145,21 @@ static int salvage(struct watch_decoder *d, struct str text, const struct err *w
         return err_set(reterr, ERR_PARSE, "%s", why->msg);
     }
     return d->sink.unusable(d->sink.ctx, type, object, why, reterr);
+}
+
+/* One object that we cannot read must not end the watch for all others: what it is can still be told, unless the line is
+ * not JSON at all. */
+static int take_unusable(struct watch_decoder *d, struct str text, const struct err *why, struct err *reterr)
+{
+    struct line line = {.type = WATCH_EVENT_TYPE__MAX};
+    int rc = read_envelope(d, text, &line, NULL);
+    if (rc == -ERR_LIMIT) {
+        return salvage(d, text, why, reterr);
+    }
+    if (rc != 0 || line.type == WATCH_EVENT_TYPE__MAX || line.object.n == 0 || line.object.p[0] != '{') {
+        return scan_err_of_object(scan_member(text, STR("object")), why, reterr);
+    }
+    return d->sink.unusable(d->sink.ctx, line.type, line.object, why, reterr);
 }
 
 static int take_line(struct watch_decoder *d, struct str text, struct err *reterr)
@@ -131,13 +173,42 @@ static int take_line(struct watch_decoder *d, struct str text, struct err *reter
     d->event_n++;
     arena_reset(d->arena);
     int rc = read_line(d, text, &line, &why);
+    if (rc == 0 && d->note.bytes > 0 && !d->note.whole) {
+        rc = err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes, and what is read of them does not fit either", d->note.bytes);
+    }
     if (rc == 0) {
         return d->sink.event(d->sink.ctx, line.type, line.object, reterr);
     }
-    if (rc == -ERR_INVALID || rc == -ERR_LIMIT) {
-        return salvage(d, text, &why, reterr);
+    return take_unusable(d, text, &why, reterr);
+}
+
+/* Takes a part of a line, with which it `ends` or not. *ret: the line, once it is complete. */
+static int take_part(struct watch_decoder *d, struct str part, bool ends, struct str *ret, struct err *reterr)
+{
+    d->note = (struct excerpt_note){0};
+    *ret = part;
+    if (!d->line_is_cut && part.n <= WATCH_LINE_MAX - d->line.n) {
+        if (!ends || d->line.n > 0) {
+            strbuf_add_str(&d->line, part);
+            *ret = strbuf_view(&d->line);
+        }
+        return 0;
     }
-    return err_set(reterr, ERR_PARSE, "%s", why.msg);
+    if (!d->line_is_cut) {
+        d->line_is_cut = true;
+        excerpt_reset(d->excerpt);
+        excerpt_feed(d->excerpt, strbuf_view(&d->line));
+        strbuf_reset(&d->line);
+    }
+    enum excerpt_state state = excerpt_feed(d->excerpt, part);
+    if (state == EXCERPT_BROKEN || (ends && state != EXCERPT_DONE)) {
+        return err_set(reterr, ERR_PARSE, "a line of more than %u bytes that is no watch event", WATCH_LINE_MAX);
+    }
+    if (ends) {
+        *ret = excerpt_text(d->excerpt);
+        d->note = excerpt_note(d->excerpt);
+    }
+    return 0;
 }
 
 int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *reterr)
@@ -145,22 +216,17 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
     while (bytes.n > 0) {
         const char *newline = memchr(bytes.p, '\n', bytes.n);
         struct str part = {bytes.p, newline != NULL ? (size_t)(newline - bytes.p) : bytes.n};
-        struct str line = part;
-        if (newline == NULL || d->line.n > 0) {
-            strbuf_add_str(&d->line, part);
-            line = strbuf_view(&d->line);
+        struct str line;
+        int rc = take_part(d, part, newline != NULL, &line, reterr);
+        if (rc != 0 || newline == NULL) {
+            return rc;
         }
-        if (d->line.overflowed || line.n > WATCH_LINE_MAX) {
-            return err_set(reterr, ERR_LIMIT, "watch event of more than %u bytes", WATCH_LINE_MAX);
-        }
-        if (newline == NULL) {
-            return 0;
-        }
-        int rc = take_line(d, line, reterr);
+        rc = take_line(d, line, reterr);
         if (rc != 0) {
             return rc;
         }
         strbuf_reset(&d->line);
+        d->line_is_cut = false;
         bytes = str_drop(bytes, part.n + 1);
     }
     return 0;
@@ -168,5 +234,5 @@ int watch_decoder_feed(struct watch_decoder *d, struct str bytes, struct err *re
 
 int watch_decoder_end(struct watch_decoder *d, struct err *reterr)
 {
-    return d->line.n == 0 ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
+    return d->line.n == 0 && !d->line_is_cut ? 0 : err_set(reterr, ERR_PARSE, "watch stream ended inside an event");
 }

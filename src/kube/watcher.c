@@ -1,5 +1,6 @@
 #include "kube/watcher.h"
 
+#include "contact_check_internal.h"
 #include "thread_internal.h"
 
 #include "base/bug.h"
@@ -9,11 +10,14 @@
 #include <time.h>
 
 #define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
 
 struct kube_watcher {
     const struct clock *clock;
     struct reflector *reflector;
     struct kube_stream *stream;
+    struct contact_check *check;
+    struct kube_watcher_options options;
     enum kube_resource resource;
     struct rng rng;
     pthread_t thread;
@@ -30,6 +34,9 @@ static void publish(struct kube_watcher *w)
     pthread_mutex_lock(&w->lock);
     w->stats = *reflector_stats(w->reflector);
     pthread_mutex_unlock(&w->lock);
+    if (w->options.news != NULL) {
+        w->options.news(w->options.ctx, w->resource, reflector_stats(w->reflector));
+    }
 }
 
 static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
@@ -42,6 +49,36 @@ static int on_bytes(void *ctx, struct str bytes, struct err *reterr)
     }
     publish(w); /* per chunk, not per event: a kilobyte under a lock nobody else holds for long */
     return rc;
+}
+
+/* Negative: the check says that the watch is dead. */
+static int take_check(struct kube_watcher *w)
+{
+    struct kube_outcome outcome;
+    if (!contact_check_take(w->check, &outcome)) {
+        return 0;
+    }
+    int rc = reflector_checked(w->reflector, clock_mono_ns(w->clock), &outcome, NULL);
+    publish(w);
+    return rc;
+}
+
+static int64_t on_tick(void *ctx, int http_status)
+{
+    struct kube_watcher *w = ctx;
+    if (http_status == 200) {
+        reflector_opened(w->reflector);
+    }
+    int64_t now_ns = clock_mono_ns(w->clock);
+    if (reflector_check_due_ns(w->reflector) <= now_ns) {
+        contact_check_begin(w->check, reflector_begin_check(w->reflector, now_ns), reflector_check_ms(w->reflector),
+                            kube_resource_name(w->resource));
+    }
+    if (take_check(w) < 0) {
+        return -1;
+    }
+    int64_t due_ns = reflector_check_due_ns(w->reflector);
+    return due_ns == INT64_MAX ? INT64_MAX : (due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
 static struct timespec in_ns(int64_t ns)
@@ -83,6 +120,7 @@ static void *run(void *ctx)
     struct kube_watcher *w = ctx;
     while (take_wishes(w)) {
         struct reflector_step step;
+        (void)take_check(w); /* of a watch that is over */
         int64_t now_ns = clock_mono_ns(w->clock);
         reflector_next(w->reflector, now_ns, &step);
         if (step.action == REFLECTOR_WAIT) {
@@ -93,6 +131,7 @@ static void *run(void *ctx)
             .path = step.path,
             .gzip = step.action == REFLECTOR_LIST,
             .silence_ms = step.silence_ms,
+            .tick = on_tick,
             .verb = step.action == REFLECTOR_LIST ? "list" : "watch",
             .resource = kube_resource_name(w->resource),
         };
@@ -109,18 +148,20 @@ static void *run(void *ctx)
 static void watcher_free(struct kube_watcher *w)
 {
     reflector_free(w->reflector);
+    contact_check_free(w->check);
     kube_stream_free(w->stream);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
 
-static struct kube_watcher *watcher_new(enum kube_resource resource, const struct clock *clock)
+static struct kube_watcher *watcher_new(enum kube_resource resource, const struct kube_watcher_options *options)
 {
     pthread_condattr_t attr;
     struct kube_watcher *w = xcalloc(1, sizeof(*w));
     w->resource = resource;
-    w->clock = clock != NULL ? clock : clock_system();
+    w->options = options != NULL ? *options : (struct kube_watcher_options){0};
+    w->clock = w->options.clock != NULL ? w->options.clock : clock_system();
     BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
     BUG_ON(pthread_condattr_init(&attr) != 0);
     BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
@@ -130,18 +171,20 @@ static struct kube_watcher *watcher_new(enum kube_resource resource, const struc
 }
 
 int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
-                       const struct reflector_handler *handler, const struct clock *clock,
+                       const struct reflector_handler *handler, const struct kube_watcher_options *options,
                        struct kube_watcher **ret, struct err *reterr)
 {
-    struct kube_watcher *w = watcher_new(resource, clock);
+    struct kube_watcher *w = watcher_new(resource, options);
     uint64_t seed;
     int rc = rng_os_bytes(&seed, sizeof(seed), reterr);
     if (rc == 0) {
         rng_init(&w->rng, seed);
         w->reflector = reflector_new(resource, handler, &w->rng);
+        reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
         rc = kube_stream_new(client, &w->stream, reterr);
     }
     if (rc == 0) {
+        w->check = contact_check_new(client, w->stream);
         rc = thread_start(&w->thread, resource == KUBE_PODS ? "kube-pods" : "kube-nodes", run, w,
                           reterr);
     }

@@ -70,6 +70,12 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Watches begun again after they ended.",
          .type = METRIC_COUNTER, .labels = {{"resource", NULL}}, .series_max = 4},
 
+    [FGPU_WATCH_LAST_CONTACT_SECONDS] =
+        {.name = "fgpu_watch_last_contact_seconds",
+         .help = "Time since the API server was last heard to have no more changes to tell than were told: bytes on the "
+                 "watch, or a list while it was silent. Above clientConnection.staleAfter no GPU is promised.",
+         .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS, .labels = {{"resource", NULL}}, .series_max = 8},
+
     [FGPU_LEDGER_GENERATION] =
         {.name = "fgpu_ledger_generation",
          .help = "Operations applied to the ledger since the start.",

@@ -5,6 +5,8 @@
 #include "core/timetable.h"
 #include "routes/audit.h"
 
+#include <stdlib.h>
+
 #define POOL_COMMANDS_BYTES_MAX ((size_t)4 << 20) /* a thousand, each with an error */
 
 static void write_keys(struct json_writer *w, struct signing *signing)
@@ -156,6 +158,33 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
     arena_fini(&a);
 }
 
+static void write_unreadable(struct json_writer *w, struct unreadable *u)
+{
+    bool more;
+    size_t n;
+    struct unreadable_object *all = unreadable_copy(u, &n, &more);
+
+    json_write_key(w, "unreadable");
+    json_write_object_begin(w);
+    json_write_kv_i64(w, "count", (int64_t)n);
+    json_write_kv_bool(w, "more", more);
+    json_write_key(w, "objects");
+    json_write_array_begin(w);
+    for (size_t i = 0; i < n; i++) {
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "resource", kube_resource_name(all[i].resource));
+        json_write_kv_cstr(w, "namespace", all[i].namespace_);
+        json_write_kv_cstr(w, "name", all[i].name);
+        json_write_kv_cstr(w, "uid", all[i].uid);
+        json_write_kv_cstr(w, "why", all[i].why);
+        state_write_time(w, "since", all[i].since_ms);
+        json_write_object_end(w);
+    }
+    json_write_array_end(w);
+    json_write_object_end(w);
+    free(all);
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
@@ -183,6 +212,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
+    write_unreadable(w, d->context->unreadable);
     state_write_mix(w, &d->head);
     state_write_vacancy(w, d->context->vacancy);
     state_write_candidate(w, d->context->shadow);

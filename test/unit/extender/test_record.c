@@ -1,6 +1,7 @@
 /* Records: signed when written, judged when read (design.md 3.1.1, 5a). */
 #include "extender/ingest.h"
 #include "extender/record.h"
+#include "extender/warn_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +22,17 @@ static void count_warnings(void *ctx, const struct log_record *rec)
     warnings += rec->level == LOG_LEVEL_WARNING;
 }
 
+static struct warn_limit *limit;
+
 static int setup(void **state)
 {
     (void)state;
     warnings = 0;
     log_counter = (struct log){.write = count_warnings};
     arena_init(&arena, 16 << 20);
-    return signing_new_ephemeral(clock_system(), &log_counter, &ours, NULL) != 0 ||
-           signing_new_ephemeral(clock_system(), &log_counter, &others, NULL) != 0;
+    limit = warn_limit_new(clock_system());
+    return signing_new_ephemeral(&log_counter, &ours, NULL) != 0 ||
+           signing_new_ephemeral(&log_counter, &others, NULL) != 0;
 }
 
 static int teardown(void **state)
@@ -36,6 +40,7 @@ static int teardown(void **state)
     (void)state;
     signing_free(ours);
     signing_free(others);
+    warn_limit_free(limit);
     arena_fini(&arena);
     return 0;
 }
@@ -60,7 +65,8 @@ static struct ledger_pod_fact fact(struct signing *by, int64_t accept_before_ms,
     const struct ingest in = {.policy = policy_defaults(),
                               .log = &log_counter,
                               .signing = by,
-                              .accept_unsigned_before_ms = accept_before_ms};
+                              .accept_unsigned_before_ms = accept_before_ms,
+                              .warnings = limit};
     struct kv *annotation = ARENA_NEW(&arena, struct kv);
     struct ingest_fact *f = ARENA_NEW(&arena, struct ingest_fact);
     struct pod p = {.namespace_ = STR("d"),

@@ -85,7 +85,7 @@ static int set_up(void **state)
     set_up_links(f);
     f->log = (struct log){.write = count_errors, .ctx = f};
     o = (struct signing_options){
-        .files = {f->private_, &f->public_, 1}, .clock = clock_system(), .log = &f->log};
+        .files = {f->private_, &f->public_, 1}, .log = &f->log};
     *state = f;
     return signing_new(&o, &f->signing, NULL);
 }

@@ -284,6 +284,11 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
     (void)state;
     arena_init(&a, 1 << 20);
     assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
+    for (enum ledger_op_kind k = LEDGER_PODS_BEGIN; k <= LEDGER_NODES_END; k++) { /* empty lists: it is ready */
+        struct ledger_op op = {.kind = k};
+
+        apply(&op);
+    }
     apply(&second);
     apply(&nominated);
     refused();

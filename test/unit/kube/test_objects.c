@@ -16,7 +16,7 @@ static struct arena arena;
 static int setup(void **state)
 {
     (void)state;
-    arena_init(&arena, 1024 * 1024);
+    arena_init(&arena, 32 * 1024 * 1024);
     return 0;
 }
 
@@ -207,7 +207,7 @@ static void pod__duplicate_keys__are_refused(void **state)
 static int parse_with_containers(const char *list, int n, struct pod *ret)
 {
     struct strbuf text;
-    strbuf_init(&text, 1024 * 1024);
+    strbuf_init(&text, 8 * 1024 * 1024);
     strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"nodeName\":\"n\",\"%s\":[",
                 list);
     for (int i = 0; i < n; i++) {
@@ -223,15 +223,39 @@ static int parse_with_containers(const char *list, int n, struct pod *ret)
     return rc;
 }
 
-static void pod__container_limit__is_512_per_list(void **state)
+static void pod__any_number_of_containers__is_read_up_to_what_etcd_holds(void **state)
 {
     struct pod p;
     (void)state;
-    assert_int_equal(parse_with_containers("containers", 512, &p), 0);
-    assert_int_equal(p.container_n, 512);
-    assert_int_equal(parse_with_containers("containers", 513, &p), -ERR_LIMIT);
-    assert_int_equal(parse_with_containers("initContainers", 512, &p), 0);
-    assert_int_equal(parse_with_containers("initContainers", 513, &p), -ERR_LIMIT);
+    assert_int_equal(parse_with_containers("containers", 5000, &p), 0);
+    assert_int_equal(p.container_n, 5000);
+    assert_int_equal(parse_with_containers("initContainers", KUBE_CONTAINERS_MAX, &p), 0);
+    assert_int_equal(parse_with_containers("initContainers", KUBE_CONTAINERS_MAX + 1, &p), -ERR_LIMIT);
+}
+
+/* Item 13. */
+static void pod_and_node__4200_annotations__are_read(void **state)
+{
+    struct strbuf text;
+    struct pod p;
+    struct node n;
+    (void)state;
+    strbuf_init(&text, 1024 * 1024);
+    strbuf_add_cstr(&text, "{\"metadata\":{\"name\":\"a\",\"annotations\":{");
+    for (int i = 0; i < 4200; i++) {
+        strbuf_addf(&text, "\"example.com/a%d\":\"\",", i);
+    }
+    strbuf_add_cstr(&text, "\"fgpu.io/gpus\":\"found\"},\"managedFields\":[{\"fieldsV1\":{\"f:annotations\":{");
+    for (int i = 0; i < 4200; i++) {
+        strbuf_addf(&text, "%s\"f:example.com/a%d\":{}", i > 0 ? "," : "", i);
+    }
+    strbuf_add_cstr(&text, "}}}]}}");
+    assert_int_equal(kube_parse_pod(&reader, strbuf_view(&text), &arena, &p, NULL), 0);
+    assert_int_equal(p.annotations.n, 4201);
+    assert_kv(p.annotations, "fgpu.io/gpus", "found");
+    assert_int_equal(kube_parse_node(&reader, strbuf_view(&text), &arena, &n, NULL), 0);
+    assert_kv(n.annotations, "fgpu.io/gpus", "found");
+    strbuf_fini(&text);
 }
 
 static void pod__arena_too_small__is_a_limit(void **state)
@@ -354,7 +378,8 @@ int main(void)
         TEST(pod__phase_words__are_told_apart),
         TEST(pod__bad_input__is_refused_and_result_untouched),
         TEST(pod__duplicate_keys__are_refused),
-        TEST(pod__container_limit__is_512_per_list),
+        TEST(pod__any_number_of_containers__is_read_up_to_what_etcd_holds),
+        TEST(pod_and_node__4200_annotations__are_read),
         TEST(pod__arena_too_small__is_a_limit),
         TEST(pod__inside_a_larger_document__consumes_one_value),
         TEST(node__all_fields__are_read),

@@ -121,6 +121,7 @@ static void catalog__every_metric_in_use__exposition_is_well_formed(void **state
     metric_inc(METRIC(m, FGPU_WATCH_EVENTS_TOTAL, "pods", "MODIFIED"));
     metric_inc(METRIC(m, FGPU_RELISTS_TOTAL, "pods"));
     metric_inc(METRIC(m, FGPU_WATCH_RESTARTS_TOTAL, "pods"));
+    metric_set(METRIC(m, FGPU_WATCH_LAST_CONTACT_SECONDS, "pods"), 1500);
     metric_inc(METRIC(m, FGPU_EVENTS_TOTAL, "GPUDeviceLost", "posted"));
     metric_inc(METRIC(m, FGPU_EVENTS_DROPPED_TOTAL, "queue_full"));
     metric_inc(METRIC(m, FGPU_OPS_AUTHORIZATIONS_TOTAL, "forbidden"));

@@ -174,6 +174,7 @@ static void document__one_pod__golden(void **state)
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
         "\"tenants\":[],\"bindsInFlight\":0,\"timeWindows\":{\"active\":[],\"next\":[],\"at\":\"\"},\"poolCommands\":[],"
+        "\"unreadable\":{\"count\":0,\"more\":false,\"objects\":[]},"
         "\"mix\":{\"arrived\":1,\"departed\":0,\"churnPermille\":0,\"kinds\":1,\"weight\":1024,\"shapes\":["
         "{\"permille\":1000,\"weight\":1024,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":4096}]}},"
         "\"nodes\":[{\"name\":\"n1\",\"uid\":\"uid-n1\",\"described\":true,"

@@ -84,7 +84,7 @@ static void start_watcher(enum kube_resource resource)
 {
     struct reflector_handler handler = feed_handler(&rig.feeds[resource]);
 
-    assert_int_equal(kube_watcher_start(rig.client, resource, &handler, clock_system(),
+    assert_int_equal(kube_watcher_start(rig.client, resource, &handler, NULL,
                                         &rig.watchers[resource], NULL), 0);
 }
 

@@ -1,6 +1,6 @@
-/* support/render.h - every field of a pod or node as text, to compare two of them. */
-#ifndef FUZZ_SUPPORT_RENDER_H
-#define FUZZ_SUPPORT_RENDER_H
+/* kube/support/render.h - every field of a pod or node as text, to compare two of them. */
+#ifndef KUBE_SUPPORT_RENDER_H
+#define KUBE_SUPPORT_RENDER_H
 
 #include "base/strbuf.h"
 #include "model/node.h"

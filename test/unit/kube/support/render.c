@@ -1,4 +1,4 @@
-#include "support/render.h"
+#include "kube/support/render.h"
 
 #include "base/compiler.h"
 

@@ -1,0 +1,241 @@
+/* From bytes of lists and watches to the ledger: no single object stops the others (items 11 and 13). */
+#include "extender/feed.h"
+
+#include "base/bug.h"
+#include "base/compiler.h"
+#include "base/strbuf.h"
+#include "core/snapshot.h"
+#include "extender/unreadable.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct clock_manual the_clock;
+static struct store *store;
+static struct rulebook *book;
+static struct unreadable *unreadable;
+static struct feed feeds[KUBE_RESOURCE__MAX];
+static struct reflector *reflectors[KUBE_RESOURCE__MAX];
+static struct rng rng;
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {.hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    struct ingest facts = {.policy = policy_defaults()};
+    const struct rules *rules;
+    (void)state;
+
+    clock_manual_init(&the_clock, 1000000000, 1795161600123);
+    facts.store = store = store_new(&limits, &the_clock.clock);
+    assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
+    book = rulebook_new(rules);
+    unreadable = unreadable_new();
+    rng_init(&rng, 1);
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        feed_init(&feeds[i], book, (enum kube_resource)i);
+        feeds[i].unreadable = unreadable;
+        feeds[i].clock = &the_clock.clock;
+        struct reflector_handler h = feed_handler(&feeds[i]);
+        reflectors[i] = reflector_new((enum kube_resource)i, &h, &rng);
+        reflector_list_in_pages(reflectors[i]);
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
+        reflector_free(reflectors[i]);
+        feed_fini(&feeds[i]);
+    }
+    rulebook_free(book);
+    unreadable_free(unreadable);
+    store_free(store);
+    return 0;
+}
+
+static void next(enum kube_resource resource)
+{
+    struct reflector_step step;
+    reflector_next(reflectors[resource], 1000000000, &step);
+    assert_int_not_equal(step.action, REFLECTOR_WAIT);
+}
+
+static void give(enum kube_resource resource, struct str text)
+{
+    struct err err = {.code = ERR_OK};
+    if (reflector_feed(reflectors[resource], 1000000000, text, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void end(enum kube_resource resource)
+{
+    const struct kube_outcome o = {.kind = KUBE_ANSWERED, .http_status = 200, .retry_after_ms = KUBE_NO_RETRY_AFTER};
+    reflector_done(reflectors[resource], 1000000000, &o);
+}
+
+static void list(enum kube_resource resource, const char *items)
+{
+    struct strbuf b;
+    strbuf_init(&b, 64U << 20);
+    strbuf_addf(&b, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s]}", items);
+    next(resource);
+    give(resource, strbuf_view(&b));
+    end(resource);
+    strbuf_fini(&b);
+}
+
+#define NODE(name, more)                                                                                            \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"3\",\"annotations\":{" more     \
+    "\"fgpu.io/gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":[{\\\"uuid\\\":\\\"GPU-" name                                        \
+    "\\\",\\\"index\\\":0,\\\"memMib\\\":40960}]}\"}}}"
+
+#define POD(name, more)                                                                                             \
+    "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" name                                        \
+    "\",\"resourceVersion\":\"4\"" more                                                                              \
+    "},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":" \
+    "\"300\"}}}]},\"status\":{\"phase\":\"Running\"}}"
+
+static int64_t milli_charged(void)
+{
+    struct snapshot totals;
+    store_totals(store, &totals);
+    return totals.milli_charged;
+}
+
+static uint64_t gpu_n(void)
+{
+    struct snapshot totals;
+    store_totals(store, &totals);
+    return totals.device_n;
+}
+
+static void expect_unreadable(size_t n, const char *name, const char *why)
+{
+    bool more;
+    size_t got_n;
+    struct unreadable_object *all = unreadable_copy(unreadable, &got_n, &more);
+    assert_int_equal(got_n, n);
+    assert_false(more);
+    if (n > 0) {
+        assert_string_equal(all[n - 1].name, name);
+        assert_non_null(strstr(all[n - 1].why, why));
+        assert_true(all[n - 1].since_ms == 1795161600123);
+    }
+    free(all);
+}
+
+/* A bound pod whose devices nobody can prove counts on every device: one GPU, so 300 each. */
+static void feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others(void **state)
+{
+    (void)state;
+    list(KUBE_NODES, NODE("n1", ""));
+    list(KUBE_PODS, POD("a", "") "," POD("b", ",\"annotations\":{\"evil\":\"\\u0000\"}") "," POD("c", ""));
+    assert_true(store_is_synced(store));
+    assert_int_equal(milli_charged(), 900);
+    expect_unreadable(0, NULL, NULL);
+    next(KUBE_PODS);
+    give(KUBE_PODS, STR("{\"type\":\"ADDED\",\"object\":" POD("d", ",\"labels\":{\"x\":\"\\ud800\"}") "}\n"
+                        "{\"type\":\"DELETED\",\"object\":" POD("a", "") "}\n"));
+    assert_int_equal(milli_charged(), 900);
+    assert_null(store_closed(store));
+}
+
+static void feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read(void **state)
+{
+    struct strbuf b;
+    (void)state;
+    strbuf_init(&b, 4U << 20);
+    strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"n1\",\"uid\":\"u\",\"resourceVersion\":\"3\",\"annotations\":{");
+    for (int i = 0; i < 4200; i++) {
+        strbuf_addf(&b, "\"a/%d\":\"\",", i);
+    }
+    strbuf_add_cstr(&b, "\"fgpu.io/gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":[{\\\"uuid\\\":\\\"GPU-1\\\",\\\"index\\\":0,"
+                        "\\\"memMib\\\":40960}]}\"}}}");
+    list(KUBE_NODES, b.p);
+    assert_int_equal(gpu_n(), 1);
+    strbuf_reset(&b);
+    strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"p\",\"resourceVersion\":\"4\",\"annotations\":{");
+    for (int i = 0; i < 4200; i++) {
+        strbuf_addf(&b, "%s\"a/%d\":\"\"", i > 0 ? "," : "", i);
+    }
+    strbuf_add_cstr(&b, "}},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{\"limits\":"
+                        "{\"fgpu.io/gpu-milli\":\"300\"}}}]}}");
+    list(KUBE_PODS, b.p);
+    assert_int_equal(milli_charged(), 300);
+    expect_unreadable(0, NULL, NULL);
+    strbuf_fini(&b);
+}
+
+static void feed__object_of_9_mib__is_charged_by_what_was_read_and_named(void **state)
+{
+    struct strbuf b;
+    (void)state;
+    strbuf_init(&b, 32U << 20);
+    list(KUBE_NODES, NODE("n1", ""));
+    strbuf_add_cstr(&b, POD("a", "") ",");
+    size_t big_at = b.n;
+    strbuf_add_cstr(&b, "{\"metadata\":{\"name\":\"big\",\"namespace\":\"ns\",\"uid\":\"big\",\"resourceVersion\":\"4\"},"
+                        "\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"args\":[\"");
+    for (int i = 0; i < 9 * 1024 * 1024 / 6; i++) {
+        strbuf_add_cstr(&b, "\\u0000");
+    }
+    strbuf_add_cstr(&b, "\"],\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"200\"}}}]},\"status\":{\"phase\":\"Running\"}}");
+    struct str big = {b.p + big_at, b.n - big_at};
+    char *copy = xmalloc(big.n);
+    memcpy(copy, big.p, big.n);
+    strbuf_add_cstr(&b, "," POD("c", ""));
+    list(KUBE_PODS, b.p);
+    assert_int_equal(milli_charged(), 800);
+    expect_unreadable(1, "big", "bytes of JSON");
+    /* in a watch, too; and when it is gone it is not listed any more */
+    strbuf_reset(&b);
+    strbuf_add_cstr(&b, "{\"type\":\"MODIFIED\",\"object\":");
+    strbuf_add_str(&b, (struct str){copy, big.n});
+    strbuf_add_cstr(&b, "}\n{\"type\":\"ADDED\",\"object\":" POD("d", "") "}\n");
+    next(KUBE_PODS);
+    give(KUBE_PODS, strbuf_view(&b));
+    assert_int_equal(milli_charged(), 1100);
+    expect_unreadable(1, "big", "bytes of JSON");
+    give(KUBE_PODS, STR("{\"type\":\"DELETED\",\"object\":" POD("big", "") "}\n"));
+    assert_int_equal(milli_charged(), 900);
+    expect_unreadable(0, NULL, NULL);
+    assert_null(store_closed(store));
+    free(copy);
+    strbuf_fini(&b);
+}
+
+/* Nothing an API server would send: but if one did, the pod counts for the most it could be. */
+static void feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_it(void **state)
+{
+    (void)state;
+    list(KUBE_NODES, NODE("n1", ""));
+    list(KUBE_PODS, POD("a", "") ",{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"b\",\"resourceVersion\":\"4\"},"
+                             "\"spec\":{\"nodeName\":\"n1\",\"priority\":\"x\"}}");
+    assert_int_equal(milli_charged(), 1300);
+    expect_unreadable(1, "b", "integer");
+    reflector_relist(reflectors[KUBE_PODS]);
+    list(KUBE_PODS, POD("a", ""));
+    assert_int_equal(milli_charged(), 300);
+    expect_unreadable(0, NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(feed__nul_in_a_foreign_annotation__pod_counts_and_so_do_the_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__object_of_9_mib__is_charged_by_what_was_read_and_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_it, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
