@@ -119,15 +119,26 @@ static bool verify_some(struct verifier *v, struct arena *a)
     return result.told_n > 0;
 }
 
+static int64_t next_look_ns(void)
+{
+    return clock_mono_ns(clock_system()) + INT64_C(1000000) * VERIFIER_LOOK_MS;
+}
+
+/* Looks at the files in time, however many records come meanwhile. */
 static void *verifier_main(void *arg)
 {
     struct verifier *v = arg;
+    int64_t look_at_ns = next_look_ns();
     struct arena a;
 
     arena_init(&a, BATCH_BYTES);
     while (!atomic_load(&v->stopping)) {
-        if (!verify_some(v, &a) && !signing_wait(v->o.signing, VERIFIER_LOOK_MS)) {
+        if (!verify_some(v, &a)) {
+            (void)signing_wait(v->o.signing, VERIFIER_LOOK_MS);
+        }
+        if (clock_mono_ns(clock_system()) >= look_at_ns) {
             look(v, false);
+            look_at_ns = next_look_ns();
         }
     }
     arena_fini(&a);

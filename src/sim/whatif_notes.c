@@ -12,6 +12,7 @@ static bool may_be_a_flag(struct str key)
     static const char *const keys[] = {"serving.verbsAddress",  "serving.opsAddress",
                                        "serving.healthAddress", "serving.tls.certFile",
                                        "serving.tls.keyFile",   "serving.tls.clientCAFile",
+                                       "signing.mode",          "signing.privateKey",
                                        "logging.verbosity",     "logging.format"};
     bool found = false;
 

@@ -19,8 +19,7 @@
 /* A Secret as kubelet mounts it: the files are links into ..data, which is a link to the version of the moment. */
 struct fixture {
     char directory[PATH_MAX_];
-    char private_[PATH_MAX_ * 2];
-    struct str public_;
+    struct str private_, public_;
     struct sign_key keys[2];
     struct log log;
     unsigned errors;
@@ -63,12 +62,13 @@ static void swap_to(struct fixture *f, const char *version)
 
 static void set_up_links(struct fixture *f)
 {
-    static char public_[PATH_MAX_ * 2];
+    static char private_[PATH_MAX_ * 2], public_[PATH_MAX_ * 2];
 
     write_version(f, "v1", &f->keys[0], NULL);
     swap_to(f, "v1");
-    snprintf(f->private_, sizeof(f->private_), "%s/key.pem", f->directory);
-    assert_int_equal(symlink("..data/key.pem", f->private_), 0);
+    snprintf(private_, sizeof(private_), "%s/key.pem", f->directory);
+    assert_int_equal(symlink("..data/key.pem", private_), 0);
+    f->private_ = str_of(private_);
     snprintf(public_, sizeof(public_), "%s/..data", f->directory);
     f->public_ = str_of(public_);
 }
@@ -85,7 +85,7 @@ static int set_up(void **state)
     set_up_links(f);
     f->log = (struct log){.write = count_errors, .ctx = f};
     o = (struct signing_options){
-        .files = {f->private_, &f->public_, 1}, .log = &f->log};
+        .files = {f->private_.p, &f->public_, 1}, .log = &f->log};
     *state = f;
     return signing_new(&o, &f->signing, NULL);
 }

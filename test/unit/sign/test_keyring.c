@@ -26,14 +26,15 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
+    char directory[] = "/tmp/fgpu-keyring-XXXXXX";
 
-    snprintf(f->directory, sizeof(f->directory), "/tmp/fgpu-keyring-XXXXXX");
-    if (mkdtemp(f->directory) == NULL) {
+    if (mkdtemp(directory) == NULL) {
         return 1;
     }
+    memcpy(f->directory, directory, sizeof(directory));
     for (int i = 0; i < 3; i++) {
-        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", f->directory, i);
-        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", f->directory, i);
+        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", directory, i);
+        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", directory, i);
         if (sign_key_make(&f->keys[i], NULL) != 0 || sign_key_write(&f->keys[i], f->private_[i], NULL) != 0) {
             return 1;
         }
