@@ -249,7 +249,9 @@ static int start_watchers(struct service *s, struct err *reterr)
         s->feeds[i].listed = listed;
         s->feeds[i].ctx = s;
         handler = feed_handler(&s->feeds[i]);
-        contact_follow(s->contact, resource);
+        if (resource == KUBE_PODS || resource == KUBE_NODES) { /* what the ledger is made of */
+            contact_follow(s->contact, resource);
+        }
         r = kube_watcher_start(s->client, resource, &handler, &options, &s->watchers[i], reterr);
     }
     return r;

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Streams last for minutes; their duration says nothing about the API server. */
-static bool is_short(const char *verb)
+/* Streams last for minutes; their duration says nothing about the API server. The checks beside them are of one object,
+ * whichever it is. */
+static bool is_call(const char *verb)
 {
-    return strcmp(verb, "watch") != 0;
+    return strcmp(verb, "watch") != 0 && strcmp(verb, "check") != 0;
 }
 
 /* All but the first. */
@@ -201,7 +202,7 @@ void telemetry_api(void *ctx, const char *verb, const char *resource, int http_s
 
     snprintf(code, sizeof(code), "%d", http_status % 1000);
     metric_inc(METRIC(t->metrics, FGPU_API_REQUESTS_TOTAL, verb, resource, code));
-    if (http_status != 0 && is_short(verb)) {
+    if (http_status != 0 && is_call(verb)) {
         metric_observe(METRIC(t->metrics, FGPU_API_REQUEST_DURATION_SECONDS, verb, resource), duration_ns);
     }
 }

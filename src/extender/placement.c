@@ -96,23 +96,20 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
                            .demand = ret_demand};
     const struct pack_hold *holds;
     size_t hold_n;
-    const char *not_ready = store_not_open(c->store);
+    const char *not_ready;
     int r;
 
     *ret = (struct store_pack_answer){0};
-    if (not_ready != NULL) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
-    }
     if (!dialect_demand(c->policy, pod, a, ret_demand) ||
         !dialect_label_hashes(pod, a, &key.label_hashes, &key.label_n)) {
         return too_large(reterr);
     }
-    if (demand_is_empty(ret_demand) || ret_demand->defect != DEMAND_OK) {
-        return 0;
-    }
-    not_ready = store_not_ready(c->store);
+    not_ready = demand_is_empty(ret_demand) ? store_not_open(c->store) : store_not_ready(c->store);
     if (not_ready != NULL) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
+    }
+    if (demand_is_empty(ret_demand) || ret_demand->defect != DEMAND_OK) {
+        return 0;
     }
     r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
     return r != 0 ? r : store_pack(c->store, a, &key, &c->plans, holds, hold_n, names, name_n, ret, reterr);

@@ -10,17 +10,14 @@ int placement_preempt(const struct placement_context *c, struct arena *a, const 
                                 .priority = pod->priority,
                                 .demand = &demand,
                                 .device_strategy = c->plans.rest.params.device_strategy};
-    const char *not_ready = store_not_open(c->store);
+    const char *not_ready;
     size_t kept = 0;
 
-    if (not_ready != NULL) {
-        return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
-    }
     if (!dialect_demand(c->policy, pod, a, &demand) ||
         !dialect_label_hashes(pod, a, &r.label_hashes, &r.label_n)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    not_ready = demand_is_empty(&demand) ? NULL : store_not_ready(c->store);
+    not_ready = demand_is_empty(&demand) ? store_not_open(c->store) : store_not_ready(c->store);
     if (not_ready != NULL) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
     }

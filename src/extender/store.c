@@ -151,37 +151,38 @@ void store_follow_contact(struct store *s, struct contact *c)
     s->contact = c;
 }
 
+/* With the lock. */
+static const char *not_open(const struct store *s)
+{
+    if (s->closed != NULL) {
+        return s->closed;
+    }
+    return ledger_is_synced(s->ledger) ? NULL
+                                       : "fgpu is not ready: it is still reading nodes and pods from the API server";
+}
+
 const char *store_not_open(struct store *s)
 {
     const char *why;
 
     store_lock(s);
-    why = s->closed;
-    if (why == NULL && !ledger_is_synced(s->ledger)) {
-        why = "fgpu is not ready: it is still reading nodes and pods from the API server";
-    }
+    why = not_open(s);
     store_unlock(s);
     return why;
 }
 
-/* The hold-off is over, and our news are fresh. */
-static const char *not_certain(struct store *s)
-{
-    int64_t now = clock_mono_ns(s->clock);
-    bool holds_off;
-
-    store_lock(s);
-    holds_off = now < s->not_before_ns;
-    store_unlock(s);
-    return holds_off ? "fgpu is not ready: it has just started and lets earlier bindings settle"
-                     : contact_lost(s->contact);
-}
-
 const char *store_not_ready(struct store *s)
 {
-    const char *why = store_not_open(s);
+    int64_t now = clock_mono_ns(s->clock);
+    const char *why;
 
-    return why != NULL ? why : not_certain(s);
+    store_lock(s);
+    why = not_open(s);
+    if (why == NULL && now < s->not_before_ns) {
+        why = "fgpu is not ready: it has just started and lets earlier bindings settle";
+    }
+    store_unlock(s);
+    return why != NULL ? why : contact_lost(s->contact);
 }
 
 bool store_is_ready(struct store *s)

@@ -65,7 +65,7 @@ static void on_done(void *ctx, const struct kube_response *response)
 void contact_check_begin(struct contact_check *c, const char *path, uint32_t deadline_ms, const char *resource)
 {
     const struct kube_request get = {
-        .method = "GET", .path = path, .deadline_ms = deadline_ms, .verb = "list", .resource = resource};
+        .method = "GET", .path = path, .deadline_ms = deadline_ms, .verb = "check", .resource = resource};
     struct err why;
 
     pthread_mutex_lock(&c->lock);

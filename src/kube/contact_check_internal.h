@@ -1,5 +1,5 @@
 /* kube/contact_check_internal.h - the quorum list beside a silent watch (kube/reflector.h): a short call, whose end is
- * told to the thread of the watch. */
+ * told to the thread of the watch. Its verb in metrics is "check". */
 #ifndef KUBE_CONTACT_CHECK_INTERNAL_H
 #define KUBE_CONTACT_CHECK_INTERNAL_H
 

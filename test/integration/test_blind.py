@@ -77,7 +77,7 @@ def test_bind_while_blind__refused_for_gpus_alone(cluster):
 def test_silent_watch_on_a_live_server__stays_ready(cluster):
     fgpu = cluster.fgpu
     cluster.api.faults({**WATCHES, "afterBytes": 1, "then": "stall"}, dropWatches=True)
-    series = 'fgpu_api_requests_total{verb="list",resource="pods",code="200"}'
+    series = 'fgpu_api_requests_total{verb="check",resource="pods",code="200"}'
     begun = fgpu.metrics().get(series, 0)
     # Twelve checks are three times staleAfter.
     eventually(lambda: fgpu.metrics().get(series, 0) > begun + 12, "checks while the watch says nothing")

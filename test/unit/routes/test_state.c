@@ -216,15 +216,22 @@ static void document__one_pod__golden(void **state)
 
 static void document__one_of_everything__keeps_the_schema(void **state)
 {
+    const struct pod odd = {.namespace_ = STR("ns"), .name = STR("large"), .uid = STR("uid-7")};
     struct cluster c;
     cJSON *json;
 
     (void)state;
     cluster_init(&c);
     fill(&c);
+    c.context.unreadable = unreadable_new();
+    unreadable_note(c.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd}, "9000000 bytes of JSON",
+                    1795161600123);
     json = cluster_state(&c, NULL, NULL);
     assert_valid(json);
+    assert_string_equal(json_at(json, "summary.unreadable.objects.0.name")->valuestring, "large");
+    assert_string_equal(json_at(json, "summary.unreadable.objects.0.why")->valuestring, "9000000 bytes of JSON");
     cJSON_Delete(json);
+    unreadable_free(c.context.unreadable);
     cluster_fini(&c);
 }
 
