@@ -20,7 +20,6 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
     w->walk = ledger_walk_open(s->ledger, filter, max_bytes, &ret_head->totals);
     store_head_locked(s, a, ret_head);
     store_unlock(s);
-    ledger_walk_sort(w->walk);
     return w;
 }
 
