@@ -26,11 +26,10 @@ struct ledger_walk_filter {
     struct str namespace_; /* its pods, and all nodes */
 };
 
-/* `ret_totals` as snapshot_totals() says; its generation is that of the walk. O(devices). */
+/* Nodes come in the order of their names. `ret_totals` as snapshot_totals() says; its generation is that of the walk.
+ * O(devices). */
 struct ledger_walk *ledger_walk_open(struct ledger *l, const struct ledger_walk_filter *filter, size_t max_bytes,
                                      struct snapshot *ret_totals);
-/* Puts the nodes in the order of their names: once, before the first next. Needs no lock. */
-void ledger_walk_sort(struct ledger_walk *w);
 
 enum ledger_walk_step {
     LEDGER_WALK_MORE, /* *ret has something, or nothing this time */

@@ -102,10 +102,11 @@ bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, ui
 
         for (size_t j = 0; j < p->charge_n; j++) {
             struct charge c = p->charges[j].charge;
+            const struct pod_floor *granted =
+                p->charges[j].ordinal == ordinal ? grant_on(p, n->devices[ordinal].ref) : NULL;
 
-            if (p->charges[j].ordinal == ordinal &&
-                (causes_of_pod(l, n, p, &p->charges[j]) & ~(unsigned)EXCESS_RAISED) == 0) {
-                charge_min(&c, &grant_on(p, n->devices[ordinal].ref)->charge);
+            if (granted != NULL && (causes_of_pod(l, n, p, &p->charges[j]) & ~(unsigned)EXCESS_RAISED) == 0) {
+                charge_min(&c, &granted->charge);
                 device_take(&alone, &c);
             }
         }

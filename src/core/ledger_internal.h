@@ -233,8 +233,6 @@ struct ledger {
     uint32_t *recomputed; /* nodes, in this op */
     uint32_t recomputed_n;
     uint32_t recomputed_cap;
-    struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
-    uint32_t before_n;
     struct ledger_overcommit *overcommits; /* not taken yet */
     uint32_t overcommit_n;
     uint32_t overcommit_cap;
@@ -258,6 +256,9 @@ struct ledger {
 
     bool pods_synced;
     bool nodes_synced;
+
+    uint32_t before_n; /* last, because they are large and no decision reads them */
+    struct node_before before[NODES_BEFORE_MAX]; /* of the nodes that this op changes */
 };
 
 /* nodes (ledger_nodes.c) */

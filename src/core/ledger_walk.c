@@ -16,11 +16,6 @@ enum standing {
     DONE, /* shown, or not there at the opening */
 };
 
-struct walk_node {
-    struct str name; /* shared */
-    uint32_t slot;
-};
-
 struct ledger_walk {
     struct ledger_walk *prev, *next; /* of the ledger's open walks */
     uint64_t version;                /* ledger.version at the opening */
@@ -28,7 +23,7 @@ struct ledger_walk {
     struct arena kept; /* what the reader has not come to, as it was; the filter's text */
     bool torn;
 
-    struct walk_node *order; /* what is shown */
+    uint32_t *order; /* the slots of what is shown, by name */
     size_t order_n, order_at;
     uint32_t node_n; /* slots at the opening */
     uint8_t *standings;
@@ -64,8 +59,10 @@ static void list_nodes(const struct ledger *l, const struct ledger_walk_filter *
             snapshot_shows_node(l, i) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[i]));
 
         w->standings[i] = shown ? DUE : DONE;
-        if (shown) {
-            w->order[w->order_n++] = (struct walk_node){shared_text_take(l->names[i]), i};
+    }
+    for (uint32_t i = 0; i < l->node_used_n; i++) {
+        if (w->standings[l->by_name[i]] == DUE) {
+            w->order[w->order_n++] = l->by_name[i];
         }
     }
 }
@@ -90,19 +87,6 @@ struct ledger_walk *ledger_walk_open(struct ledger *l, const struct ledger_walk_
     return w;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct walk_node *x = a, *y = b;
-
-    return str_cmp(x->name, y->name);
-}
-
-void ledger_walk_sort(struct ledger_walk *w)
-{
-    BUG_ON(w->order_at != 0);
-    qsort(w->order, w->order_n, sizeof(*w->order), by_name);
-}
-
 void ledger_walk_close(struct ledger *l, struct ledger_walk *w)
 {
     if (w->prev != NULL) {
@@ -123,9 +107,6 @@ void ledger_walk_free(struct ledger_walk *w)
         return;
     }
     arena_fini(&w->kept);
-    for (size_t i = 0; i < w->order_n; i++) {
-        shared_text_drop(w->order[i].name);
-    }
     free(w->order);
     free(w->standings);
     free(w->copies);
@@ -143,18 +124,18 @@ size_t ledger_walk_kept_bytes(const struct ledger_walk *w)
 
 /* Copies the first `n` of `nodes`; false when the arena overflowed. */
 static bool take_nodes(const struct ledger *l, struct arena *a, struct str namespace_,
-                       const struct walk_node *nodes, size_t n, struct snapshot *ret)
+                       const uint32_t *nodes, size_t n, struct snapshot *ret)
 {
     struct snapshot_taker t = {.l = l, .a = a, .namespace_ = namespace_};
     struct snapshot_node *copies = arena_alloc(a, n * sizeof(*copies));
     size_t most = 0;
 
     for (size_t i = 0; i < n; i++) {
-        most += l->nodes[nodes[i].slot].pod_n;
+        most += l->nodes[nodes[i]].pod_n;
     }
     t.pods = arena_alloc(a, most * sizeof(*t.pods));
     for (size_t i = 0; i < n && !a->overflowed; i++) {
-        snapshot_take_node(&t, nodes[i].slot, &copies[i]);
+        snapshot_take_node(&t, nodes[i], &copies[i]);
     }
     *ret = (struct snapshot){.nodes = copies, .node_n = n, .pods = t.pods, .pod_n = t.pod_n};
     return !a->overflowed;
@@ -162,14 +143,13 @@ static bool take_nodes(const struct ledger *l, struct arena *a, struct str names
 
 static void keep_node(const struct ledger *l, struct ledger_walk *w, uint32_t node)
 {
-    struct walk_node which = {.slot = node};
     struct snapshot *copy;
 
     if (w->torn || node >= w->node_n || w->standings[node] != DUE) {
         return;
     }
     copy = ARENA_NEW(&w->kept, struct snapshot);
-    if (copy == NULL || !take_nodes(l, &w->kept, w->namespace_, &which, 1, copy)) {
+    if (copy == NULL || !take_nodes(l, &w->kept, w->namespace_, &node, 1, copy)) {
         w->torn = true;
         return;
     }
@@ -281,21 +261,21 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
 static bool next_nodes(const struct ledger *l, struct ledger_walk *w, size_t max_nodes, struct arena *a,
                        struct snapshot *ret)
 {
-    const struct walk_node *first = &w->order[w->order_at];
+    const uint32_t *first = &w->order[w->order_at];
     size_t n = 0, pods = 0;
 
-    if (w->standings[first->slot] == KEPT) {
-        *ret = *w->copies[first->slot];
-        w->standings[first->slot] = DONE;
+    if (w->standings[first[0]] == KEPT) {
+        *ret = *w->copies[first[0]];
+        w->standings[first[0]] = DONE;
         w->order_at++;
         return true;
     }
     while (n < max_nodes && pods < PODS_A_NODE * max_nodes && w->order_at + n < w->order_n &&
-           w->standings[first[n].slot] == DUE) {
+           w->standings[first[n]] == DUE) {
         /* An op that changes numbers without having said so would show as another moment. */
-        BUG_ON(l->rows[first[n].slot].version > w->version);
-        pods += l->nodes[first[n].slot].pod_n;
-        w->standings[first[n].slot] = DONE;
+        BUG_ON(l->rows[first[n]].version > w->version);
+        pods += l->nodes[first[n]].pod_n;
+        w->standings[first[n]] = DONE;
         n++;
     }
     BUG_ON(n == 0);

@@ -21,7 +21,6 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
     store_head_locked(s, a, ret_head);
     ret_head->incidents = ledger_incidents(s->ledger, STORE_INCIDENTS_MAX);
     store_unlock(s);
-    ledger_walk_sort(w->walk);
     return w;
 }
 

@@ -167,7 +167,6 @@ static void reader_open(struct reader *r, struct ledger *l, struct str node, str
     r->filtered = node.n > 0 || namespace_.n > 0;
     r->walk = ledger_walk_open(l, &filter, KEPT_MAX, &r->totals);
     assert_int_equal(r->totals.generation, ledger_generation(l));
-    ledger_walk_sort(r->walk);
 }
 
 /* The sums over what was shown are those that were announced at the opening. */
@@ -363,7 +362,6 @@ static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
     struct ledger_walk *w = ledger_walk_open(fx.l, &all, 256, &totals);
 
     (void)state;
-    ledger_walk_sort(w);
     assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_MORE);
     fixture_node(&fx, "n3", 1, 1 * GIB);
     assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_TORN);
