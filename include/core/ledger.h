@@ -103,6 +103,10 @@ enum record_trust {
     RECORD_VERIFIED,
 };
 
+/* Of a record that was believed once: "verified", "provisional", or "refused" where that has ended and the pod keeps its
+ * devices for another reason (RECORD_UNSIGNED). */
+const char *record_trust_name(enum record_trust t);
+
 /* A record that grants nothing (no signature, an unknown key, a signature that does not hold) is given as
  * assignment NULL. */
 struct ledger_pod_fact {

@@ -82,7 +82,7 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes,
     unsigned phase_n = 1;
 
     for (size_t i = 0; i < n; i++) {
-        wishes[i].phases = wishes[i].init ? UINT64_MAX : 1; /* beside all others, unless the spec says when */
+        wishes[i].phases = wishes[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
     }
     for (size_t i = 0; i < f->init_container_n; i++) {
         struct wish *w = wish_of_init(wishes, n, f->init_containers[i].name);
