@@ -33,7 +33,7 @@ struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
     struct ledger *scratch = ledger_new(&l->limits); /* the same hash key, so that device references compare */
 
-    scratch->pods_synced = l->pods_synced; /* what a request counts for depends on it */
+    scratch->texts_count = l->texts_count; /* what a request counts for depends on it */
     return scratch;
 }
 

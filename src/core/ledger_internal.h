@@ -219,6 +219,7 @@ struct ledger {
     uint32_t node_epoch;
     struct mix *mix;
 
+    bool texts_count; /* annotations of pods that are seen bound: in a first list */
     bool pods_synced;
     bool nodes_synced;
 };

@@ -18,7 +18,7 @@ static const struct demand *counted_request(const struct ledger *l, const struct
     bool judged_as_before = f->assignment != NULL && f->record_trust == RECORD_UNSIGNED;
     const struct demand *counted;
 
-    if (!l->pods_synced || f->node_name.n == 0 || f->demand->source != DEMAND_FROM_ANNOTATIONS || judged_as_before) {
+    if (l->texts_count || f->node_name.n == 0 || f->demand->source != DEMAND_FROM_ANNOTATIONS || judged_as_before) {
         return f->demand;
     }
     if (p == NULL) {

@@ -17,7 +17,7 @@ void feed_fini(struct feed *f)
 
 static void apply(struct feed *f, enum ledger_op_kind kind)
 {
-    struct ledger_op op = {.kind = kind};
+    struct ledger_op op = {.kind = kind, .list = {.reread = kind == LEDGER_PODS_BEGIN && f->rereads}};
 
     if (store_apply(f->rules->ingest.store, &op, NULL) != 0) {
         store_close(f->rules->ingest.store, TEXT_CLOSED);
@@ -30,6 +30,7 @@ static void list_begin(void *ctx)
     const struct rules *before = f->rules;
 
     f->rules = rulebook_take_newest(f->book);
+    f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
     apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
 }
@@ -38,6 +39,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
 {
     struct feed *f = ctx;
 
+    f->rereads = f->rereads && !complete;
     if (complete) { /* an incomplete bracket is simply begun again */
         apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
         LOG_V(f->rules->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),

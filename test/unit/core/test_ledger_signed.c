@@ -779,6 +779,26 @@ static void item14__annotation_seen_while_unbound_or_in_the_first_list__counts_a
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 600);
 }
 
+static void item14__another_configuration_reads_the_list__annotations_count_as_in_the_first(void **state)
+{
+    struct wish w;
+    struct demand text = fixture_annotated(&w, 300);
+    const struct ledger_op reread = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
+
+    (void)state;
+    observe("a", &nothing, "n1", NULL, RECORD_UNSIGNED, ""); /* in words that this configuration does not know */
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_false(is_known("a"));
+    assert_int_equal(ledger_apply(fx.l, &reread, NULL), 0);
+    observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    observe("b", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    assert_false(is_known("b"));
+}
+
 static void item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged(void **state)
 {
     struct wish w;
@@ -819,6 +839,7 @@ int main(void)
         TEST(item14__no_request_and_no_valid_record__no_gpu_pod),
         TEST(item14__annotation_first_seen_on_a_bound_pod__is_no_request),
         TEST(item14__annotation_seen_while_unbound_or_in_the_first_list__counts_and_edits_do_not),
+        TEST(item14__another_configuration_reads_the_list__annotations_count_as_in_the_first),
         TEST(item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged),
     };
 
