@@ -63,6 +63,7 @@ static void put_grant(struct ledger *scratch, struct pod_entry *copy, const stru
         copy->proof_n = p->proof_n;
     }
     copy->granted = ledger_granted_copy(p);
+    copy->promised = p->promised == NULL ? NULL : copy_of(p->promised, p->ref_n, sizeof(*p->promised));
     copy->latest = p->latest != NULL && p->trust == RECORD_PROVISIONAL ? demand_copy(p->latest) : NULL;
 }
 

@@ -260,26 +260,7 @@ bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p,
     return same;
 }
 
-bool ledger_record_is_charged(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
+bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
 {
-    const struct node_entry *n = &l->nodes[p->node];
-    const struct device_state *states = &l->states[l->rows[p->node].first_device];
-    const struct demand d = ledger_charged_demand(p);
-    struct charge *amounts = xcalloc(p->ref_n + 1, sizeof(*amounts));
-    bool same = as != NULL && p->refs != NULL;
-
-    for (size_t w = 0, at = 0; same && w < p->demand->wish_n; w++) {
-        for (uint16_t i = 0; same && i < p->demand->wishes[w].count; i++, at++) {
-            uint32_t ordinal = ledger_device_find(n, p->refs[at]);
-
-            same = ordinal != LEDGER_NONE;
-            if (same) {
-                amounts[at] = device_charge(&states[ordinal], &d, &p->demand->wishes[w]);
-                amounts[at].profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
-            }
-        }
-    }
-    same = same && same_devices(l, p, as, amounts);
-    free(amounts);
-    return same;
+    return as != NULL && p->promised != NULL && same_devices(l, p, as, p->promised);
 }

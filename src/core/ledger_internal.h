@@ -144,6 +144,7 @@ struct pod_entry {
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;
     struct granted *granted; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
+    struct charge *promised; /* of each of `refs`, what was written into the record of a reservation; NULL: unknown */
     enum record_trust trust; /* of the record that `granted` is from; RECORD_UNSIGNED: none, or refused */
     bool record_refused;     /* the signature of the record with this proof does not hold */
     char *proof; /* of a record that is not verified yet, or refused; NULL: none */
@@ -335,8 +336,8 @@ void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod
 struct granted *ledger_granted_copy(const struct pod_entry *p); /* free() it; NULL: it was granted nothing */
 /* Does the record say what the pod was granted, to the last byte of memory? */
 bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
-/* ... what a pod whose devices were chosen here is charged? */
-bool ledger_record_is_charged(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
+/* ... what was written for a pod whose devices were chosen here? */
+bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
 
 /* what signed records grant (ledger_granted.c) */
 void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p);

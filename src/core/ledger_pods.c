@@ -81,6 +81,8 @@ void ledger_pod_free_devices(struct pod_entry *p)
 {
     free(p->granted);
     p->granted = NULL;
+    free(p->promised);
+    p->promised = NULL;
     free(p->refs);
     p->refs = NULL;
     p->ref_n = 0;

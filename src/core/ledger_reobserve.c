@@ -67,7 +67,7 @@ static void begin_grant(struct ledger *l, struct pod_entry *p, const struct ledg
 static bool begins_grant(const struct ledger *l, const struct pod_entry *p, const struct ledger_pod_fact *f)
 {
     return ledger_fact_grants(f) && ledger_record_is_ours(l, p, f->assignment) &&
-           (f->record_trust == RECORD_VERIFIED || (p->reserved_here && ledger_record_is_charged(l, p, f->assignment)));
+           (f->record_trust == RECORD_VERIFIED || (p->reserved_here && ledger_record_is_promised(l, p, f->assignment)));
 }
 
 /* Is there a better record than the one that is held? Only what nobody has verified gives way. */
