@@ -107,7 +107,7 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
 {
     if (p->used && !p->counted && p->demand->defect == DEMAND_OK) {
         p->counted = true;
-        mix_arrived(l->mix, p->granted != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
+        mix_arrived(l->mix, p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
     }
 }
 

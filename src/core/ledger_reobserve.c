@@ -123,9 +123,9 @@ void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
 {
     struct pod_entry *p = &l->pods[pod];
 
-    if (p->granted != NULL && !is_superseded(p, f)) {
+    if (p->record_parts != NULL && !is_superseded(p, f)) {
         granted_reobserve(l, p, f, asked);
-    } else if (p->granted == NULL && begins_grant(l, p, f)) {
+    } else if (p->record_parts == NULL && begins_grant(l, p, f)) {
         begin_grant(l, p, f, asked, at_ms);
     } else if (is_superseded(p, f)) {
         ledger_pod_adopt(l, pod, f, asked, p->node, at_ms);
