@@ -69,7 +69,7 @@ enum ledger_op_kind {
     LEDGER_RESERVE,        /* .reserve */
     LEDGER_CONFIRM,        /* .name = uid: the Binding was accepted */
     LEDGER_RELEASE,        /* .name = uid: the Binding was definitively refused */
-    LEDGER_PODS_BEGIN,     /* a list of all pods follows ...        */
+    LEDGER_PODS_BEGIN,     /* a list of all pods follows (.list) ... */
     LEDGER_PODS_END,       /* ... what was not in it is gone        */
     LEDGER_NODES_BEGIN,
     LEDGER_NODES_END,
@@ -103,6 +103,10 @@ enum record_trust {
     RECORD_PROVISIONAL, /* a signature by a known key, which nobody has verified yet */
     RECORD_VERIFIED,
 };
+
+/* Of a record that was believed once: "verified", "provisional", or "refused" where that has ended and the pod keeps its
+ * devices for another reason (RECORD_UNSIGNED). */
+const char *record_trust_name(enum record_trust t);
 
 /* A record that grants nothing (no signature, an unknown key, a signature that does not hold) is given as
  * assignment NULL. */
@@ -155,6 +159,9 @@ struct ledger_op {
         struct ledger_pod_fact pod;
         struct ledger_reserve reserve;
         struct ledger_judged judged;
+        struct {
+            bool reread; /* the first list that another configuration reads: annotations count as in the first of all */
+        } list;
         struct {
             const struct tenant *items; /* in order, at most TENANTS_MAX */
             size_t n;

@@ -28,6 +28,7 @@ struct feed {
     void (*listed)(void *ctx, enum kube_resource resource, const struct rules *by);
     void *ctx;
     enum kube_resource resource;
+    bool rereads; /* other rules than the last complete list's */
 };
 
 void feed_init(struct feed *f, struct rulebook *book, enum kube_resource resource);

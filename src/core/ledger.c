@@ -13,6 +13,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
 
     BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
     l->limits = *limits;
+    l->texts_count = true;
     l->unverified_first = l->unverified_last = LEDGER_NONE;
     l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
     l->mix = mix_new();
@@ -81,6 +82,7 @@ static void pods_end(struct ledger *l)
     }
     ledger_light_sweep(l);
     l->pods_synced = true;
+    l->texts_count = false;
     ledger_light_synced(l);
 }
 
@@ -128,6 +130,7 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         return ledger_release_apply(l, op->name, op->at_ms, reterr);
     case LEDGER_PODS_BEGIN:
         l->pod_epoch++;
+        l->texts_count = l->texts_count || op->list.reread;
         return 0;
     case LEDGER_PODS_END:
         pods_end(l);

@@ -133,7 +133,7 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
     struct pod_entry *p = &l->pods[pod];
     struct demand *asked = demand_copy(request); /* it may be the pod's, which changes below */
     uint32_t before = p->node;
-    bool stays = before == node && p->granted == NULL; /* what it is charged there is of its request */
+    bool stays = before == node && p->record_parts == NULL; /* what it is charged there is of its request */
     bool asks = true;
 
     asked->host = f->demand->host; /* always the newest */

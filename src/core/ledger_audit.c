@@ -33,7 +33,7 @@ struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
     struct ledger *scratch = ledger_new(&l->limits); /* the same hash key, so that device references compare */
 
-    scratch->pods_synced = l->pods_synced; /* what a request counts for depends on it */
+    scratch->texts_count = l->texts_count; /* what a request counts for depends on it */
     return scratch;
 }
 
@@ -62,7 +62,8 @@ static void put_grant(struct ledger *scratch, struct pod_entry *copy, const stru
         copy->proof = copy_of(p->proof, p->proof_n, 1);
         copy->proof_n = p->proof_n;
     }
-    copy->granted = ledger_granted_copy(p);
+    copy->record_parts = ledger_granted_copy(p);
+    copy->promised = p->promised == NULL ? NULL : copy_of(p->promised, p->ref_n, sizeof(*p->promised));
     copy->latest = p->latest != NULL && p->trust == RECORD_PROVISIONAL ? demand_copy(p->latest) : NULL;
 }
 
@@ -124,12 +125,12 @@ static bool same_refs(const struct pod_entry *a, const struct pod_entry *b)
 
 static bool same_grant(const struct pod_entry *a, const struct pod_entry *b)
 {
-    bool same = a->trust == b->trust && (a->granted == NULL) == (b->granted == NULL) &&
+    bool same = a->trust == b->trust && (a->record_parts == NULL) == (b->record_parts == NULL) &&
                 str_eq(ledger_pod_proof(a), ledger_pod_proof(b)) &&
                 (a->trust != RECORD_PROVISIONAL || demand_equal(a->latest, b->latest));
 
-    for (size_t i = 0; same && a->granted != NULL && i < a->ref_n; i++) {
-        const struct charge *x = &a->granted[i].charge, *y = &b->granted[i].charge;
+    for (size_t i = 0; same && a->record_parts != NULL && i < a->ref_n; i++) {
+        const struct charge *x = &a->record_parts[i].charge, *y = &b->record_parts[i].charge;
 
         same = x->milli == y->milli && x->mem_mib == y->mem_mib && x->exclusive == y->exclusive &&
                x->profile == y->profile;

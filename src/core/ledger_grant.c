@@ -82,7 +82,7 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes,
     unsigned phase_n = 1;
 
     for (size_t i = 0; i < n; i++) {
-        wishes[i].phases = wishes[i].init ? UINT64_MAX : 1; /* beside all others, unless the spec says when */
+        wishes[i].phases = wishes[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
     }
     for (size_t i = 0; i < f->init_container_n; i++) {
         struct wish *w = wish_of_init(wishes, n, f->init_containers[i].name);
@@ -135,9 +135,9 @@ static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct wis
     return d;
 }
 
-static struct granted granted_part(struct charge c, struct str uuid, char **text)
+static struct record_part granted_part(struct charge c, struct str uuid, char **text)
 {
-    struct granted part = {c, {*text, uuid.n}};
+    struct record_part part = {c, {*text, uuid.n}};
 
     if (uuid.n > 0) {
         memcpy(*text, uuid.p, uuid.n);
@@ -146,9 +146,9 @@ static struct granted granted_part(struct charge c, struct str uuid, char **text
     return part;
 }
 
-static struct granted *granted_of_record(const struct demand *d, const struct assignment *as, size_t n)
+static struct record_part *granted_of_record(const struct demand *d, const struct assignment *as, size_t n)
 {
-    struct granted *all;
+    struct record_part *all;
     size_t bytes = 0, at = 0;
     char *text;
 
@@ -172,22 +172,22 @@ static struct granted *granted_of_record(const struct demand *d, const struct as
     return all;
 }
 
-struct granted *ledger_granted_copy(const struct pod_entry *p)
+struct record_part *ledger_granted_copy(const struct pod_entry *p)
 {
-    struct granted *copy;
+    struct record_part *copy;
     size_t bytes = 0;
     char *text;
 
-    if (p->granted == NULL) {
+    if (p->record_parts == NULL) {
         return NULL;
     }
     for (size_t i = 0; i < p->ref_n; i++) {
-        bytes += p->granted[i].uuid.n;
+        bytes += p->record_parts[i].uuid.n;
     }
     copy = xmalloc(p->ref_n * sizeof(*copy) + bytes);
     text = (char *)(copy + p->ref_n);
     for (size_t i = 0; i < p->ref_n; i++) {
-        copy[i] = granted_part(p->granted[i].charge, p->granted[i].uuid, &text);
+        copy[i] = granted_part(p->record_parts[i].charge, p->record_parts[i].uuid, &text);
     }
     return copy;
 }
@@ -208,7 +208,7 @@ void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod
     p->floor_n = 0;
     p->refs = ledger_refs_of_record(l, d, f->assignment, &p->ref_n);
     BUG_ON(p->refs == NULL || p->ref_n == 0);
-    p->granted = granted_of_record(d, f->assignment, p->ref_n);
+    p->record_parts = granted_of_record(d, f->assignment, p->ref_n);
     ledger_pod_set_demand(l, p, d);
     p->qos = f->assignment->qos;
 }
@@ -248,38 +248,19 @@ bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p,
     struct charge *amounts;
     bool same;
 
-    if (as == NULL || p->granted == NULL) {
+    if (as == NULL || p->record_parts == NULL) {
         return false;
     }
     amounts = xcalloc(p->ref_n, sizeof(*amounts));
     for (size_t i = 0; i < p->ref_n; i++) {
-        amounts[i] = p->granted[i].charge;
+        amounts[i] = p->record_parts[i].charge;
     }
     same = same_devices(l, p, as, amounts);
     free(amounts);
     return same;
 }
 
-bool ledger_record_is_charged(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
+bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
 {
-    const struct node_entry *n = &l->nodes[p->node];
-    const struct device_state *states = &l->states[l->rows[p->node].first_device];
-    const struct demand d = ledger_charged_demand(p);
-    struct charge *amounts = xcalloc(p->ref_n + 1, sizeof(*amounts));
-    bool same = as != NULL && p->refs != NULL;
-
-    for (size_t w = 0, at = 0; same && w < p->demand->wish_n; w++) {
-        for (uint16_t i = 0; same && i < p->demand->wishes[w].count; i++, at++) {
-            uint32_t ordinal = ledger_device_find(n, p->refs[at]);
-
-            same = ordinal != LEDGER_NONE;
-            if (same) {
-                amounts[at] = device_charge(&states[ordinal], &d, &p->demand->wishes[w]);
-                amounts[at].profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
-            }
-        }
-    }
-    same = same && same_devices(l, p, as, amounts);
-    free(amounts);
-    return same;
+    return as != NULL && p->promised != NULL && same_devices(l, p, as, p->promised);
 }

@@ -51,7 +51,7 @@ static void sums_of_phase(const struct node_entry *n, const struct pod_entry *p,
             uint32_t ordinal = (wish->phases & phase) != 0 ? ledger_device_find(n, p->refs[at]) : LEDGER_NONE;
 
             if (ordinal != LEDGER_NONE) {
-                sum_add(s, ordinal, &p->granted[at].charge);
+                sum_add(s, ordinal, &p->record_parts[at].charge);
             }
         }
     }
@@ -121,10 +121,10 @@ void ledger_keep_granted(struct ledger *l, uint32_t node)
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
-        for (size_t k = 0; p->granted != NULL && k < p->ref_n; k++) {
+        for (size_t k = 0; p->record_parts != NULL && k < p->ref_n; k++) {
             if (ledger_device_find(n, p->refs[k]) == LEDGER_NONE && n->device_n < DEVICES_PER_NODE_MAX) {
                 uint32_t model = intern_take(l->models, STR_NULL);
-                const struct ledger_device lost = lost_device(p->refs[k], &p->granted[k].charge, model);
+                const struct ledger_device lost = lost_device(p->refs[k], &p->record_parts[k].charge, model);
 
                 if (model != INTERN_NONE) {
                     ledger_node_add_device(l, node, &lost);
@@ -148,7 +148,7 @@ void ledger_size_granted(struct ledger *l, uint32_t node)
     for (uint32_t i = 0; recorded != 0 && i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
 
-        if (p->granted == NULL) {
+        if (p->record_parts == NULL) {
             continue;
         }
         p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
@@ -173,9 +173,9 @@ static struct str uuid_in_records(const struct ledger *l, const struct node_entr
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
-        for (size_t k = 0; p->granted != NULL && k < p->ref_n; k++) {
+        for (size_t k = 0; p->record_parts != NULL && k < p->ref_n; k++) {
             if (p->refs[k].uuid_hash == ref.uuid_hash) {
-                return p->granted[k].uuid;
+                return p->record_parts[k].uuid;
             }
         }
     }

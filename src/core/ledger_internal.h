@@ -117,7 +117,7 @@ struct pod_floor {
 };
 
 /* What a signed record gives of one device to one container. */
-struct granted {
+struct record_part {
     struct charge charge;
     struct str uuid; /* empty: the device is its index */
 };
@@ -151,8 +151,9 @@ struct pod_entry {
     size_t annotation_bytes;
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;
-    struct granted *granted; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
-    enum record_trust trust; /* of the record that `granted` is from; RECORD_UNSIGNED: none, or refused */
+    struct record_part *record_parts; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
+    struct charge *promised; /* of each of `refs`, what was written into the record of a reservation; NULL: unknown */
+    enum record_trust trust; /* of the record that `record_parts` are from; RECORD_UNSIGNED: none, or refused */
     bool record_refused;     /* the signature of the record with this proof does not hold */
     char *proof; /* of a record that is not verified yet, or refused; NULL: none */
     size_t proof_n;
@@ -254,6 +255,7 @@ struct ledger {
     uint32_t node_epoch;
     struct mix *mix;
 
+    bool texts_count; /* annotations of pods that are seen bound: in a first list */
     bool pods_synced;
     bool nodes_synced;
 
@@ -378,11 +380,11 @@ bool ledger_fact_grants(const struct ledger_pod_fact *f);
  * is not touched. The demand is today's where it has the shape of the record, so that people see what was asked for,
  * else the one that the record implies. */
 void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f);
-struct granted *ledger_granted_copy(const struct pod_entry *p); /* free() it; NULL: it was granted nothing */
+struct record_part *ledger_granted_copy(const struct pod_entry *p); /* free() it; NULL: it was granted nothing */
 /* Does the record say what the pod was granted, to the last byte of memory? */
 bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
-/* ... what a pod whose devices were chosen here is charged? */
-bool ledger_record_is_charged(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
+/* ... what was written for a pod whose devices were chosen here? */
+bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
 
 /* what signed records grant (ledger_granted.c) */
 void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p);
@@ -524,7 +526,7 @@ static inline bool ledger_is_counted(const struct node_state *row, const struct 
 /* Are its devices counted, because kubelet picks them, and nobody proved which? */
 static inline bool ledger_pod_is_counted(const struct node_state *row, const struct pod_entry *p)
 {
-    return p->granted == NULL && ledger_is_counted(row, p->demand);
+    return p->record_parts == NULL && ledger_is_counted(row, p->demand);
 }
 /* Charges what kubelet picked: devices that are not in `taken` (bits) (ledger_counted.c). */
 void ledger_charge_counted(struct ledger *l, uint32_t node, uint64_t taken);

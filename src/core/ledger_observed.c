@@ -18,7 +18,7 @@ static const struct demand *counted_request(const struct ledger *l, const struct
     bool judged_as_before = f->assignment != NULL && f->record_trust == RECORD_UNSIGNED;
     const struct demand *counted;
 
-    if (!l->pods_synced || f->node_name.n == 0 || f->demand->source != DEMAND_FROM_ANNOTATIONS || judged_as_before) {
+    if (l->texts_count || f->node_name.n == 0 || f->demand->source != DEMAND_FROM_ANNOTATIONS || judged_as_before) {
         return f->demand;
     }
     if (p == NULL) {
@@ -107,7 +107,7 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
 {
     if (p->used && !p->counted && p->demand->defect == DEMAND_OK) {
         p->counted = true;
-        mix_arrived(l->mix, p->granted != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
+        mix_arrived(l->mix, p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
     }
 }
 

@@ -79,8 +79,10 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
 
 void ledger_pod_free_devices(struct pod_entry *p)
 {
-    free(p->granted);
-    p->granted = NULL;
+    free(p->record_parts);
+    p->record_parts = NULL;
+    free(p->promised);
+    p->promised = NULL;
     free(p->refs);
     p->refs = NULL;
     p->ref_n = 0;
@@ -174,7 +176,7 @@ void ledger_pod_attach(struct ledger *l, uint32_t pod, uint32_t node)
     p->attached = l->generation + 1;
     p->node_slot = n->pod_n;
     n->pods[n->pod_n++] = pod;
-    if (p->granted != NULL) {
+    if (p->record_parts != NULL) {
         ledger_keep_granted(l, node);
     }
     ledger_recompute(l, node);

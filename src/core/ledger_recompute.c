@@ -158,7 +158,7 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
         return;
     }
     p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
-    if (p->granted != NULL) {
+    if (p->record_parts != NULL) {
         ledger_granted_charges(n, p);
         return;
     }

@@ -62,7 +62,7 @@ static void begin_grant(struct ledger *l, struct pod_entry *p, const struct ledg
 static bool begins_grant(const struct ledger *l, const struct pod_entry *p, const struct ledger_pod_fact *f)
 {
     return ledger_fact_grants(f) && ledger_record_is_ours(l, p, f->assignment) &&
-           (f->record_trust == RECORD_VERIFIED || (p->reserved_here && ledger_record_is_charged(l, p, f->assignment)));
+           (f->record_trust == RECORD_VERIFIED || (p->reserved_here && ledger_record_is_promised(l, p, f->assignment)));
 }
 
 /* Is there a better record than the one that is held? Only what nobody has verified gives way. */
@@ -118,9 +118,9 @@ void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
 {
     struct pod_entry *p = &l->pods[pod];
 
-    if (p->granted != NULL && !is_superseded(p, f)) {
+    if (p->record_parts != NULL && !is_superseded(p, f)) {
         granted_reobserve(l, p, f, asked);
-    } else if (p->granted == NULL && begins_grant(l, p, f)) {
+    } else if (p->record_parts == NULL && begins_grant(l, p, f)) {
         begin_grant(l, p, f, asked, at_ms);
     } else if (is_superseded(p, f)) {
         ledger_pod_adopt(l, pod, f, asked, p->node, at_ms);

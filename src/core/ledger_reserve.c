@@ -56,6 +56,26 @@ static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node
     }
 }
 
+/* What the record of the reservation will say: until its echo comes the node may mean something else. */
+static void keep_promise(const struct ledger *l, struct pod_entry *p)
+{
+    const struct node_entry *n = &l->nodes[p->node];
+    const struct device_state *states = &l->states[l->rows[p->node].first_device];
+    const struct demand d = ledger_charged_demand(p);
+    size_t at = 0;
+
+    p->promised = xcalloc(p->ref_n + 1, sizeof(*p->promised));
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        for (uint16_t i = 0; i < p->demand->wishes[w].count; i++, at++) {
+            uint32_t ordinal = ledger_device_find(n, p->refs[at]);
+
+            BUG_ON(ordinal == LEDGER_NONE);
+            p->promised[at] = device_charge(&states[ordinal], &d, &p->demand->wishes[w]);
+            p->promised[at].profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
+        }
+    }
+}
+
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
                          struct err *reterr)
 {
@@ -104,6 +124,9 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     ledger_pod_set_state(l, p, LEDGER_RESERVED, at_ms);
     ledger_pod_attach(l, pod, node);
     ledger_grant_keep(l, p);
+    if (p->refs != NULL) {
+        keep_promise(l, p);
+    }
     return 0;
 }
 

@@ -4,6 +4,15 @@
 
 #include <stdlib.h>
 
+const char *record_trust_name(enum record_trust t)
+{
+    static const char *const names[] = {
+        [RECORD_UNSIGNED] = "refused", [RECORD_PROVISIONAL] = "provisional", [RECORD_VERIFIED] = "verified"};
+
+    BUG_ON((unsigned)t > RECORD_VERIFIED);
+    return names[t];
+}
+
 static void list_add(struct ledger *l, struct pod_entry *p)
 {
     uint32_t pod = (uint32_t)(p - l->pods);

@@ -93,8 +93,8 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .priority = p->priority,
         .source = p->demand->source,
         .qos = p->qos,
-        .record = p->granted == NULL ? RECORD_UNSIGNED : p->trust,
-        .granted = p->granted != NULL,
+        .record = p->record_parts == NULL ? RECORD_UNSIGNED : p->trust,
+        .granted = p->record_parts != NULL,
         .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
         .since_ms = p->since_ms,
     };
@@ -145,7 +145,7 @@ static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p
 {
     const struct demand d = ledger_charged_demand(p);
 
-    for (size_t i = 0; i < p->charge_n && p->granted == NULL; i++) {
+    for (size_t i = 0; i < p->charge_n && p->record_parts == NULL; i++) {
         const struct pod_charge *c = &p->charges[i];
         struct charge asked = at != NULL ? placement_charge(&d, at, states, c->ordinal)
                                          : demand_pessimistic_charge(&d, &states[c->ordinal]);
@@ -183,7 +183,7 @@ static void put_granted(const struct node_entry *n, const struct pod_entry *p, s
     const struct wish *wish = &p->demand->wishes[w];
 
     for (uint16_t i = 0; i < wish->count; i++, ++*first) {
-        const struct charge *c = &p->granted[*first].charge;
+        const struct charge *c = &p->record_parts[*first].charge;
         uint32_t ordinal = ledger_device_find(n, p->refs[*first]);
         struct charge today;
 
@@ -227,7 +227,7 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
         a.container = at.wish_devices[w] == 0 ? STR_NULL : arena_str(t->a, wish->container);
         a.init = wish->init;
         a.phases = wish->phases;
-        if (p->granted != NULL) {
+        if (p->record_parts != NULL) {
             put_granted(n, p, w, &first, states, a, to);
             continue;
         }

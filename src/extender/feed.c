@@ -22,7 +22,7 @@ void feed_fini(struct feed *f)
 
 static void apply(struct feed *f, enum ledger_op_kind kind)
 {
-    struct ledger_op op = {.kind = kind};
+    struct ledger_op op = {.kind = kind, .list = {.reread = kind == LEDGER_PODS_BEGIN && f->rereads}};
 
     if (store_apply(f->rules->ingest.store, &op, NULL) != 0) {
         store_close(f->rules->ingest.store, TEXT_CLOSED);
@@ -35,6 +35,7 @@ static void list_begin(void *ctx)
     const struct rules *before = f->rules;
 
     f->rules = rulebook_take_newest(f->book);
+    f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
     unreadable_list_begin(f->unreadable, f->resource);
     apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
@@ -44,6 +45,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
 {
     struct feed *f = ctx;
 
+    f->rereads = f->rereads && !complete;
     if (complete) { /* an incomplete bracket is simply begun again */
         unreadable_list_end(f->unreadable, f->resource);
         apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);

@@ -140,6 +140,9 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     if (h->pod->source == DEMAND_FROM_ANNOTATIONS) {
         json_write_kv_bool(w, "editable", true);
     }
+    if (h->pod->granted) {
+        json_write_kv_cstr(w, "record", record_trust_name(h->pod->record));
+    }
     state_write_decision(w, h->pod);
     json_write_object_end(w);
 }

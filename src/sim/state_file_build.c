@@ -88,7 +88,8 @@ static struct assigned_device device_of(const struct file_reader *f, const struc
                                     .index = d->index,
                                     .milli = (int32_t)h->milli,
                                     .mem_mib = h->mem_mib,
-                                    .profile = d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile};
+                                    .profile = d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile,
+                                    .exclusive = h->kind == WISH_WHOLE};
 }
 
 static int bad_pod(const struct file_pod *p, const char *why, struct err *reterr)
@@ -117,7 +118,7 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
     }
     *ret = h[0].pod;
     for (size_t i = 0, j; i < n; i = j) {
-        bool goes_on = i > 0 && is_rest_of(&h[i - 1], &h[i]);
+        bool goes_on = i > 0 && !h[0].granted && is_rest_of(&h[i - 1], &h[i]);
 
         for (j = i; j < n && same_container(&h[i], &h[j]); j++) {
             if (h[j].kind == WISH_KIND__MAX) {
@@ -129,13 +130,16 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
             if (h[j].pod.node != ret->node) {
                 return bad_pod(ret, "holds GPUs of two nodes", reterr);
             }
+            devices[j] = device_of(f, &h[j]);
+            if (h[0].granted) {
+                continue; /* its record says what each of them is charged */
+            }
             if (j > i && is_rest_of(&h[j - 1], &h[j])) {
                 break;
             }
             if (j > i && !same_wish(&h[i], &h[j])) {
                 return bad_pod(ret, "allocations of one container differ", reterr);
             }
-            devices[j] = device_of(f, &h[j]);
         }
         if (wish_n == DEMAND_WISHES_MAX || j - i > DEVICES_PER_NODE_MAX) {
             return bad_pod(ret, "more than 64 containers or GPUs", reterr);
@@ -161,6 +165,7 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
         .id = ret->decision, .containers = containers, .container_n = container_n, .qos = h[0].qos};
     ret->demand = &q->demand;
     ret->assignment = &q->assignment;
+    ret->record_trust = h[0].granted ? RECORD_VERIFIED : RECORD_UNSIGNED;
     return 0;
 }
 
@@ -407,6 +412,7 @@ static void put_pod(struct builder *b, const struct file_pod *p)
                                       .priority = p->priority,
                                       .demand = p->demand,
                                       .assignment = p->assignment,
+                                      .record_trust = p->record_trust,
                                       .known = p->known,
                                       .known_n = p->known_n}});
     b->f->file->pending_n += pending;

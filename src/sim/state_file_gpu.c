@@ -26,6 +26,8 @@ static void read_allocation(struct file_reader *f, uint32_t gpu)
             json_i64(r, &phases);
         } else if (str_eq_cstr(key, "editable")) {
             json_bool(r, &h.editable);
+        } else if (str_eq_cstr(key, "record")) {
+            h.granted = json_skip(r);
         } else if (str_eq_cstr(key, "milli")) {
             state_file_i64(r, 0, ASSIGNMENT_MILLI_MAX, &h.milli);
         } else if (str_eq_cstr(key, "qos")) {

@@ -43,6 +43,7 @@ struct file_pod {
     int64_t since_ms;
     struct demand *demand;               /* NULL: to be made of its holds */
     const struct assignment *assignment; /* NULL: none */
+    enum record_trust record_trust;
     const struct ledger_known_charge *known;
     size_t known_n;
 };
@@ -52,6 +53,7 @@ struct file_hold {
     struct file_pod pod;
     struct str container;
     bool init, editable;
+    bool granted; /* charged what a signed record says, not what was asked for */
     enum wish_kind kind;
     uint64_t phases;
     int64_t milli, mem_mib;

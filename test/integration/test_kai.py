@@ -129,11 +129,39 @@ def test_edited_after_binding__charge_never_falls(kai):
         assert kai.fgpu.fits(pod_object("p", annotations=fraction(f"0.{1001 - wanted}")), [node]) == []
 
 
+def bound_past_us(kai, annotations, node):
+    """Annotations of a pod that nobody saw unbound are no request (design.md 3.1, rule 8)."""
+    pod = kai.api.pod(annotations=annotations, schedulerName="kai-scheduler")
+    kai.api.bind_behind_our_back(pod, node)
+    return pod
+
+
 def test_bound_past_fgpu__counts_on_every_gpu(kai):
     node = kai.node(gpus=2, mem_mib=MEM_MIB)
-    kai.api.pod(annotations=fraction("0.25"), nodeName=node, schedulerName="kai-scheduler")
+    bound_past_us(kai, fraction("0.25"), node)
     eventually(lambda: charged(kai, node) == [(250, 20375)] * 2, "the foreign pod on both GPUs")
     assert {a["state"] for g in kai.fgpu.node_state(node)["gpus"] for a in g["allocations"]} == {"foreign"}
+
+
+def test_item14_annotations_of_a_pod_with_a_preset_node__are_no_request(kai):
+    node = kai.node(gpus=2, mem_mib=MEM_MIB)
+    kai.api.pod(annotations=fraction("0.25"), nodeName=node)
+    bound_past_us(kai, fraction("0.5"), node)
+    eventually(lambda: charged(kai, node) == [(500, 40750)] * 2, "the pod that was seen unbound, and no other")
+
+
+def test_item14_served_from_now_on__pods_that_run_count(kai):
+    configured = Configured(kai)
+    node = kai.node(gpus=2, mem_mib=MEM_MIB)
+    configured.effective(START)
+    try:
+        pod = kai.api.pod(annotations=fraction("0.25"), nodeName=node)
+        kai.settle()
+        assert charged(kai, node) == [(0, 0)] * 2
+    finally:
+        configured.effective(SERVE)
+    eventually(lambda: charged(kai, node) == [(250, 20375)] * 2, "what the new configuration reads")
+    kai.api.delete_pod(pod)
 
 
 def whatif(c, tmp_path, body):
@@ -186,7 +214,7 @@ def test_restart__same_state_and_same_sums(kai):
     for annotations in (fraction("0.5"), fraction("0.125"), fraction("0.999"), {"gpu-memory": "4096"},
                         {"gpu-memory": "4096", "gpu-fraction-num-devices": "2"}):
         place(kai, annotations, nodes)
-    kai.api.pod(annotations=fraction("0.1"), nodeName=nodes[1])
+    bound_past_us(kai, fraction("0.1"), nodes[1])
     kai.api.pod(annotations=fraction("NaN"))
     kai.settle()
     eventually(lambda: same_as_objects(kai), "the same sums")

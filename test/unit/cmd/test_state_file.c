@@ -172,7 +172,7 @@ static void crowd__sixty_seeds__have_everything(void **state)
         "\"foreign\"",         "\"models\":[",
         "\"described\":false", "\"free\":-",
         "\"family\":",       "\"counted\":true",
-        "\"mig\":\"1g.5gb\"",
+        "\"mig\":\"1g.5gb\"",  "\"record\":\"verified\"",
     };
     unsigned seen[ARRAY_LEN(words)] = {0};
 

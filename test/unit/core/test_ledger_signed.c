@@ -1,6 +1,7 @@
 /* Signed records: what a running pod is charged is what it was given, whatever the request means today, after a restart
  * as before it. One situation each; random histories are in test_ledger_signed_random.c. */
 #include "base/compiler.h"
+#include "core/ledger_audit.h"
 #include "core/mig.h"
 #include "core/support/ledger_fixture.h"
 
@@ -501,6 +502,71 @@ static void item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_w
     assert_true(bound_n >= 200);
 }
 
+static void item4__node_means_something_else_before_the_echo__charged_what_was_written(void **state)
+{
+    struct wish w = {.container = STR("main"), .count = 1, .kind = WISH_MEMORY, .mem_mib = 10 * GIB, .phases = 1};
+    const struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    struct assignment record;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    describe(PLAIN);
+    record = bind_pod("a", &d, "k", &a);
+    describe(FREE_MEMORY);
+    observe("a", &d, "k", &record, RECORD_PROVISIONAL, "p");
+    assert_int_equal(fixture_milli_free(&fx, "k", 0), 750);
+    assert_null(shown("a", "k")->conflict_text);
+    arena_fini(&a);
+}
+
+static enum ledger_drift drift_of(const struct demand *d, const struct assignment *record, enum record_trust trust)
+{
+    struct ledger *scratch = ledger_audit_scratch(fx.l);
+    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
+                                 .pod = {.uid = STR("a"),
+                                         .namespace_ = STR("default"),
+                                         .name = STR("a"),
+                                         .node_name = STR("n1"),
+                                         .demand = d,
+                                         .assignment = record,
+                                         .record_trust = trust,
+                                         .proof = trust == RECORD_PROVISIONAL ? STR("p") : STR_NULL}};
+    uint64_t touched;
+    enum ledger_drift drift = ledger_drift(fx.l, scratch, &op, &touched);
+
+    ledger_free(scratch);
+    return drift;
+}
+
+static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_else(void **state)
+{
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 300), grown = fixture_share(&w2, 800);
+    struct assigned_container c, c2;
+    struct assigned_device dev, dev2;
+    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct assignment other = fixture_record(&c2, &dev2, "a", "GPU-n1-1", 1, 200, 24 * GIB);
+
+    (void)state;
+    observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
+    assert_int_equal(drift_of(&d, &record, RECORD_PROVISIONAL), DRIFT_NONE);
+    judge("a", "p", true);
+    assert_int_equal(drift_of(&d, &record, RECORD_PROVISIONAL), DRIFT_NONE); /* a list does not know the verdict */
+    assert_int_equal(drift_of(&d, &other, RECORD_PROVISIONAL), DRIFT_POD_ASSIGNMENT);
+    assert_int_equal(drift_of(&d, NULL, RECORD_UNSIGNED), DRIFT_POD_ASSIGNMENT);
+    observe("a", &d, "n1", NULL, RECORD_UNSIGNED, "");
+    assert_int_equal(drift_of(&d, NULL, RECORD_UNSIGNED), DRIFT_NONE);
+    observe("a", &grown, "n1", &record, RECORD_PROVISIONAL, "p");
+    assert_int_equal(drift_of(&grown, &record, RECORD_PROVISIONAL), DRIFT_NONE);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    /* What counts for nothing is not missing. */
+    d.source = DEMAND_FROM_ANNOTATIONS;
+    assert_int_equal(drift_of(&d, NULL, RECORD_UNSIGNED), DRIFT_NONE);
+    assert_int_equal(drift_of(&d, &record, RECORD_VERIFIED), DRIFT_POD_MISSING);
+}
+
 static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it(void **state)
 {
     struct wish w = {.container = STR("main"),
@@ -779,6 +845,26 @@ static void item14__annotation_seen_while_unbound_or_in_the_first_list__counts_a
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 600);
 }
 
+static void item14__another_configuration_reads_the_list__annotations_count_as_in_the_first(void **state)
+{
+    struct wish w;
+    struct demand text = fixture_annotated(&w, 300);
+    const struct ledger_op reread = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
+
+    (void)state;
+    observe("a", &nothing, "n1", NULL, RECORD_UNSIGNED, ""); /* in words that this configuration does not know */
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_false(is_known("a"));
+    assert_int_equal(ledger_apply(fx.l, &reread, NULL), 0);
+    observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    observe("b", &text, "n1", NULL, RECORD_UNSIGNED, "");
+    assert_false(is_known("b"));
+}
+
 static void item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged(void **state)
 {
     struct wish w;
@@ -808,6 +894,8 @@ int main(void)
         TEST(item3__own_record_is_seen_unverified_and_refused__devices_chosen_here_stay),
         TEST(item3__unverified_records__listed_oldest_first_by_node_or_all),
         TEST(item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_was_bound),
+        TEST(item4__node_means_something_else_before_the_echo__charged_what_was_written),
+        TEST(item4__audit_of_signed_records__finds_what_was_missed_and_nothing_else),
         TEST(item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it),
         TEST(item4__gpus_of_a_plugin__charged_by_the_request_with_and_without_record),
         TEST(item4__request_cannot_be_read__phases_come_from_the_spec),
@@ -819,6 +907,7 @@ int main(void)
         TEST(item14__no_request_and_no_valid_record__no_gpu_pod),
         TEST(item14__annotation_first_seen_on_a_bound_pod__is_no_request),
         TEST(item14__annotation_seen_while_unbound_or_in_the_first_list__counts_and_edits_do_not),
+        TEST(item14__another_configuration_reads_the_list__annotations_count_as_in_the_first),
         TEST(item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged),
     };
 

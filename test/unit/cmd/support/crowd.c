@@ -251,7 +251,10 @@ static void observe(struct crowd *c, const struct crowd_pod *p, const char *node
                                               .deleting = deleting,
                                               .priority = 5,
                                               .demand = &p->demand,
-                                              .assignment = as}});
+                                              .assignment = as,
+                                              /* every other record is signed */
+                                              .record_trust = as != NULL && p->uid[1] % 2 == 0 ? RECORD_VERIFIED
+                                                                                               : RECORD_UNSIGNED}});
 }
 
 /* Reserves where it fits; then it stays reserved, is confirmed, or is seen bound. */
