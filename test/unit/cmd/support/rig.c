@@ -103,7 +103,7 @@ void rig_start(const struct rig_options *o)
 {
     const struct ledger_limits limits = {{1, 2}, 1000, 1000};
     const struct kube_client_options client = {.observe = observe};
-    struct ingest facts = {.policy = policy_defaults()};
+    struct ingest facts = {.policy = policy_defaults(), .signing = o->signing};
     const struct rules *rules;
     const struct binder_options options = {
         .deadline_ms = o->deadline_ms > 0 ? o->deadline_ms : DEADLINE_MS_LONG,

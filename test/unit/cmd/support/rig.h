@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct signing;
+
 /* Before anybody waits in vain: generous, because everything ends early. */
 #define RIG_PATIENCE_MS 60000
 
@@ -22,6 +24,7 @@ struct rig_options {
     int64_t deadline_ms;    /* 0: so long that no test meets it */
     uint32_t max_in_flight; /* 0: 1000 */
     bool unsynced;          /* no watchers */
+    struct signing *signing; /* NULL: signing is off; there is no verifier's thread either way */
 };
 
 void rig_start(const struct rig_options *o);

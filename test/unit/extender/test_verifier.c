@@ -1,0 +1,208 @@
+/* Records that are believed before they are verified, and what becomes of them. */
+#include "base/bug.h"
+#include "extender/record.h"
+#include "extender/verifier.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PATIENCE_MS 60000
+#define POLL_US 2000
+
+static struct store *store;
+static struct signing *signing;
+static struct ingest in;
+static struct arena arena;
+static struct log log_counter;
+static unsigned warnings;
+
+static void count_warnings(void *ctx, const struct log_record *rec)
+{
+    (void)ctx;
+    __atomic_add_fetch(&warnings, rec->level == LOG_LEVEL_WARNING, __ATOMIC_RELAXED);
+}
+
+#define GPUS                                                                                                \
+    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                                     \
+    "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}"
+
+static void add_node(const char *name)
+{
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    const struct node n = {.name = str_of(name), .uid = str_of(name), .annotations = {&annotation, 1}};
+
+    assert_int_equal(ingest_node(&in, &arena, &n, NULL), 0);
+}
+
+static int setup(void **state)
+{
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+
+    (void)state;
+    warnings = 0;
+    log_counter = (struct log){.write = count_warnings};
+    store = store_new(&limits, clock_system());
+    arena_init(&arena, 64 << 20);
+    assert_int_equal(signing_new_ephemeral(clock_system(), &log_counter, &signing, NULL), 0);
+    in = (struct ingest){.store = store, .policy = policy_defaults(), .log = &log_counter, .signing = signing};
+    add_node("n1");
+    add_node("n2");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_null(store_check(store));
+    store_free(store);
+    signing_free(signing);
+    arena_fini(&arena);
+    return 0;
+}
+
+/* A bound pod that asks for 300 milli, with a record for device 0 that was signed for pod `signed_for`. */
+static void observe(const char *uid, const char *node, const char *signed_for)
+{
+    const struct assigned_device device = {STR("GPU-0"), 0, 300, 24576};
+    const struct assigned_container assigned = {.name = STR("c"), .devices = &device, .device_n = 1};
+    struct assignment as = {.id = STR("x"), .containers = &assigned, .container_n = 1};
+    const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("300")};
+    const struct container c = {.name = STR("c"), .limits = {&limit, 1}};
+    struct pod p = {.namespace_ = STR("d"),
+                    .name = str_of(uid),
+                    .uid = str_of(uid),
+                    .node_name = str_of(node),
+                    .containers = &c,
+                    .container_n = 1};
+    struct kv_list annotations;
+
+    assert_int_equal(record_sign(signing, &as, str_of(signed_for), p.node_name, &arena, NULL), 0);
+    assert_int_equal(assignment_format(&as, &arena, &annotations, NULL), 0);
+    p.annotations = annotations;
+    assert_int_equal(ingest_pod(&in, &arena, &p, NULL), 0);
+}
+
+static int64_t charged(void)
+{
+    struct snapshot s;
+
+    store_totals(store, &s);
+    return s.milli_charged;
+}
+
+static void verify__record_that_holds__charged_as_it_says(void **state)
+{
+    size_t refuted_n;
+
+    (void)state;
+    observe("a", "n1", "a");
+    assert_int_equal(store_unverified_n(store), 1);
+    assert_int_equal(charged(), 300); /* provisionally */
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    assert_int_equal(refuted_n, 0);
+    assert_int_equal(store_unverified_n(store), 0);
+    assert_int_equal(charged(), 300);
+    observe("a", "n1", "a"); /* the same again, as every event of the watch brings it */
+    assert_int_equal(store_unverified_n(store), 0);
+    assert_int_equal(warnings, 0);
+}
+
+static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(void **state)
+{
+    struct signing_stats stats;
+    size_t refuted_n;
+
+    (void)state;
+    observe("a", "n1", "b");
+    assert_int_equal(charged(), 300);
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    assert_int_equal(refuted_n, 1);
+    assert_int_equal(charged(), 600);
+    assert_int_equal(warnings, 1);
+    signing_stats(signing, &stats);
+    assert_int_equal(stats.refuted_n, 1);
+}
+
+static void verify__one_node__leaves_the_others(void **state)
+{
+    size_t refuted_n;
+
+    (void)state;
+    observe("a", "n1", "a");
+    observe("b", "n2", "b");
+    assert_true(verify_records(&in, STR("n2"), &refuted_n));
+    assert_int_equal(store_unverified_n(store), 1);
+    assert_true(verify_records(&in, STR("n1"), &refuted_n));
+    assert_int_equal(store_unverified_n(store), 0);
+}
+
+static void verify__more_than_a_batch__all_of_them(void **state)
+{
+    size_t refuted_n;
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "p%d", i);
+        observe(uid, "n1", i % 10 == 0 ? "forged" : uid);
+    }
+    assert_int_equal(store_unverified_n(store), 200);
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    assert_int_equal(refuted_n, 20);
+    assert_int_equal(store_unverified_n(store), 0);
+}
+
+static void no_keys_changed(void *ctx)
+{
+    (void)ctx;
+    BUG("nobody changed a key");
+}
+
+static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(void **state)
+{
+    const struct rules *rules;
+    struct rulebook *book;
+    struct verifier *v;
+
+    (void)state;
+    assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
+    book = rulebook_new(rules);
+    assert_int_equal(verifier_start(&(struct verifier_options){book, signing, no_keys_changed, NULL}, &v, NULL), 0);
+    for (int i = 0; i < 100; i++) {
+        char uid[16];
+
+        snprintf(uid, sizeof(uid), "p%d", i);
+        observe(uid, "n1", i == 50 ? "forged" : uid);
+    }
+    for (int ms = 0; store_unverified_n(store) > 0; ms += POLL_US / 1000) {
+        assert_true(ms < PATIENCE_MS);
+        usleep(POLL_US);
+    }
+    verifier_stop(v);
+    assert_int_equal(charged(), 99 * 300 + 2 * 300);
+    rulebook_free(book);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(verify__record_that_holds__charged_as_it_says),
+        T(verify__record_of_another_pod__counts_everywhere_and_is_told_once),
+        T(verify__one_node__leaves_the_others),
+        T(verify__more_than_a_batch__all_of_them),
+        T(verifier__records_that_come_meanwhile__are_verified_by_its_thread),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
