@@ -145,18 +145,25 @@ static const struct schema_field size_item = {.type = SCHEMA_SECTION,
                                               ROWS(size_rows),
                                               .check = schema_check_size};
 
+static const char *const allocatable_words[] = {
+    [ALLOCATABLE_IGNORE] = "ignore", [ALLOCATABLE_WHOLE_GPUS] = POLICY_WHOLE_GPUS, NULL};
+
 static const struct schema_field template_rows[] = {
     KEY("label", SCHEMA_LABEL, IN(struct node_template, label),
         .offset2 = offsetof(struct node_template, value), .required = true,
         HELP("every node with this label")),
-    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n), .required = true,
+    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n),
         RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
+    KEY("allocatable", SCHEMA_WORD, IN(struct node_template, allocatable), .words = allocatable_words,
+        HELP("instead of gpus: what device plugins offer in allocatable there are whole GPUs")),
     KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
         RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
     KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
         HELP("model name, for fgpu.io/gpu-model")),
 };
-static const struct schema_field template_item = {.type = SCHEMA_SECTION, ROWS(template_rows)};
+static const struct schema_field template_item = {.type = SCHEMA_SECTION,
+                                                  ROWS(template_rows),
+                                                  .check = schema_check_template};
 
 static const char *const pool_state_words[] = {
     [NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed", NULL};

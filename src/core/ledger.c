@@ -143,6 +143,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
         ledger_made_room(l); /* refused pods may try again */
         return 0;
+    case LEDGER_SLICES:
+        return ledger_node_slices(l, op->slices.name, op->slices.note, reterr);
     case LEDGER_OP__MAX:
         break;
     }

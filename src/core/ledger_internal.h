@@ -57,6 +57,8 @@ struct node_entry {
     bool shrunk; /* an inventory change took capacity away: negative free is excused */
     enum inventory_source source;
     const char *note;
+    const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
+    bool elsewhere, unmeasured; /* of struct inventory */
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
     enum memory_only_mode memory_only;
@@ -222,6 +224,7 @@ uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that 
 /* Does the row say of the node's device plugin what the inventory says? */
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 void ledger_node_gone(struct ledger *l, uint32_t node);
+int ledger_node_slices(struct ledger *l, struct str name, const char *note, struct err *reterr);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 /* The ordinal of a device on a node, or LEDGER_NONE. */
@@ -337,6 +340,12 @@ static inline struct demand ledger_charged_demand(const struct pod_entry *p)
 static inline bool ledger_is_slice(const struct ledger_device *d)
 {
     return d->slice || (d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE && !d->counted);
+}
+
+/* Does another system hand its devices out, whoever said so? */
+static inline bool ledger_is_elsewhere(const struct node_entry *n)
+{
+    return n->elsewhere || n->slices_note != NULL;
 }
 
 /* derived numbers (ledger_recompute.c) */

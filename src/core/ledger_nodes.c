@@ -104,7 +104,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
-    if (n->described || n->pod_n > 0 || n->light_n > 0) {
+    if (n->described || n->slices_note != NULL || n->pod_n > 0 || n->light_n > 0) {
         return;
     }
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
@@ -289,7 +289,7 @@ static bool has_more_room(const struct device_state *now, uint32_t now_n, const 
         return true;
     }
     for (uint32_t i = 0; i < now_n; i++) {
-        if (now[i].milli_free > before[i].milli_free || now[i].mem_free_mib > before[i].mem_free_mib ||
+        if ((before[i].flags & ~now[i].flags & DEVICE_ELSEWHERE) != 0 || now[i].milli_free > before[i].milli_free || now[i].mem_free_mib > before[i].mem_free_mib ||
             now[i].slot_free > before[i].slot_free || (now[i].flags & ~before[i].flags & DEVICE_HEALTHY) != 0) {
             return true;
         }
@@ -381,6 +381,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->closed = f->closed;
     n->source = f->inventory->source;
     n->note = f->note;
+    n->elsewhere = f->inventory->elsewhere;
+    n->unmeasured = f->inventory->unmeasured;
     n->rules = f->rules;
     n->host = f->host;
     n->host_taken = f->host_taken;
@@ -413,6 +415,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->closed = false;
     n->source = INVENTORY_NONE;
     n->note = NULL;
+    n->elsewhere = n->unmeasured = false;
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
     l->rows[node].flags = 0;
@@ -423,4 +426,26 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     node_set_devices(l, node, NULL, 0);
     ledger_recompute(l, node);
     ledger_node_drop_if_empty(l, node);
+}
+
+int ledger_node_slices(struct ledger *l, struct str name, const char *note, struct err *reterr)
+{
+    uint32_t node = note != NULL ? ledger_node_add(l, name) : ledger_node_find(l, name);
+    struct node_entry *n;
+
+    if (node == LEDGER_NONE) {
+        return note == NULL ? 0 : err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+    }
+    n = &l->nodes[node];
+    if ((n->slices_note == NULL) == (note == NULL)) {
+        n->slices_note = note;
+        return 0;
+    }
+    n->slices_note = note;
+    ledger_recompute(l, node);
+    if (note == NULL && n->device_n > 0) {
+        ledger_made_room(l);
+    }
+    ledger_node_drop_if_empty(l, node);
+    return 0;
 }

@@ -26,6 +26,10 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
+        if (l->nodes[i].used && l->nodes[i].described) {
+            ret->elsewhere_n += ledger_is_elsewhere(&l->nodes[i]);
+            ret->unmeasured_n += l->nodes[i].unmeasured;
+        }
         if (l->nodes[i].used && l->nodes[i].closed) {
             ret->closed_n++;
             ret->pod_on_closed_n += l->nodes[i].pod_n;
@@ -340,7 +344,9 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .schedulable = n->schedulable,
         .closed = n->closed,
         .source = n->source,
-        .note = n->note,
+        .note = n->described && n->slices_note != NULL ? n->slices_note : n->note,
+        .elsewhere = n->described && ledger_is_elsewhere(n),
+        .unmeasured = n->unmeasured,
         .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
         .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
         .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,

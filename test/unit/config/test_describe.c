@@ -72,7 +72,8 @@ static void describe__read_back__same_configuration(void **state)
         {"sizes and templates",
          "sizes: {a: {milli: 1}, b.c: {memory: 1Mi, count: 64}, d: {milli: 3000}}\n"
          "nodeTemplates: [{label: a.b/c=, gpus: 1, memory: 1023Mi}, "
-         "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}]\n"},
+         "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}, "
+         "{label: x=z, allocatable: whole-gpus, memory: 16Gi}]\n"},
         {"sizes of namespaces",
          "sizes:\n"
          "  a: {milli: 1, namespaces: [x, 'y-*'], variants: [{namespaces: [z], memory: 1Mi, count: 2}]}\n"
