@@ -128,7 +128,7 @@ struct ledger_op {
             size_t n;
         } tenants;
         struct {
-            struct str name;  /* of a node, seen or not */
+            struct str name;  /* of a node, seen or not; empty: of nobody knows which, so of every one */
             const char *note; /* static: they do, which is why its devices take no shares; NULL: they do not */
         } slices;
         struct str name;

@@ -119,6 +119,9 @@ struct snapshot {
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];
 };
 
+/* Names of up to `max` unmeasured nodes, borrowed until the next op; returns how many names. */
+size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max);
+
 /* Totals only: nodes and pods stay NULL. O(devices), no allocation. */
 void snapshot_totals(const struct ledger *l, struct snapshot *ret);
 

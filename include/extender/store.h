@@ -43,6 +43,8 @@ bool store_is_ready(struct store *s);
 /* Fail closed: never ready again in this process. `why` is static text. */
 void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
+/* Not ready until that is over, too: `why` is static text, NULL that it is over. */
+void store_await(struct store *s, const char *why);
 /* Why the store is not ready, static text; NULL when it is. */
 const char *store_not_ready(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
@@ -110,6 +112,8 @@ enum store_seen store_binding_seen(struct store *s, struct str uid, struct str n
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);
+/* snapshot_unmeasured() with the text in `a`. Fewer when the arena is full. */
+size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max);
 /* ledger_tenants() with the text in `a`; ret has room for TENANTS_MAX. Fewer when the arena is full. */
 size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret);
 

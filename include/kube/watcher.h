@@ -2,6 +2,9 @@
  * nothing.
  *
  * The handler's callbacks run on that thread, one at a time.
+ *
+ * ResourceSlices are asked for from KUBE_SLICES_V1 on: 404 means that the server does not have this version, and the
+ * next one is tried. When it has none, and after a 403, the handler is told, and there is a pause.
  */
 #ifndef KUBE_WATCHER_H
 #define KUBE_WATCHER_H
@@ -11,6 +14,9 @@
 #include "base/err.h"
 #include "kube/reflector.h"
 #include "kube/transport.h"
+
+#define KUBE_WATCHER_ABSENT_MS (5 * 60 * 1000)
+#define KUBE_WATCHER_FORBIDDEN_MS (60 * 1000)
 
 struct kube_watcher;
 

@@ -164,6 +164,8 @@ struct policy {
     size_t count_resource_n;
     const struct str *whole_resources; /* whole GPUs, or replicas, handed out by a plugin: nvidia.com/gpu */
     size_t whole_resource_n;
+    const struct str *slice_drivers; /* whose ResourceSlices publish GPUs (extender/slices.h) */
+    size_t slice_driver_n;
     enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialect.h) */
     const struct named_size *sizes;
     size_t size_n;

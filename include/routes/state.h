@@ -40,6 +40,7 @@
 #include "extender/binder.h"
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
+#include "extender/slices.h"
 #include "extender/store.h"
 #include "extender/vacancy.h"
 #include "httpd/server.h"
@@ -72,6 +73,7 @@ struct state_context {
     struct binder *binder; /* NULL: nothing is ever in flight */
     struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands; /* NULL: there are none */
+    struct slices *slices; /* NULL: not looked at */
     struct shadow *shadow; /* NULL: nothing is ever on trial */
     struct audit *audit;   /* NULL: the document says nothing about audits */
     /* Called with `ctx` on server threads. */

@@ -14,6 +14,7 @@
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/pool_commands.h"
+#include "extender/slices.h"
 #include "extender/waker.h"
 #include "obs/health.h"
 #include "routes/health.h"
@@ -42,6 +43,8 @@ struct service {
     struct audit *audit;
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
+    struct slices *slices; /* NULL: not looked at */
+    struct kube_watcher *slices_watcher;
     struct verbs verbs;
     struct ops ops;
     struct access *access; /* NULL: the ops listener is open to all that reach it */

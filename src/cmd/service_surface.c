@@ -100,6 +100,7 @@ void service_set_up_routes(struct service *s)
         .shadow = s->shadow,
         .audit = s->audit,
         .pool_commands = s->pool_commands,
+        .slices = s->slices,
         .cursors = cursors,
         .is_ready = is_ready,
         .ctx = s,

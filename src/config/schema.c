@@ -70,6 +70,7 @@ static const char *const above_one_gpu_words[] = {
     [ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span", NULL};
 static const char *const picks_words[] = {
     [PICKS_FGPU] = "fgpu", [PICKS_KUBELET] = "kubelet", NULL};
+static const struct schema_field driver_item = {.type = SCHEMA_NAME};
 static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field compute_rows[] = {
@@ -104,6 +105,9 @@ static const struct schema_field resources_rows[] = {
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
         ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
         RELIST, HELP("resources that count whole GPUs, or replicas, handed out by a device plugin")),
+    KEY("sliceDrivers", SCHEMA_LIST, AT(policy.slice_drivers),
+        ITEMS(&driver_item, struct str, policy.slice_driver_n, SCHEMA_RESOURCES_MAX),
+        HELP("drivers of dynamic resource allocation whose ResourceSlices publish GPUs")),
 };
 
 static const struct schema_field variant_rows[] = {

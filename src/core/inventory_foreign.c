@@ -38,15 +38,9 @@ static const struct foreign_agent resources[] = {
     {STR("k8s.amazonaws.com/vgpu"), STR(""), NOTE("the AWS virtual GPU plugin", "resource k8s.amazonaws.com/vgpu")},
 };
 
-static const char *find(const struct foreign_agent *agents, size_t n, struct str key)
+static bool is_key_of(const struct foreign_agent *agent, struct str key)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (str_starts(key, agents[i].prefix) &&
-            str_ends(str_drop(key, agents[i].prefix.n), agents[i].suffix)) {
-            return agents[i].note;
-        }
-    }
-    return NULL;
+    return str_starts(key, agent->prefix) && str_ends(str_drop(key, agent->prefix.n), agent->suffix);
 }
 
 static bool is_one_of(const struct str *names, size_t n, struct str name)
@@ -71,20 +65,42 @@ static bool is_served(const struct policy *p, struct str resource)
     return served;
 }
 
-const char *inventory_foreign_agent(const struct policy *p, const struct node *node)
+static bool is_registered(const struct foreign_agent *agent, const struct node *node)
 {
-    const char *note = NULL;
+    bool found = false;
 
-    for (size_t i = 0; i < node->annotations.n && note == NULL; i++) {
-        note = find(registers, ARRAY_LEN(registers), node->annotations.items[i].key);
+    for (size_t i = 0; i < node->annotations.n && !found; i++) {
+        found = is_key_of(agent, node->annotations.items[i].key);
     }
-    for (size_t i = 0; i < node->allocatable.n && note == NULL; i++) {
+    return found;
+}
+
+static bool is_offering(const struct foreign_agent *agent, const struct policy *p, const struct node *node)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < node->allocatable.n && !found; i++) {
         const struct kv *r = &node->allocatable.items[i];
         int64_t amount;
 
-        if (!is_served(p, r->key) && !(inventory_read_amount(r->value, INT64_MAX, &amount) && amount == 0)) {
-            note = find(resources, ARRAY_LEN(resources), r->key);
+        found = is_key_of(agent, r->key) && !is_served(p, r->key) &&
+                !(inventory_read_amount(r->value, INT64_MAX, &amount) && amount == 0);
+    }
+    return found;
+}
+
+/* In the order of the tables, so that the order of keys does not matter where there are two. */
+const char *inventory_foreign_agent(const struct policy *p, const struct node *node)
+{
+    for (size_t i = 0; i < ARRAY_LEN(registers); i++) {
+        if (is_registered(&registers[i], node)) {
+            return registers[i].note;
         }
     }
-    return note;
+    for (size_t i = 0; i < ARRAY_LEN(resources); i++) {
+        if (is_offering(&resources[i], p, node)) {
+            return resources[i].note;
+        }
+    }
+    return NULL;
 }

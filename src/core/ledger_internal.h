@@ -58,6 +58,7 @@ struct node_entry {
     enum inventory_source source;
     const char *note;
     const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
+    bool slices_anywhere; /* ledger.slices_anywhere is not NULL */
     bool elsewhere, unmeasured; /* of struct inventory */
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
@@ -166,6 +167,7 @@ struct ledger {
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
+    const char *slices_anywhere; /* LEDGER_SLICES of no node in particular; NULL: none */
 
     struct device_state *states;
     uint32_t state_n;
@@ -345,7 +347,7 @@ static inline bool ledger_is_slice(const struct ledger_device *d)
 /* Does another system hand its devices out, whoever said so? */
 static inline bool ledger_is_elsewhere(const struct node_entry *n)
 {
-    return n->elsewhere || n->slices_note != NULL;
+    return n->elsewhere || n->slices_note != NULL || n->slices_anywhere;
 }
 
 /* derived numbers (ledger_recompute.c) */

@@ -54,6 +54,7 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     }
     i = node_slot(l);
     l->nodes[i] = (struct node_entry){.used = true,
+                                      .slices_anywhere = l->slices_anywhere != NULL,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
     l->rows[i] = (struct node_state){.version = ++l->version};
@@ -428,24 +429,49 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     ledger_node_drop_if_empty(l, node);
 }
 
+static void elsewhere_changed(struct ledger *l, uint32_t node, bool before)
+{
+    const struct node_entry *n = &l->nodes[node];
+
+    if (ledger_is_elsewhere(n) != before) {
+        ledger_recompute(l, node);
+        if (before && n->device_n > 0) {
+            ledger_made_room(l);
+        }
+    }
+}
+
+static void slices_anywhere(struct ledger *l, const char *note)
+{
+    l->slices_anywhere = note;
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        struct node_entry *n = &l->nodes[i];
+        bool before = ledger_is_elsewhere(n);
+
+        if (n->used) {
+            ledger_walks_node_changes(l, i);
+            n->slices_anywhere = note != NULL;
+            elsewhere_changed(l, i, before);
+        }
+    }
+}
+
 int ledger_node_slices(struct ledger *l, struct str name, const char *note, struct err *reterr)
 {
-    uint32_t node = note != NULL ? ledger_node_add(l, name) : ledger_node_find(l, name);
-    struct node_entry *n;
+    uint32_t node;
+    bool before;
 
+    if (name.n == 0) {
+        slices_anywhere(l, note);
+        return 0;
+    }
+    node = note != NULL ? ledger_node_add(l, name) : ledger_node_find(l, name);
     if (node == LEDGER_NONE) {
         return note == NULL ? 0 : err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
     }
-    n = &l->nodes[node];
-    if ((n->slices_note == NULL) == (note == NULL)) {
-        n->slices_note = note;
-        return 0;
-    }
-    n->slices_note = note;
-    ledger_recompute(l, node);
-    if (note == NULL && n->device_n > 0) {
-        ledger_made_room(l);
-    }
+    before = ledger_is_elsewhere(&l->nodes[node]);
+    l->nodes[node].slices_note = note;
+    elsewhere_changed(l, node, before);
     ledger_node_drop_if_empty(l, node);
     return 0;
 }

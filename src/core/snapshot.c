@@ -44,6 +44,20 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     ret->pod_n = l->pod_used_n;
 }
 
+size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < l->node_used_n && n < max; i++) {
+        const struct node_entry *node = &l->nodes[l->by_name[i]];
+
+        if (node->described && node->unmeasured) {
+            ret[n++] = l->names[l->by_name[i]];
+        }
+    }
+    return n;
+}
+
 bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p)
 {
     return t->namespace_.n == 0 || str_eq(t->namespace_, p->namespace_);
@@ -316,6 +330,15 @@ static size_t placed_max(const struct ledger *l, const struct node_entry *n)
     return most;
 }
 
+/* Why the node takes no shares outweighs what is odd about its GPUs. */
+static const char *note_of(const struct ledger *l, const struct node_entry *n)
+{
+    if (n->described && n->slices_note != NULL) {
+        return n->slices_note;
+    }
+    return n->described && n->slices_anywhere ? l->slices_anywhere : n->note;
+}
+
 bool snapshot_shows_node(const struct ledger *l, uint32_t node)
 {
     return l->nodes[node].used && (l->nodes[node].described || l->nodes[node].pod_n > 0);
@@ -344,7 +367,7 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .schedulable = n->schedulable,
         .closed = n->closed,
         .source = n->source,
-        .note = n->described && n->slices_note != NULL ? n->slices_note : n->note,
+        .note = note_of(l, n),
         .elsewhere = n->described && ledger_is_elsewhere(n),
         .unmeasured = n->unmeasured,
         .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,

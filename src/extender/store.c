@@ -150,6 +150,27 @@ void store_close(struct store *s, const char *why)
     store_unlock(s);
 }
 
+size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max)
+{
+    size_t n, kept = 0;
+
+    store_lock(s);
+    n = snapshot_unmeasured(s->ledger, ret, max);
+    while (kept < n && !a->overflowed) {
+        ret[kept] = arena_str(a, ret[kept]);
+        kept += !a->overflowed;
+    }
+    store_unlock(s);
+    return kept;
+}
+
+void store_await(struct store *s, const char *why)
+{
+    store_lock(s);
+    s->awaited = why;
+    store_unlock(s);
+}
+
 const char *store_closed(struct store *s)
 {
     const char *why;
@@ -170,6 +191,8 @@ const char *store_not_ready(struct store *s)
         why = s->closed;
     } else if (!ledger_is_synced(s->ledger)) {
         why = "fgpu is not ready: it is still reading nodes and pods from the API server";
+    } else if (s->awaited != NULL) {
+        why = s->awaited;
     } else if (now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and lets earlier bindings settle";
     }

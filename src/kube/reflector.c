@@ -23,10 +23,13 @@ static const struct {
     const char *name;
     const char *path;
     const char *selector; /* already escaped; "" selects all */
-} resources[KUBE_RESOURCE__MAX] = {
+} resources[KUBE_WATCHED__MAX] = {
     [KUBE_PODS] = {"pods", "/api/v1/pods",
                    "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"},
     [KUBE_NODES] = {"nodes", "/api/v1/nodes", ""},
+    [KUBE_SLICES_V1] = {"resourceslices", "/apis/resource.k8s.io/v1/resourceslices", ""},
+    [KUBE_SLICES_V1BETA2] = {"resourceslices", "/apis/resource.k8s.io/v1beta2/resourceslices", ""},
+    [KUBE_SLICES_V1BETA1] = {"resourceslices", "/apis/resource.k8s.io/v1beta1/resourceslices", ""},
 };
 
 const char *kube_resource_name(enum kube_resource resource)

@@ -121,6 +121,21 @@ static void write_pool_commands(struct json_writer *w, const struct state_docume
     arena_fini(&a);
 }
 
+static void write_slices(struct json_writer *w, struct slices *slices)
+{
+    struct slices_status status;
+
+    if (slices != NULL) {
+        slices_status(slices, &status);
+        json_write_key(w, "resourceSlices");
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "state", slices_standing_name(status.standing));
+        json_write_kv_i64(w, "nodes", status.node_n);
+        state_write_text(w, "note", status.note);
+        json_write_object_end(w);
+    }
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
@@ -148,6 +163,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
                       d->context->binder == NULL ? 0 : binder_in_flight(d->context->binder));
     write_time_windows(w, d);
     write_pool_commands(w, d);
+    write_slices(w, d->context->slices);
     state_write_mix(w, &d->head);
     state_write_vacancy(w, d->context->vacancy);
     state_write_candidate(w, d->context->shadow);

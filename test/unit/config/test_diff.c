@@ -103,6 +103,7 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "limits.connections",
         "logging.format",
         "clientConnection.wakeObject",
+        "resources.sliceDrivers",
         "apiVersion",
     };
     static const char *const relist[] = {"resources.compute",
