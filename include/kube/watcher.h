@@ -30,7 +30,7 @@ WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resourc
  * NULL is fine. Not from a callback. */
 void kube_watcher_stop(struct kube_watcher *w);
 
-/* Lists afresh as soon as possible (an audit), then watches on. From any thread. */
+/* Lists afresh as soon as possible (an audit), then watches on; ends a pause after a refusal. From any thread. */
 void kube_watcher_relist(struct kube_watcher *w);
 
 /* As of the last exchange or chunk of bytes. From any thread. */

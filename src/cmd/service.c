@@ -138,11 +138,23 @@ static int start_waker(struct service *s, struct err *reterr)
 
 /* ---- audits ---- */
 
+/* Rights and versions of the API server change rarely, but they do. */
+static void ask_for_slices_again(const struct service *s)
+{
+    struct slices_status status;
+
+    slices_status(s->slices, &status);
+    if (status.standing == SLICES_ABSENT || status.standing == SLICES_FORBIDDEN) {
+        kube_watcher_relist(s->slices_watcher);
+    }
+}
+
 static void audit_finished(void *ctx, const struct audit_report *r)
 {
     struct service *s = ctx;
 
     telemetry_audit(&s->telemetry, r);
+    ask_for_slices_again(s);
     if (r->invariant != NULL) {
         ledger_is_broken(s, r->invariant);
     }

@@ -60,7 +60,7 @@ static void wait_ns(struct kube_watcher *w, int64_t ns)
     struct timespec until = in_ns(ns > 0 ? ns : 0);
     pthread_mutex_lock(&w->lock);
     int rc = 0;
-    while (!w->stopping && rc == 0) {
+    while (!w->stopping && !w->relist && rc == 0) {
         rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
     }
     pthread_mutex_unlock(&w->lock);
