@@ -1,10 +1,12 @@
 """Issue item 15: GPUs that are none, and GPUs that another system hands out, take no shares."""
+import subprocess
+
 import pytest
 
 from configured import START
 from lab import Lab
 from objects import milli, node_object, pod_object, unique
-from processes import eventually, request
+from processes import BINARY, eventually, request
 
 WHOLE = {"nvidia.com/gpu": 1}
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -79,6 +81,9 @@ def test_item_15_upgrade__nodes_that_lose_devices_are_named(tmp_path):
         lab.start()
         line = eventually(lambda: [x for x in lab.fgpu.log().splitlines() if "allocatable alone" in x], "the warning")[0]
         assert "nodes=2" in line and all(n in line for n in names)
+        shown = subprocess.run([str(BINARY), "state", "--server", "http://%s:%d" % lab.fgpu.ops], capture_output=True,
+                               text=True, timeout=60)
+        assert f"2 nodes have GPUs only by allocatable, and no shares are placed there: {' '.join(names)}\n" in shown.stdout
     finally:
         lab.stop()
 
