@@ -35,15 +35,22 @@ func TestAllocatableAloneMakesNoGPUs(t *testing.T) {
 	if p := c.bound("whole"); p.Spec.NodeName != "ten" {
 		t.Errorf("a pod for nvidia.com/gpu is on %s", p.Spec.NodeName)
 	}
-	c.must(nil, plane.Client.CoreV1().Pods(c.name).Delete(c.ctx, "whole", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
-	n, err := plane.Client.CoreV1().Nodes().Get(c.ctx, "ten", metav1.GetOptions{})
-	c.must(n, err)
-	n.Labels["fgpu.io/allocatable"] = "whole-gpus" // the word of the admin
-	_, err = plane.Client.CoreV1().Nodes().Update(c.ctx, n, metav1.UpdateOptions{})
-	c.must(nil, err)
-	if p := c.bound("share"); p.Spec.NodeName != "ten" {
-		t.Errorf("the share is on %s", p.Spec.NodeName)
+	c.sound()
+}
+
+func TestAllocatableMakesGPUsWhereTheAdminSaysSo(t *testing.T) {
+	c := newCluster(t, plainNode("ten", "nvidia.com/gpu=10"),
+		labelled(plainNode("vouched", "nvidia.com/gpu=1"), "fgpu.io/allocatable=whole-gpus"))
+	c.install(light)
+	c.create(pod("a", "fgpu.io/gpu-milli=600"), pod("b", "fgpu.io/gpu-milli=400"))
+	for _, name := range []string{"a", "b"} {
+		if p := c.bound(name); p.Spec.NodeName != "vouched" {
+			t.Errorf("%s is on %s", name, p.Spec.NodeName)
+		}
 	}
+	c.create(pod("c", "fgpu.io/gpu-milli=100"))
+	c.refused("c")
+	c.sound()
 }
 
 // gpuSlice is what the NVIDIA driver for dynamic resource allocation publishes of a node.
