@@ -71,18 +71,6 @@ static bool sum_allocatable(const struct node *node, const struct str *names, si
     return true;
 }
 
-static const struct node_template *find_template(const struct inventory_draft *d)
-{
-    for (size_t i = 0; i < d->policy->template_n; i++) {
-        const struct node_template *t = &d->policy->templates[i];
-        const struct str *value = kv_find(d->node->labels, t->label);
-        if (value != NULL && str_eq(*value, t->value)) {
-            return t;
-        }
-    }
-    return NULL;
-}
-
 /* The GFD label for memory; 0 when there is none. It counts MiB, but some write bytes into it, and KAI-Scheduler takes
  * numbers from 1 TiB in MiB on as bytes. What is neither a GPU in MiB nor one in bytes is not believed. */
 static bool label_memory(const struct inventory_draft *d, int64_t *ret)
@@ -126,7 +114,7 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
 static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib,
                                     struct str model)
 {
-    const struct node_template *t = find_template(d);
+    const struct node_template *t = inventory_template(d);
     const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
 
     if (n > DEVICES_PER_NODE_MAX) {
@@ -180,29 +168,10 @@ static enum source_result from_gfd(struct inventory_draft *d)
     return add_alike(d, (int64_t)n, 0, STR_NULL);
 }
 
-/* Does the admin say that numbers in allocatable are numbers of whole GPUs? */
-static bool admin_vouches(const struct inventory_draft *d)
-{
-    const struct str *label = kv_find(d->node->labels, STR(INVENTORY_ALLOCATABLE_LABEL));
-    const struct node_template *t = find_template(d);
-
-    return (label != NULL && str_eq_cstr(*label, POLICY_WHOLE_GPUS)) ||
-           (t != NULL && t->allocatable == ALLOCATABLE_WHOLE_GPUS);
-}
-
-/* Does anybody who knows say what one of the plugin's GPUs in allocatable is? */
-static bool plugin_is_explained(const struct inventory_draft *d)
-{
-    const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
-
-    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
-           inventory_has_profile(d->node) || admin_vouches(d);
-}
-
 /* Nobody has measured, or said, what is behind the number in allocatable: but a template may know the number. */
 static enum source_result unmeasured(struct inventory_draft *d, const char *note)
 {
-    const struct node_template *t = find_template(d);
+    const struct node_template *t = inventory_template(d);
 
     if (t != NULL && t->gpu_n > 0) {
         return SOURCE_ABSENT;
@@ -262,7 +231,7 @@ static enum source_result from_resources(struct inventory_draft *d)
                          &mem_total)) {
         return inventory_malformed(d, NOTE_RESOURCE);
     }
-    if (n > 0 && !computed && !admin_vouches(d)) {
+    if (n > 0 && !computed && !inventory_is_vouched_for(d)) {
         return unmeasured(d, NOTE_UNMEASURED);
     }
     if (n == 0) {
@@ -270,7 +239,7 @@ static enum source_result from_resources(struct inventory_draft *d)
             return inventory_malformed(d, NOTE_RESOURCE);
         }
         n = d->unsteered_n;
-        if (n > 0 && !plugin_is_explained(d)) {
+        if (n > 0 && !inventory_is_explained(d)) {
             return unmeasured(d, d->units_per_gpu == 0 ? NOTE_REPLICAS : NOTE_UNMEASURED);
         }
         if (n > 0 && d->units_per_gpu == 0) {
@@ -297,7 +266,7 @@ static enum source_result from_resources(struct inventory_draft *d)
 
 static enum source_result from_template(struct inventory_draft *d)
 {
-    const struct node_template *t = find_template(d);
+    const struct node_template *t = inventory_template(d);
 
     return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, t->gpu_n, t->mem_mib, t->model);
 }

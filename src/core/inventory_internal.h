@@ -50,6 +50,12 @@ bool inventory_read_amount(struct str text, int64_t max, int64_t *ret);
 enum source_result inventory_from_annotation(struct inventory_draft *d);
 /* What plugins offer that leave the choice to kubelet: number, names, and how much of a GPU each is. */
 void inventory_read_units(struct inventory_draft *d);
+/* The first template of the configuration for the node; NULL: none. */
+const struct node_template *inventory_template(const struct inventory_draft *d);
+/* Does the admin say that numbers in allocatable are numbers of whole GPUs? */
+bool inventory_is_vouched_for(const struct inventory_draft *d);
+/* Does anybody who knows say what one of the plugin's GPUs in allocatable is? After inventory_read_units(). */
+bool inventory_is_explained(const struct inventory_draft *d);
 /* Why the GPUs of the node belong to another system; NULL: they do not, as far as its object tells. */
 const char *inventory_foreign_agent(const struct policy *p, const struct node *node);
 /* A product label without the suffix of shared GPUs. */
