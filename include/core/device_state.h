@@ -23,6 +23,7 @@ enum device_flag {
     DEVICE_BLOCKED = 1 << 7,   /* the same GPU is held in its other form, whole or as an instance */
     DEVICE_EQUAL = 1 << 8,     /* pods that do not say otherwise share it in equal parts (core/qos.h) */
     DEVICE_SLICE = 1 << 9,     /* a virtual GPU of a fixed profile (core/vgpu_profile.h) */
+    DEVICE_ELSEWHERE = 1 << 10, /* another system hands it out (core/inventory.h, LEDGER_SLICES) */
 };
 
 struct device_state {
@@ -144,13 +145,13 @@ static inline bool device_is_instance(const struct device_state *d)
     return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
 }
 
-/* True when the device takes `c` more: of the kind that `c` is meant for, healthy, not denied, not held alone, room in
+/* True when the device takes `c` more: of the kind that `c` is meant for, healthy, ours, not denied, not held alone, room in
  * every dimension, and nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes
  * nothing. */
 static inline bool device_takes(const struct device_state *d, const struct charge *c)
 {
-    const unsigned asked =
-        DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST | DEVICE_BLOCKED;
+    const unsigned asked = DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST |
+                           DEVICE_BLOCKED | DEVICE_ELSEWHERE;
 
     return c->profile == d->profile && (d->flags & asked) == DEVICE_HEALTHY && c->milli <= d->milli_free &&
            c->mem_mib <= d->mem_free_mib && c->slots <= d->slot_free &&

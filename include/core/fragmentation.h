@@ -30,7 +30,7 @@ struct fragmentation_node {
 /* Compute that a share could still be given; nothing on a device that is closed, or is a MIG instance. */
 static inline int64_t device_idle_milli(const struct device_state *d)
 {
-    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST;
+    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE;
 
     return (d->flags & (DEVICE_HEALTHY | closed)) == DEVICE_HEALTHY && d->profile == 0 && d->milli_free > 0
                ? d->milli_free

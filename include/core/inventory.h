@@ -6,6 +6,15 @@
  * and malformed is not skipped in favour of the next: the node gets no devices and a note, because
  * guessing capacity over-commits.
  *
+ * Capacity is what somebody measured (design.md 3.1.10). A plugin's number in allocatable may be GPUs or tenths of
+ * GPUs, so it makes no devices without the word of the admin: a template for the node, which says how many there are or
+ * that allocatable counts whole ones; the label fgpu.io/allocatable=whole-gpus; a label that says what one of
+ * them is (nvidia.com/gpu.replicas, vgpu.type); an entry of resources.compute, whose unitsPerGPU says it. Otherwise the
+ * node is `unmeasured`: its plugin's GPUs are counted for pods that ask for them, and no shares are placed there.
+ *
+ * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/inventory_foreign.c)
+ * are `elsewhere`: their devices stay, with what is charged on them, and take no further shares.
+ *
  * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,
  * names and how many make one GPU are reported beside the devices (src/core/inventory_units.c, decision 0028). Where labels
  * speak of replicas and allocatable has none under a name of the configuration, the node has no devices, unless the
@@ -39,6 +48,7 @@
 #include "model/policy.h"
 
 #define INVENTORY_KEY "fgpu.io/gpus"
+#define INVENTORY_ALLOCATABLE_LABEL "fgpu.io/allocatable" /* POLICY_WHOLE_GPUS means something */
 #define INVENTORY_INDEX_MAX 1023 /* of index, minor and numa */
 #define INVENTORY_DEVICE_INDEX_MAX DEVICE_ANONYMOUS_INDEX(DEVICES_PER_NODE_MAX - 1) /* of MIG instances */
 #define INVENTORY_SLOTS_MAX 32767

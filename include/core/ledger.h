@@ -75,6 +75,7 @@ enum ledger_op_kind {
     LEDGER_NODES_END,
     LEDGER_TENANTS, /* .tenants: others from now on */
     LEDGER_RECORD_JUDGED, /* .judged: whether the signature of a provisional record holds */
+    LEDGER_SLICES,  /* .slices: do ResourceSlices publish the GPUs of a node? */
     LEDGER_OP__MAX
 };
 
@@ -166,6 +167,10 @@ struct ledger_op {
             const struct tenant *items; /* in order, at most TENANTS_MAX */
             size_t n;
         } tenants;
+        struct {
+            struct str name;  /* of a node, seen or not; empty: of nobody knows which, so of every one */
+            const char *note; /* static: they do, which is why its devices take no shares; NULL: they do not */
+        } slices;
         struct str name;
     };
 };

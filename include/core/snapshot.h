@@ -66,6 +66,8 @@ struct snapshot_node {
     bool closed;
     enum inventory_source source;
     const char *note;
+    bool elsewhere;   /* another system hands its GPUs out: no shares are placed */
+    bool unmeasured;  /* of struct inventory */
     int32_t unsteered_cap, unsteered_used;
     int32_t unsteered_per_gpu; /* how many of them make one GPU */
     bool unsteered_one;        /* a container gets one of them and no more */
@@ -113,10 +115,15 @@ struct snapshot {
     struct incident_count incidents[INCIDENT_KIND__MAX]; /* of undescribed nodes, too */
     uint64_t closed_n;          /* nodes that take no new pods */
     uint64_t pod_on_closed_n;   /* pods that hold something there */
+    uint64_t elsewhere_n;       /* nodes whose GPUs another system hands out */
+    uint64_t unmeasured_n;      /* nodes of which nothing but a plugin's number speaks of GPUs */
     int64_t milli_cap, milli_charged;
     int64_t mem_cap_mib, mem_charged_mib;
     uint64_t pods_by_state[LEDGER_POD_STATE__MAX];
 };
+
+/* Names of up to `max` unmeasured nodes, borrowed until the next op; returns how many names. */
+size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max);
 
 /* Totals only: nodes and pods stay NULL. O(devices), no allocation. */
 void snapshot_totals(const struct ledger *l, struct snapshot *ret);

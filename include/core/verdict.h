@@ -15,6 +15,8 @@ enum verdict {
     VERDICT_NODE_UNKNOWN,   /* fgpu has not seen this node */
     VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
     VERDICT_NO_GPU,         /* no inventory */
+    VERDICT_UNMEASURED,     /* nothing but a plugin's number speaks of GPUs (core/inventory.h) */
+    VERDICT_ELSEWHERE,      /* another system hands its GPUs out */
     VERDICT_NO_PLUGIN,      /* wants whole GPUs of a plugin, node has none */
     VERDICT_ONE_UNIT,       /* wants several replicas in one container, the plugin gives one */
     VERDICT_TOO_FEW_GPUS,   /* asks for more devices than the node has */

@@ -16,6 +16,8 @@
  *   events at /api/v1 and /apis/events.k8s.io/v1 (the newest 1,000 are kept); those written through
  *          the second are checked as the real server does
  *   lists and objects above 128 KiB gzipped for clients that offer it; watches never
+ *   resourceslices at /apis/resource.k8s.io/v1, v1beta2 and v1beta1, as nodes; nothing of them is checked. A server
+ *          without them is one with a fault of status 404 for their paths
  *   POST   tokenreviews and subjectaccessreviews, answered as POST /_reviews says; at first no token
  *          is good and nobody may anything
  *   PATCH  of any CSIStorageCapacity: accepted and forgotten
@@ -42,7 +44,7 @@
 
 struct cJSON;
 
-enum apiserver_kind { APISERVER_PODS, APISERVER_NODES, APISERVER_EVENTS, APISERVER_KIND__MAX };
+enum apiserver_kind { APISERVER_PODS, APISERVER_NODES, APISERVER_EVENTS, APISERVER_SLICES, APISERVER_KIND__MAX };
 
 /* What a watch with sendInitialEvents meets: the feature; 422, as with its gate off; a server that does
  * not know the parameter and sends ADDED for everything, but never the bookmark that ends it. */

@@ -49,6 +49,8 @@ void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
 /* ledger_lacks_room(). */
 const char *store_lacks_room(struct store *s);
+/* Not ready until that is over, too: `why` is static text, NULL that it is over. */
+void store_await(struct store *s, const char *why);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */
 const char *store_not_ready(struct store *s);
 /* The same for pods that ask for no GPU: neither hold-off nor lost contact stops them (design.md 4). */
@@ -135,6 +137,8 @@ size_t store_unverified_n(struct store *s);
 WARN_UNUSED int store_snapshot(struct store *s, struct arena *a, struct str node_name,
                                struct str namespace_, struct snapshot *ret, struct err *reterr);
 void store_totals(struct store *s, struct snapshot *ret);
+/* snapshot_unmeasured() with the text in `a`. Fewer when the arena is full. */
+size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max);
 /* ledger_tenants() with the text in `a`; ret has room for TENANTS_MAX. Fewer when the arena is full. */
 size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret);
 

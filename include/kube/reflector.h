@@ -54,6 +54,7 @@
 #include "kube/outcome.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/resource_slice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,15 +62,24 @@
 #define REFLECTOR_PAGE 500
 #define REFLECTOR_FILL_FAILURES_MAX 2
 
-enum kube_resource { KUBE_PODS, KUBE_NODES, KUBE_RESOURCE__MAX };
+enum kube_resource {
+    KUBE_PODS,
+    KUBE_NODES,
+    KUBE_RESOURCE__MAX, /* those that the ledger is a fold of; behind it */
+    KUBE_SLICES_V1 = KUBE_RESOURCE__MAX, /* ResourceSlices, of which a server has some versions (kube/resource_slices.h) */
+    KUBE_SLICES_V1BETA2,
+    KUBE_SLICES_V1BETA1,
+    KUBE_WATCHED__MAX
+};
 
 const char *kube_resource_name(enum kube_resource resource); /* "pods" */
 
-/* One of `pod`, `node` is set. All text is valid until the callback returns. */
+/* One of `pod`, `node`, `slice` is set. All text is valid until the callback returns. */
 struct kube_object {
     enum kube_resource resource;
     const struct pod *pod;
     const struct node *node;
+    const struct resource_slice *slice;
     struct str raw; /* the object as JSON; of one that is too large, an excerpt */
     uint64_t cut_bytes; /* > 0: it is too large to be kept; what fgpu reads was taken from these many bytes as they passed
                            (kube/excerpt.h) */
@@ -97,6 +107,9 @@ struct reflector_handler {
     void (*bookmark)(void *ctx, struct str resource_version);
     /* The first complete list of this reflector, right after its list_end. */
     void (*synced)(void *ctx);
+    /* Of ResourceSlices: the API server serves none (404, whatever the version), or lets us list none (403). By
+     * kube/watcher.h, which goes on asking. */
+    void (*refused)(void *ctx, int http_status);
     void *ctx;
 };
 

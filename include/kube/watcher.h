@@ -2,6 +2,9 @@
  * nothing.
  *
  * The handler's callbacks run on that thread, one at a time.
+ *
+ * ResourceSlices are asked for from KUBE_SLICES_V1 on: 404 means that the server does not have this version, and the
+ * next one is tried. When it has none, and after a 403, the handler is told, and there is a pause.
  */
 #ifndef KUBE_WATCHER_H
 #define KUBE_WATCHER_H
@@ -11,6 +14,9 @@
 #include "base/err.h"
 #include "kube/reflector.h"
 #include "kube/transport.h"
+
+#define KUBE_WATCHER_ABSENT_MS (5 * 60 * 1000)
+#define KUBE_WATCHER_FORBIDDEN_MS (60 * 1000)
 
 struct kube_watcher;
 
@@ -33,7 +39,7 @@ WARN_UNUSED int kube_watcher_start(struct kube_client *client, enum kube_resourc
  * NULL is fine. Not from a callback. */
 void kube_watcher_stop(struct kube_watcher *w);
 
-/* Lists afresh as soon as possible (an audit), then watches on. From any thread. */
+/* Lists afresh as soon as possible (an audit), then watches on; ends a pause after a refusal. From any thread. */
 void kube_watcher_relist(struct kube_watcher *w);
 
 /* As of the last exchange or chunk of bytes. From any thread. */

@@ -88,6 +88,8 @@ struct inventory {
     enum lending lending; /* of idle compute */
     bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
+    bool elsewhere;    /* another system hands these GPUs out: they take no shares (core/inventory.h) */
+    bool unmeasured;   /* nothing but a plugin's number speaks of GPUs: there are no devices */
 };
 
 #endif

@@ -54,13 +54,18 @@ struct named_size {
     size_t variant_n;
 };
 
+/* Does the admin say that the whole GPUs which a plugin offers in allocatable are GPUs, and not parts of them? */
+enum allocatable_word { ALLOCATABLE_IGNORE, ALLOCATABLE_WHOLE_GPUS };
+#define POLICY_WHOLE_GPUS "whole-gpus" /* how it is written, here and as a label of a node */
+
 /* GPUs of nodes that publish none themselves: every node whose label `label` has `value`. */
 struct node_template {
     struct str label;
     struct str value;
-    int32_t gpu_n;
+    int32_t gpu_n; /* 0: those of allocatable, which is then ALLOCATABLE_WHOLE_GPUS */
     int64_t mem_mib;  /* as on the card, before the reserve */
     struct str model; /* may be empty */
+    enum allocatable_word allocatable;
 };
 
 /* Namespaces that may together hold a part of all GPUs. At most one of the two numbers is given for
@@ -159,6 +164,8 @@ struct policy {
     size_t count_resource_n;
     const struct str *whole_resources; /* whole GPUs, or replicas, handed out by a plugin: nvidia.com/gpu */
     size_t whole_resource_n;
+    const struct str *slice_drivers; /* whose ResourceSlices publish GPUs (extender/slices.h) */
+    size_t slice_driver_n;
     enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialect.h) */
     const struct named_size *sizes;
     size_t size_n;

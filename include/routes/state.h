@@ -44,6 +44,7 @@
 #include "extender/pool_commands.h"
 #include "extender/shadow.h"
 #include "extender/signing.h"
+#include "extender/slices.h"
 #include "extender/store.h"
 #include "extender/unreadable.h"
 #include "extender/vacancy.h"
@@ -77,6 +78,7 @@ struct state_context {
     struct binder *binder; /* NULL: nothing is ever in flight */
     struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands; /* NULL: there are none */
+    struct slices *slices; /* NULL: not looked at */
     struct shadow *shadow; /* NULL: nothing is ever on trial */
     struct signing *signing; /* NULL: signing is off */
     struct audit *audit;   /* NULL: the document says nothing about audits */

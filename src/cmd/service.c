@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define EVENTS_FLUSH_MS 1000
+#define UNMEASURED_NAMES 20 /* in one line of the log */
 
 /* ---- what the ledger tells ---- */
 
@@ -166,11 +167,23 @@ static int start_waker(struct service *s, struct err *reterr)
 
 /* ---- audits ---- */
 
+/* Rights and versions of the API server change rarely, but they do. */
+static void ask_for_slices_again(const struct service *s)
+{
+    struct slices_status status;
+
+    slices_status(s->slices, &status);
+    if (status.standing == SLICES_ABSENT || status.standing == SLICES_FORBIDDEN) {
+        kube_watcher_relist(s->slices_watcher);
+    }
+}
+
 static void audit_finished(void *ctx, const struct audit_report *r)
 {
     struct service *s = ctx;
 
     telemetry_audit(&s->telemetry, r);
+    ask_for_slices_again(s);
     if (r->invariant != NULL) {
         ledger_is_broken(s, r->invariant);
     }
@@ -223,11 +236,58 @@ static void synced(void *ctx, enum kube_resource resource)
              LOG_I64("podsWithGPUs", (int64_t)totals.pod_n));
 }
 
+/* Those of an earlier version took shares there: whoever updates is told which nodes. */
+static void name_unmeasured(const struct service *s)
+{
+    struct str names[UNMEASURED_NAMES];
+    struct snapshot totals;
+    struct strbuf text;
+    struct arena a;
+    size_t n;
+
+    store_totals(s->store, &totals);
+    if (totals.unmeasured_n == 0) {
+        return;
+    }
+    arena_init(&a, UNMEASURED_NAMES * 1024);
+    strbuf_init(&text, UNMEASURED_NAMES * 1024);
+    n = store_unmeasured(s->store, &a, names, UNMEASURED_NAMES);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(&text, "%s%.*s", i > 0 ? " " : "", STR_ARG(names[i]));
+    }
+    LOG_WARNING(s->options.log,
+                "Nodes have GPUs by allocatable alone, which may count parts of GPUs: they take no shares. Say what they "
+                "have: config/README.md, Where the GPUs of a node come from",
+                LOG_I64("nodes", (int64_t)totals.unmeasured_n), LOG_STR("first", strbuf_view(&text)));
+    strbuf_fini(&text);
+    arena_fini(&a);
+}
+
 static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
 {
     const struct service *s = ctx;
 
+    if (resource == KUBE_NODES) {
+        name_unmeasured(s);
+    }
     changeover_listed(s->changeover, resource, by);
+}
+
+/* Before the others: the store is not ready until it is known which nodes have slices. */
+static int start_slices(struct service *s, struct err *reterr)
+{
+    const struct kube_watcher_options options = {.clock = s->options.clock}; /* readiness does not need fresh slices */
+    const struct policy *p = &s->options.config->policy;
+    struct reflector_handler handler;
+    struct hash_key key;
+    int r = p->slice_driver_n == 0 ? 0 : rng_os_bytes(&key, sizeof(key), reterr);
+
+    if (r != 0 || p->slice_driver_n == 0) {
+        return r;
+    }
+    s->slices = slices_new(s->store, s->options.log, p->slice_drivers, p->slice_driver_n, key);
+    handler = slices_handler(s->slices);
+    return kube_watcher_start(s->client, KUBE_SLICES_V1, &handler, &options, &s->slices_watcher, reterr);
 }
 
 static int start_watchers(struct service *s, struct err *reterr)
@@ -236,7 +296,7 @@ static int start_watchers(struct service *s, struct err *reterr)
                                                  .stale_after_ms = s->options.config->client.stale_after_ms,
                                                  .news = contact_news,
                                                  .ctx = s->contact};
-    int r = 0;
+    int r = start_slices(s, reterr);
 
     for (size_t i = 0; i < KUBE_RESOURCE__MAX && r == 0; i++) {
         enum kube_resource resource = (enum kube_resource)i;
@@ -337,6 +397,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     waker_stop(s->waker);
     audit_free(s->audit);
     verifier_stop(s->verifier);
+    kube_watcher_stop(s->slices_watcher);
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         kube_watcher_stop(s->watchers[i]);
         if (s->feeds[i].book != NULL) {
@@ -360,6 +421,7 @@ void service_stop(struct service *s, int64_t drain_ms)
     changeover_free(s->changeover);
     shadow_free(s->shadow);
     vacancy_free(s->vacancy);
+    slices_free(s->slices);
     rulebook_free(s->book);
     config_slot_free(s->slot);
     store_free(s->store);

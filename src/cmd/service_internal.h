@@ -15,6 +15,7 @@
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/pool_commands.h"
+#include "extender/slices.h"
 #include "extender/unreadable.h"
 #include "extender/verifier.h"
 #include "extender/waker.h"
@@ -50,6 +51,8 @@ struct service {
     struct verifier *verifier; /* NULL: signing is off */
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
+    struct slices *slices; /* NULL: not looked at */
+    struct kube_watcher *slices_watcher;
     struct verbs verbs;
     struct ops ops;
     struct access *access; /* NULL: the ops listener is open to all that reach it */

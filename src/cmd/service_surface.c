@@ -119,6 +119,7 @@ void service_set_up_routes(struct service *s)
         .audit = s->audit,
         .unreadable = s->unreadable,
         .pool_commands = s->pool_commands,
+        .slices = s->slices,
         .cursors = cursors,
         .is_ready = is_ready,
         .ctx = s,

@@ -28,11 +28,14 @@ static void print_help(void)
  * matter. One reader at a time is open on a text, so each level has its own. */
 enum level { LEVEL_DOCUMENT, LEVEL_NODE, LEVEL_GPU, LEVEL_POD, LEVEL__N };
 
+#define UNMEASURED_NAMES 20
+
 struct listing {
     struct json_reader *readers; /* LEVEL__N */
     struct arena arena;
-    int64_t node_n, gpu_n;
+    int64_t node_n, gpu_n, unmeasured_n;
     int64_t double_booked_n, foreign_n; /* incidents */
+    struct str unmeasured[UNMEASURED_NAMES]; /* the first ones */
     int code; /* of the first part that is not what it should be; then `why` says what is wrong with it */
     struct err why;
 };
@@ -227,7 +230,7 @@ static void print_plugin(struct listing *s, struct str text, struct str node)
 
 struct node_text {
     struct str name, note, gpus, plugin;
-    bool schedulable, closed;
+    bool schedulable, closed, unmeasured;
 };
 
 static void read_node(struct json_reader *r, struct node_text *ret)
@@ -245,6 +248,8 @@ static void read_node(struct json_reader *r, struct node_text *ret)
             json_bool(r, &ret->schedulable);
         } else if (str_eq_cstr(key, "closed")) {
             json_bool(r, &ret->closed);
+        } else if (str_eq_cstr(key, "unmeasured")) {
+            json_bool(r, &ret->unmeasured);
         } else if (str_eq_cstr(key, "gpus")) {
             json_raw(r, &ret->gpus);
         } else if (str_eq_cstr(key, "wholeGpus")) {
@@ -275,9 +280,28 @@ static void print_node(struct listing *s, const struct node_text *n)
     if (n->closed || !n->schedulable) {
         printf("%-20s       takes no new pods: %s\n", "", n->closed ? "its node pool is closed" : "cordoned");
     }
+    if (n->unmeasured) {
+        if (s->unmeasured_n < UNMEASURED_NAMES) {
+            s->unmeasured[s->unmeasured_n] = n->name;
+        }
+        s->unmeasured_n++;
+    }
     if (n->note.n > 0) {
         printf("%-20s       note: %.*s\n", "", STR_ARG(n->note));
     }
+}
+
+static void print_unmeasured(const struct listing *s)
+{
+    if (s->unmeasured_n == 0) {
+        return;
+    }
+    printf("%" PRId64 " node%s GPUs only by allocatable, and no shares are placed there:", s->unmeasured_n,
+           s->unmeasured_n == 1 ? " has" : "s have");
+    for (int64_t i = 0; i < s->unmeasured_n && i < UNMEASURED_NAMES; i++) {
+        printf(" %.*s", STR_ARG(s->unmeasured[i]));
+    }
+    printf("%s\n", s->unmeasured_n > UNMEASURED_NAMES ? " ..." : "");
 }
 
 static void read_summary(struct listing *s, struct json_reader *r, struct str *ret_more)
@@ -348,6 +372,7 @@ static int show(struct listing *s, struct str document, struct err *reterr)
                "has them under \"incidents\"\n",
                s->double_booked_n, s->foreign_n);
     }
+    print_unmeasured(s);
     if (pending.n > 2) {
         printf("Waiting:");
         print_holders(s, pending);

@@ -72,6 +72,7 @@ static const char *const above_one_gpu_words[] = {
     [ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span", NULL};
 static const char *const picks_words[] = {
     [PICKS_FGPU] = "fgpu", [PICKS_KUBELET] = "kubelet", NULL};
+static const struct schema_field driver_item = {.type = SCHEMA_NAME};
 static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
 
 static const struct schema_field compute_rows[] = {
@@ -106,6 +107,9 @@ static const struct schema_field resources_rows[] = {
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
         ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
         RELIST, HELP("resources that count whole GPUs, or replicas, handed out by a device plugin")),
+    KEY("sliceDrivers", SCHEMA_LIST, AT(policy.slice_drivers),
+        ITEMS(&driver_item, struct str, policy.slice_driver_n, SCHEMA_RESOURCES_MAX),
+        HELP("drivers of dynamic resource allocation whose ResourceSlices publish GPUs")),
 };
 
 static const struct schema_field variant_rows[] = {
@@ -147,18 +151,25 @@ static const struct schema_field size_item = {.type = SCHEMA_SECTION,
                                               ROWS(size_rows),
                                               .check = schema_check_size};
 
+static const char *const allocatable_words[] = {
+    [ALLOCATABLE_IGNORE] = "ignore", [ALLOCATABLE_WHOLE_GPUS] = POLICY_WHOLE_GPUS, NULL};
+
 static const struct schema_field template_rows[] = {
     KEY("label", SCHEMA_LABEL, IN(struct node_template, label),
         .offset2 = offsetof(struct node_template, value), .required = true,
         HELP("every node with this label")),
-    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n), .required = true,
+    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n),
         RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
+    KEY("allocatable", SCHEMA_WORD, IN(struct node_template, allocatable), .words = allocatable_words,
+        HELP("instead of gpus: what device plugins offer in allocatable there are whole GPUs")),
     KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
         RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
     KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
         HELP("model name, for fgpu.io/gpu-model")),
 };
-static const struct schema_field template_item = {.type = SCHEMA_SECTION, ROWS(template_rows)};
+static const struct schema_field template_item = {.type = SCHEMA_SECTION,
+                                                  ROWS(template_rows),
+                                                  .check = schema_check_template};
 
 static const char *const pool_state_words[] = {
     [NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed", NULL};

@@ -94,6 +94,17 @@ static void check_namespaces(struct decode *c, const struct policy *p, size_t i,
     }
 }
 
+void schema_check_template(struct decode *c, const struct yaml_doc_node *n, const void *base)
+{
+    const struct node_template *t = base;
+    bool counts = yaml_doc_find(n, STR("gpus")) != NULL, believes = t->allocatable == ALLOCATABLE_WHOLE_GPUS;
+
+    if (counts == believes) {
+        config_decode_error(c, n, counts ? "both gpus and allocatable: whole-gpus; give one of them"
+                                         : "how many GPUs? give gpus, or allocatable: whole-gpus");
+    }
+}
+
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base)
 {
     const struct policy *p = &((const struct config *)base)->policy;

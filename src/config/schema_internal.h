@@ -133,6 +133,7 @@ void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const 
 void schema_check_size(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_compute(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_variant(struct decode *c, const struct yaml_doc_node *n, const void *base);
+void schema_check_template(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_templates(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_rule(struct decode *c, const struct yaml_doc_node *n, const void *base);
 void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const void *base);

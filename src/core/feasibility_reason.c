@@ -10,6 +10,7 @@
 
 enum need {
     NEED_DEVICE,
+    NEED_OURS,
     NEED_ALLOWED,
     NEED_KNOWN_MEMORY,
     NEED_SIZE,
@@ -43,6 +44,10 @@ static void count_devices(struct tally *t, const struct feasibility *f,
         return;
     }
     t->met[NEED_DEVICE] += n;
+    if ((d->flags & DEVICE_ELSEWHERE) != 0) {
+        return;
+    }
+    t->met[NEED_OURS] += n;
     if ((d->flags & DEVICE_DENIED) != 0 || !feasibility_allows(f, d)) {
         return;
     }
@@ -90,6 +95,8 @@ static enum verdict verdict_of(enum need need, unsigned left)
     switch (need) {
     case NEED_DEVICE:
         return left == 0 ? VERDICT_NO_GPU : VERDICT_TOO_FEW_GPUS;
+    case NEED_OURS:
+        return VERDICT_ELSEWHERE;
     case NEED_ALLOWED:
         return VERDICT_NOT_ALLOWED;
     case NEED_KNOWN_MEMORY:
@@ -146,6 +153,9 @@ static enum verdict verdict_of_mig(const struct feasibility *f, const struct wis
     }
     gpu_n = count_of_profile(f, false);
     instance_n = count_of_profile(f, true);
+    if (need == NEED_DEVICE && f->node->device_n == 0 && f->node->unsteered_cap > 0) {
+        return VERDICT_UNMEASURED;
+    }
     if (need == NEED_DEVICE && gpu_n > 0 && instance_n == 0 && left == 0) {
         return VERDICT_MIG_EMPTY;
     }

@@ -21,6 +21,10 @@ static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs und
 static const char NOTE_REPLICAS[] = "the device plugin shares these GPUs and nothing tells how many replicas a GPU "
                                     "has: each is counted as a whole one";
 
+static const char NOTE_UNMEASURED[] =
+    "allocatable alone says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU Feature "
+    "Discovery, or say it: label fgpu.io/allocatable=whole-gpus, or nodeTemplates";
+
 const char *inventory_source_name(enum inventory_source s)
 {
     static const char *const names[INVENTORY_SOURCE__MAX] = {
@@ -67,18 +71,6 @@ static bool sum_allocatable(const struct node *node, const struct str *names, si
     return true;
 }
 
-static const struct node_template *find_template(const struct inventory_draft *d)
-{
-    for (size_t i = 0; i < d->policy->template_n; i++) {
-        const struct node_template *t = &d->policy->templates[i];
-        const struct str *value = kv_find(d->node->labels, t->label);
-        if (value != NULL && str_eq(*value, t->value)) {
-            return t;
-        }
-    }
-    return NULL;
-}
-
 /* The GFD label for memory; 0 when there is none. It counts MiB, but some write bytes into it, and KAI-Scheduler takes
  * numbers from 1 TiB in MiB on as bytes. What is neither a GPU in MiB nor one in bytes is not believed. */
 static bool label_memory(const struct inventory_draft *d, int64_t *ret)
@@ -122,7 +114,7 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
 static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib,
                                     struct str model)
 {
-    const struct node_template *t = find_template(d);
+    const struct node_template *t = inventory_template(d);
     const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
 
     if (n > DEVICES_PER_NODE_MAX) {
@@ -176,13 +168,26 @@ static enum source_result from_gfd(struct inventory_draft *d)
     return add_alike(d, (int64_t)n, 0, STR_NULL);
 }
 
+/* Nobody has measured, or said, what is behind the number in allocatable: but a template may know the number. */
+static enum source_result unmeasured(struct inventory_draft *d, const char *note)
+{
+    const struct node_template *t = inventory_template(d);
+
+    if (t != NULL && t->gpu_n > 0) {
+        return SOURCE_ABSENT;
+    }
+    d->unmeasured = true;
+    return inventory_malformed(d, note);
+}
+
 /* Number of GPUs behind fgpu's own resources (compute in its unit, counts), which must agree; 0:
- * none are advertised. NULL, or what is wrong. */
-static const char *count_own_resources(const struct inventory_draft *d, int64_t *ret)
+ * none are advertised. *ret_computed: compute is among them, whose unit the configuration knows. NULL, or what is wrong. */
+static const char *count_own_resources(const struct inventory_draft *d, int64_t *ret, bool *ret_computed)
 {
     const struct policy *p = d->policy;
     int64_t n = 0;
 
+    *ret_computed = false;
     for (size_t i = 0; i < p->compute_resource_n + p->count_resource_n; i++) {
         bool compute = i < p->compute_resource_n;
 
@@ -204,6 +209,7 @@ static const char *count_own_resources(const struct inventory_draft *d, int64_t 
             return "GPU resources in allocatable disagree about the number of GPUs";
         }
         n = units > 0 ? units / units_per_gpu : n;
+        *ret_computed = *ret_computed || (compute && units > 0);
     }
     *ret = n;
     return NULL;
@@ -215,7 +221,8 @@ static enum source_result from_resources(struct inventory_draft *d)
     int64_t n;
     int64_t mem_total;
     int64_t mem_mib = 0;
-    const char *wrong = count_own_resources(d, &n);
+    bool computed;
+    const char *wrong = count_own_resources(d, &n, &computed);
 
     if (wrong != NULL) {
         return inventory_malformed(d, wrong);
@@ -224,11 +231,17 @@ static enum source_result from_resources(struct inventory_draft *d)
                          &mem_total)) {
         return inventory_malformed(d, NOTE_RESOURCE);
     }
+    if (n > 0 && !computed && !inventory_is_vouched_for(d)) {
+        return unmeasured(d, NOTE_UNMEASURED);
+    }
     if (n == 0) {
         if (d->unsteered_bad) {
             return inventory_malformed(d, NOTE_RESOURCE);
         }
         n = d->unsteered_n;
+        if (n > 0 && !inventory_is_explained(d)) {
+            return unmeasured(d, d->units_per_gpu == 0 ? NOTE_REPLICAS : NOTE_UNMEASURED);
+        }
         if (n > 0 && d->units_per_gpu == 0) {
             return inventory_malformed(d, NOTE_REPLICAS);
         }
@@ -253,10 +266,9 @@ static enum source_result from_resources(struct inventory_draft *d)
 
 static enum source_result from_template(struct inventory_draft *d)
 {
-    const struct node_template *t = find_template(d);
+    const struct node_template *t = inventory_template(d);
 
-    return t == NULL ? SOURCE_ABSENT
-                     : add_alike(d, t->gpu_n > 0 ? t->gpu_n : 0, t->mem_mib, t->model);
+    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, t->gpu_n, t->mem_mib, t->model);
 }
 
 static enum inventory_source read_sources(struct inventory_draft *d)
@@ -337,6 +349,7 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
                        struct inventory *ret, const char **ret_note)
 {
     struct inventory_draft d; /* the devices need no clearing */
+    const char *foreign;
     struct inventory found = {.source = INVENTORY_NONE};
 
     d.policy = p;
@@ -346,7 +359,7 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     d.note = NULL;
     d.device_n = 0;
     d.mig_changing = inventory_mig_is_changing(node);
-    d.mig_single = d.mig_counted = false;
+    d.mig_single = d.mig_counted = d.unmeasured = false;
     inventory_read_units(&d);
     found.source = read_sources(&d);
     inventory_apply_profile(&d);
@@ -370,6 +383,9 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
     }
     found.mig_changing = d.mig_changing;
     found.mig_single = d.mig_single;
+    found.unmeasured = d.unmeasured;
+    foreign = inventory_foreign_agent(p, node);
+    found.elsewhere = foreign != NULL;
     note_disagreement(&d);
     apply_reserve(&d);
     if (d.device_n > 0) {
@@ -382,6 +398,6 @@ bool inventory_of_node(const struct policy *p, const struct node *node, struct a
         found.device_n = d.device_n;
     }
     *ret = found;
-    *ret_note = d.note;
+    *ret_note = foreign != NULL ? foreign : d.note;
     return true;
 }

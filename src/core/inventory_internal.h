@@ -22,6 +22,7 @@ struct inventory_draft {
     bool shared;           /* NVIDIA's plugin sells replicas, as far as labels tell */
     bool one_unit;         /* one to a container */
     int32_t units_per_gpu; /* 1: whole GPUs; 0: nobody knows */
+    bool unmeasured;     /* as in struct inventory */
     const char *note;    /* the first one stays */
     bool mig_changing;   /* as in struct inventory */
     bool mig_single;
@@ -49,8 +50,18 @@ bool inventory_read_amount(struct str text, int64_t max, int64_t *ret);
 enum source_result inventory_from_annotation(struct inventory_draft *d);
 /* What plugins offer that leave the choice to kubelet: number, names, and how much of a GPU each is. */
 void inventory_read_units(struct inventory_draft *d);
+/* The first template of the configuration for the node; NULL: none. */
+const struct node_template *inventory_template(const struct inventory_draft *d);
+/* Does the admin say that numbers in allocatable are numbers of whole GPUs? */
+bool inventory_is_vouched_for(const struct inventory_draft *d);
+/* Does anybody who knows say what one of the plugin's GPUs in allocatable is? After inventory_read_units(). */
+bool inventory_is_explained(const struct inventory_draft *d);
+/* Why the GPUs of the node belong to another system; NULL: they do not, as far as its object tells. */
+const char *inventory_foreign_agent(const struct policy *p, const struct node *node);
 /* A product label without the suffix of shared GPUs. */
 struct str inventory_plain_product(struct str product);
+/* Does a label name a profile of virtual GPUs, known or not? */
+bool inventory_has_profile(const struct node *node);
 /* Where a label names the profile of virtual GPUs, it holds for every device found. */
 void inventory_apply_profile(struct inventory_draft *d);
 /* MIG instances of which only their numbers are known: what NVIDIA's plugin publishes, single or mixed. */

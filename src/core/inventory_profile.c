@@ -12,6 +12,13 @@ static const struct str *find_label(const struct node *node, bool *ret_two)
     return a != NULL ? a : b;
 }
 
+bool inventory_has_profile(const struct node *node)
+{
+    bool two;
+
+    return find_label(node, &two) != NULL;
+}
+
 static void apply_to(struct inventory_draft *d, struct device *device, struct str label,
                      int64_t mem_mib)
 {

@@ -147,6 +147,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         return 0;
     case LEDGER_RECORD_JUDGED:
         return ledger_judged_apply(l, &op->judged, op->at_ms);
+    case LEDGER_SLICES:
+        return ledger_node_slices(l, op->slices.name, op->slices.note, reterr);
     case LEDGER_OP__MAX:
         break;
     }

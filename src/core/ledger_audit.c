@@ -281,6 +281,7 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
     }
     return str_eq(str_of(n->uid), f->uid) && n->schedulable == f->schedulable &&
                    n->closed == f->closed && n->rules == f->rules &&
+                   n->elsewhere == f->inventory->elsewhere && n->unmeasured == f->inventory->unmeasured &&
                    n->source == f->inventory->source && same_text(n->note, f->note) &&
                    same_host(&n->host, &f->host)
                ? DRIFT_NONE

@@ -46,7 +46,7 @@ static bool is_other_device(const struct device_before *b, const struct device_s
 
 static bool device_has_more(const struct device_state *b, const struct device_state *now)
 {
-    const unsigned obstacles = DEVICE_IN_USE | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_BLOCKED;
+    const unsigned obstacles = DEVICE_IN_USE | DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_BLOCKED | DEVICE_ELSEWHERE;
 
     return now->milli_free > b->milli_free || now->mem_free_mib > b->mem_free_mib || now->slot_free > b->slot_free ||
            (b->flags & ~now->flags & obstacles) != 0 || (now->flags & ~b->flags & DEVICE_HEALTHY) != 0;

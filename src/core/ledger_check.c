@@ -106,7 +106,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
         row->first_device + row->device_n > l->state_n) {
         return "a node does not own its device states";
     }
-    if (!n->described && n->pod_n == 0 && n->light_n == 0) {
+    if (!n->described && n->slices_note == NULL && n->pod_n == 0 && n->light_n == 0) {
         return "an unknown node without pods is kept";
     }
     for (uint32_t i = 0; i < n->pod_n; i++) {

@@ -65,6 +65,9 @@ struct node_entry {
     bool unroomed;   /* its inventory was left out for want of room */
     enum inventory_source source;
     const char *note;
+    const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
+    bool slices_anywhere; /* ledger.slices_anywhere is not NULL */
+    bool elsewhere, unmeasured; /* of struct inventory */
     char *uid;
     int32_t overcommit_milli, overcommit_mem_milli; /* >= 1000 */
     enum memory_only_mode memory_only;
@@ -213,6 +216,7 @@ struct ledger {
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
+    const char *slices_anywhere; /* LEDGER_SLICES of no node in particular; NULL: none */
 
     struct device_state *states;
     uint32_t state_n;
@@ -278,6 +282,7 @@ uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that 
 /* Does the row say of the node's device plugin what the inventory says? */
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 void ledger_node_gone(struct ledger *l, uint32_t node);
+int ledger_node_slices(struct ledger *l, struct str name, const char *note, struct err *reterr);
 
 /* devices (ledger_devices.c) */
 /* Room for more device states; ledger_new makes the first. */
@@ -509,6 +514,12 @@ static inline struct demand ledger_charged_demand(const struct pod_entry *p)
 static inline bool ledger_is_slice(const struct ledger_device *d)
 {
     return d->slice || (d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE && !d->counted);
+}
+
+/* Does another system hand its devices out, whoever said so? */
+static inline bool ledger_is_elsewhere(const struct node_entry *n)
+{
+    return n->elsewhere || n->slices_note != NULL || n->slices_anywhere;
 }
 
 /* derived numbers (ledger_recompute.c) */

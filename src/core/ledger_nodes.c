@@ -49,6 +49,7 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     }
     i = node_slot(l);
     l->nodes[i] = (struct node_entry){.used = true,
+                                      .slices_anywhere = l->slices_anywhere != NULL,
                                       .overcommit_milli = l->limits.overcommit_milli,
                                       .overcommit_mem_milli = l->limits.overcommit_mem_milli};
     l->rows[i] = (struct node_state){.version = ++l->version};
@@ -64,7 +65,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
-    if (n->described || n->pod_n > 0 || n->light_n > 0) {
+    if (n->described || n->slices_note != NULL || n->pod_n > 0 || n->light_n > 0) {
         return;
     }
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
@@ -188,6 +189,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->closed = f->closed;
     n->source = inv->source;
     n->note = n->unroomed ? NO_ROOM_NOTE : f->note;
+    n->elsewhere = inv->elsewhere;
+    n->unmeasured = inv->unmeasured;
     n->rules = f->rules;
     n->host = f->host;
     n->host_taken = f->host_taken;
@@ -217,6 +220,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->closed = false;
     n->source = INVENTORY_NONE;
     n->note = NULL;
+    n->elsewhere = n->unmeasured = false;
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
     l->rows[node].flags = 0;

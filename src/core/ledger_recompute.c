@@ -29,6 +29,7 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
         .memory_only = (uint8_t)n->memory_only,
         .flags = (uint16_t)((d->healthy ? DEVICE_HEALTHY : 0) | (d->lost ? DEVICE_LOST : 0) |
                             (d->counted ? DEVICE_COUNTED : 0) | (d->slice ? DEVICE_SLICE : 0) |
+                            (ledger_is_elsewhere(n) && !d->counted ? DEVICE_ELSEWHERE : 0) |
                             (n->qos == QOS_EQUAL_SHARE ? DEVICE_EQUAL : 0)),
     };
 

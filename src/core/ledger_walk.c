@@ -222,6 +222,9 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
     case LEDGER_NODE_DESCRIBED:
         ledger_walks_node_changes(l, ledger_node_find(l, op->node.name));
         return;
+    case LEDGER_SLICES:
+        ledger_walks_node_changes(l, ledger_node_find(l, op->slices.name));
+        return;
     case LEDGER_NODE_GONE:
         ledger_walks_node_changes(l, ledger_node_find(l, op->name));
         return;

@@ -26,6 +26,10 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
+        if (l->nodes[i].used && l->nodes[i].described) {
+            ret->elsewhere_n += ledger_is_elsewhere(&l->nodes[i]);
+            ret->unmeasured_n += l->nodes[i].unmeasured;
+        }
         if (l->nodes[i].used && l->nodes[i].closed) {
             ret->closed_n++;
             ret->pod_on_closed_n += l->nodes[i].pod_n;
@@ -41,6 +45,20 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
         ret->incidents[i] = ledger_incident_count(l, (enum incident_kind)i);
     }
     ret->pod_n = l->pod_used_n;
+}
+
+size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < l->node_used_n && n < max; i++) {
+        const struct node_entry *node = &l->nodes[l->by_name[i]];
+
+        if (node->described && node->unmeasured) {
+            ret[n++] = l->names[l->by_name[i]];
+        }
+    }
+    return n;
 }
 
 bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p)
@@ -361,6 +379,15 @@ static size_t placed_max(const struct ledger *l, const struct node_entry *n)
     return most;
 }
 
+/* Why the node takes no shares outweighs what is odd about its GPUs. */
+static const char *note_of(const struct ledger *l, const struct node_entry *n)
+{
+    if (n->described && n->slices_note != NULL) {
+        return n->slices_note;
+    }
+    return n->described && n->slices_anywhere ? l->slices_anywhere : n->note;
+}
+
 bool snapshot_shows_node(const struct ledger *l, uint32_t node)
 {
     return l->nodes[node].used && (l->nodes[node].described || l->nodes[node].pod_n > 0);
@@ -390,7 +417,9 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .schedulable = n->schedulable,
         .closed = n->closed,
         .source = n->source,
-        .note = n->note,
+        .note = note_of(l, n),
+        .elsewhere = n->described && ledger_is_elsewhere(n),
+        .unmeasured = n->unmeasured,
         .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
         .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
         .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,

@@ -12,6 +12,8 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
     [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
     [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
+    [VERDICT_UNMEASURED] = {"unmeasured", "only a device plugin counts GPUs here: see the note in /state"},
+    [VERDICT_ELSEWHERE] = {"elsewhere", "GPUs belong to another system here: see the note in /state"},
     [VERDICT_NO_PLUGIN] = {"no_plugin", "no device plugin for the GPU resource the pod asks for"},
     [VERDICT_ONE_UNIT] = {"one_unit", "replicas of MPS are handed out one to a container: ask for one"},
     [VERDICT_TOO_FEW_GPUS] = {"too_few_gpus", "fewer GPUs than the pod asks for"},
@@ -68,6 +70,8 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_NODE_UNKNOWN:
     case VERDICT_CLOSED:
     case VERDICT_NO_GPU:
+    case VERDICT_UNMEASURED:
+    case VERDICT_ELSEWHERE:
     case VERDICT_NO_PLUGIN:
     case VERDICT_ONE_UNIT:
     case VERDICT_TOO_FEW_GPUS:

@@ -1,6 +1,7 @@
 #include "demo/api_internal.h"
 
 #include "base/bug.h"
+#include "base/compiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,25 @@ static const struct {
     [APISERVER_PODS] = {"pods", "Pod", "v1"},
     [APISERVER_NODES] = {"nodes", "Node", "v1"},
     [APISERVER_EVENTS] = {"events", "Event", "events.k8s.io/v1"},
+    [APISERVER_SLICES] = {"resourceslices", "ResourceSlice", "resource.k8s.io/v1"},
 };
+
+/* Where a path may begin, and of what: APISERVER_KIND__MAX is all of the core. */
+static const struct {
+    struct str prefix;
+    enum apiserver_kind kind;
+} groups[] = {
+    {STR("/api/v1/"), APISERVER_KIND__MAX},
+    {STR("/apis/events.k8s.io/v1/"), APISERVER_EVENTS},
+    {STR("/apis/resource.k8s.io/v1/"), APISERVER_SLICES},
+    {STR("/apis/resource.k8s.io/v1beta2/"), APISERVER_SLICES},
+    {STR("/apis/resource.k8s.io/v1beta1/"), APISERVER_SLICES},
+};
+
+bool api_is_namespaced(enum apiserver_kind kind)
+{
+    return kind != APISERVER_NODES && kind != APISERVER_SLICES;
+}
 
 const char *api_resource_name(enum apiserver_kind kind)
 {
@@ -32,7 +51,7 @@ const char *api_version_name(enum apiserver_kind kind)
 
 void api_key(const struct api_target *t, char buf[API_KEY_MAX])
 {
-    if (t->kind == APISERVER_NODES) {
+    if (!api_is_namespaced(t->kind)) {
         snprintf(buf, API_KEY_MAX, "%s", t->name);
     } else {
         snprintf(buf, API_KEY_MAX, "%s/%s", t->namespace_, t->name);
@@ -72,16 +91,20 @@ static bool take(struct str *rest, char *buf, size_t size)
     return true;
 }
 
-/* /api/v1[/namespaces/NS]/RESOURCE[/NAME[/SUB]], and the same under /apis/events.k8s.io/v1. */
+/* GROUP[/namespaces/NS]/RESOURCE[/NAME[/SUB]] */
 static bool parse_path(struct str path, struct api_target *ret)
 {
     struct api_target t = {.kind = APISERVER_KIND__MAX};
     char word[API_NAME_MAX];
-    bool core = str_starts(path, STR("/api/v1/"));
-    if (!core && !str_starts(path, STR("/apis/events.k8s.io/v1/"))) {
+    size_t group = 0;
+    while (group < ARRAY_LEN(groups) && !str_starts(path, groups[group].prefix)) {
+        group++;
+    }
+    if (group == ARRAY_LEN(groups)) {
         return false;
     }
-    struct str rest = str_drop(path, core ? strlen("/api/v1/") : strlen("/apis/events.k8s.io/v1/"));
+    struct str rest = str_drop(path, groups[group].prefix.n);
+    bool core = group == 0;
     if (!take(&rest, word, sizeof(word))) {
         return false;
     }
@@ -94,8 +117,8 @@ static bool parse_path(struct str path, struct api_target *ret)
             t.kind = (enum apiserver_kind)k;
         }
     }
-    if (t.kind == APISERVER_KIND__MAX || (!core && t.kind != APISERVER_EVENTS) ||
-        (t.kind == APISERVER_NODES && t.namespace_[0])) {
+    if (t.kind == APISERVER_KIND__MAX || (!core && t.kind != groups[group].kind) ||
+        (core && t.kind == APISERVER_SLICES) || (!api_is_namespaced(t.kind) && t.namespace_[0])) {
         return false;
     }
     if (rest.p && !take(&rest, t.name, sizeof(t.name))) {
@@ -105,10 +128,10 @@ static bool parse_path(struct str path, struct api_target *ret)
         return false;
     }
     /* One named pod is only reachable through its namespace. */
-    if (rest.p || (t.name[0] && t.kind != APISERVER_NODES && !t.namespace_[0])) {
+    if (rest.p || (t.name[0] && api_is_namespaced(t.kind) && !t.namespace_[0])) {
         return false;
     }
-    t.strict = !core;
+    t.strict = !core && t.kind == APISERVER_EVENTS;
     *ret = t;
     return true;
 }
@@ -191,7 +214,7 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
         serve_named(api, q, &t, r);
     } else if (str_eq(q->method, STR("GET"))) {
         api_list(api, q, &t, r);
-    } else if (str_eq(q->method, STR("POST")) && (t.namespace_[0] || t.kind == APISERVER_NODES)) {
+    } else if (str_eq(q->method, STR("POST")) && (t.namespace_[0] || !api_is_namespaced(t.kind))) {
         api_create(api, q, &t, false, r);
     } else {
         api_fail(r, 405, NULL, "the server does not allow this method on the requested resource");

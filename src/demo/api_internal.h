@@ -64,6 +64,7 @@ struct api_target {
 /* "namespace/name", or "name" for nodes. */
 #define API_KEY_MAX (2 * API_NAME_MAX)
 void api_key(const struct api_target *t, char buf[API_KEY_MAX]);
+bool api_is_namespaced(enum apiserver_kind kind);
 const char *api_resource_name(enum apiserver_kind kind); /* "pods" */
 const char *api_kind_name(enum apiserver_kind kind);     /* "Pod" */
 const char *api_version_name(enum apiserver_kind kind);  /* "v1" */

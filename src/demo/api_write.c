@@ -46,7 +46,7 @@ static void fill_created(struct api *api, cJSON *doc, const struct api_target *t
                  rng_u64(&api->rng) & UINT64_C(0xfffff));
         doc_set_text(meta, "name", name);
     }
-    if (t->kind != APISERVER_NODES) {
+    if (api_is_namespaced(t->kind)) {
         doc_set_text(meta, "namespace", t->namespace_);
     }
     set_time(api, meta, "creationTimestamp");
@@ -141,7 +141,7 @@ void api_create(struct api *api, const struct api_request *q, const struct api_t
         return;
     }
     const char *ns = doc_text(doc, "metadata.namespace");
-    if (t->kind != APISERVER_NODES && ns[0] && strcmp(ns, t->namespace_) != 0) {
+    if (api_is_namespaced(t->kind) && ns[0] && strcmp(ns, t->namespace_) != 0) {
         api_fail(r, 400, NULL,
                  "the namespace of the provided object does not match the namespace sent on "
                  "the request");

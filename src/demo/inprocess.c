@@ -44,7 +44,7 @@ int apiserver_create(struct apiserver *a, enum apiserver_kind kind, const char *
     cJSON *doc = doc_parse(q.body);
     const char *ns = doc_text(doc, "metadata.namespace");
     struct api_target t = target_of(kind,
-                                    kind == APISERVER_NODES ? NULL
+                                    !api_is_namespaced(kind) ? NULL
                                     : ns[0]                 ? ns
                                                             : "default",
                                     NULL);

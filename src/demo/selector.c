@@ -15,6 +15,7 @@ static bool field_known(enum apiserver_kind kind, const char *key)
                             "status.phase", "status.podIP", "status.nominatedNodeName"},
         [APISERVER_NODES] = {"metadata.name", "spec.unschedulable"},
         [APISERVER_EVENTS] = {"metadata.name", "metadata.namespace", "reason", "type"},
+        [APISERVER_SLICES] = {"metadata.name", "spec.nodeName", "spec.driver"},
     };
     for (size_t i = 0; i < 12 && fields[kind][i]; i++) {
         if (strcmp(fields[kind][i], key) == 0) {

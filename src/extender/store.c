@@ -136,6 +136,27 @@ const char *store_lacks_room(struct store *s)
     return why;
 }
 
+size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max)
+{
+    size_t n, kept = 0;
+
+    store_lock(s);
+    n = snapshot_unmeasured(s->ledger, ret, max);
+    while (kept < n && !a->overflowed) {
+        ret[kept] = arena_str(a, ret[kept]);
+        kept += !a->overflowed;
+    }
+    store_unlock(s);
+    return kept;
+}
+
+void store_await(struct store *s, const char *why)
+{
+    store_lock(s);
+    s->awaited = why;
+    store_unlock(s);
+}
+
 const char *store_closed(struct store *s)
 {
     const char *why;
@@ -178,7 +199,9 @@ const char *store_not_ready(struct store *s)
 
     store_lock(s);
     why = not_open(s);
-    if (why == NULL && now < s->not_before_ns) {
+    if (why == NULL && s->awaited != NULL) {
+        why = s->awaited;
+    } else if (why == NULL && now < s->not_before_ns) {
         why = "fgpu is not ready: it has just started and lets earlier bindings settle";
     }
     store_unlock(s);

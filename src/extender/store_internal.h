@@ -28,6 +28,7 @@ struct store {
     int64_t not_before_ns;
     const char *closed; /* NULL: open */
     struct contact *contact; /* NULL: taken for granted */
+    const char *awaited; /* store_await() */
     pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
     store_room_fn *room_fn;
     void *room_ctx;

@@ -9,8 +9,9 @@
 
 static bool decode_object(struct reflector *r)
 {
-    return r->resource == KUBE_PODS ? kube_decode_pod(&r->reader, &r->pod)
-                                    : kube_decode_node(&r->reader, &r->node);
+    return r->resource == KUBE_PODS    ? kube_decode_pod(&r->reader, &r->pod)
+           : r->resource == KUBE_NODES ? kube_decode_node(&r->reader, &r->node)
+                                       : kube_decode_slice(&r->reader, &r->slice);
 }
 
 static struct kube_object object_of(const struct reflector *r, struct str raw)
@@ -19,6 +20,7 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
         .resource = r->resource,
         .pod = r->resource == KUBE_PODS ? &r->pod : NULL,
         .node = r->resource == KUBE_NODES ? &r->node : NULL,
+        .slice = r->resource >= KUBE_SLICES_V1 ? &r->slice : NULL,
         .raw = raw,
         .cut_bytes = r->busy == BUSY_LISTING ? list_decoder_note(r->list).bytes : r->watch.note.bytes,
     };
@@ -26,12 +28,16 @@ static struct kube_object object_of(const struct reflector *r, struct str raw)
 
 static struct str version_of(const struct reflector *r)
 {
-    return r->resource == KUBE_PODS ? r->pod.resource_version : r->node.resource_version;
+    return r->resource == KUBE_PODS    ? r->pod.resource_version
+           : r->resource == KUBE_NODES ? r->node.resource_version
+                                       : r->slice.resource_version;
 }
 
 static bool has_identity(const struct reflector *r)
 {
-    struct str name = r->resource == KUBE_PODS ? r->pod.name : r->node.name;
+    struct str name = r->resource == KUBE_PODS    ? r->pod.name
+                      : r->resource == KUBE_NODES ? r->node.name
+                                                  : r->slice.name;
     struct str version = version_of(r);
     return name.n > 0 && version.n > 0 && version.n < RV_MAX;
 }
@@ -62,8 +68,10 @@ static int deliver_unusable(struct reflector *r, struct str raw, bool deleted,
     }
     if (r->resource == KUBE_PODS) {
         kube_salvage_pod(raw, &r->pod);
-    } else {
+    } else if (r->resource == KUBE_NODES) {
         kube_salvage_node(raw, &r->node);
+    } else {
+        kube_salvage_slice(raw, &r->slice, &r->slice_node);
     }
     if (!has_identity(r)) {
         return err_set(reterr, ERR_PARSE, "%s", why->msg);
@@ -124,8 +132,9 @@ static bool on_decode(void *ctx, enum watch_event_type type, struct json_reader 
 /* KEP-3157: "k8s.io/initial-events-end": "true" */
 static bool ends_initial_events(const struct reflector *r)
 {
-    struct kv_list annotations =
-        r->resource == KUBE_PODS ? r->pod.annotations : r->node.annotations;
+    struct kv_list annotations = r->resource == KUBE_PODS    ? r->pod.annotations
+                                 : r->resource == KUBE_NODES ? r->node.annotations
+                                                             : r->slice.annotations;
     const struct str *value = kv_find(annotations, STR("k8s.io/initial-events-end"));
     return value != NULL && str_eq(*value, STR("true"));
 }

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "kube/list_decoder.h"
 #include "kube/objects.h"
+#include "kube/resource_slices.h"
 #include "kube/watch_decoder.h"
 
 #define REFLECTOR_CONTINUE_MAX ((size_t)32 * 1024)
@@ -70,6 +71,8 @@ struct reflector {
     struct arena arena; /* of the present object */
     struct pod pod;
     struct node node;
+    struct resource_slice slice;
+    struct str slice_node; /* of one that was salvaged */
     struct kube_status status;
     struct err refused; /* why reflector_feed failed; ERR_OK: it did not */
     struct json_reader reader;

@@ -19,6 +19,7 @@ struct kube_watcher {
     struct contact_check *check;
     struct kube_watcher_options options;
     enum kube_resource resource;
+    struct reflector_handler handler;
     struct rng rng;
     pthread_t thread;
 
@@ -96,10 +97,34 @@ static void wait_ns(struct kube_watcher *w, int64_t ns)
     struct timespec until = in_ns(ns > 0 ? ns : 0);
     pthread_mutex_lock(&w->lock);
     int rc = 0;
-    while (!w->stopping && rc == 0) {
+    while (!w->stopping && !w->relist && rc == 0) {
         rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
     }
     pthread_mutex_unlock(&w->lock);
+}
+
+/* A resource that may not be there: is this how one is told? Then the next step is made here. */
+static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
+{
+    bool absent = o->kind == KUBE_ANSWERED && o->http_status == 404;
+    bool forbidden = o->kind == KUBE_ANSWERED && o->http_status == 403;
+
+    if (w->resource < KUBE_SLICES_V1 || (!absent && !forbidden)) {
+        return false;
+    }
+    if (absent && w->resource + 1 < KUBE_WATCHED__MAX) {
+        w->resource++;
+    } else {
+        if (w->handler.refused != NULL) {
+            w->handler.refused(w->handler.ctx, o->http_status);
+        }
+        w->resource = absent ? KUBE_SLICES_V1 : w->resource;
+        wait_ns(w, (int64_t)(absent ? KUBE_WATCHER_ABSENT_MS : KUBE_WATCHER_FORBIDDEN_MS) * 1000000);
+    }
+    reflector_free(w->reflector);
+    w->reflector = reflector_new(w->resource, &w->handler, &w->rng);
+    reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
+    return true;
 }
 
 /* Passes what other threads want on to the reflector; returns whether to go on. */
@@ -138,6 +163,9 @@ static void *run(void *ctx)
         struct kube_outcome outcome;
         publish(w);
         kube_stream_run(w->stream, &request, on_bytes, w, &outcome);
+        if (take_refusal(w, &outcome)) {
+            continue;
+        }
         now_ns = clock_mono_ns(w->clock);
         reflector_done(w->reflector, now_ns, &outcome);
         publish(w);
@@ -179,14 +207,18 @@ int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
     int rc = rng_os_bytes(&seed, sizeof(seed), reterr);
     if (rc == 0) {
         rng_init(&w->rng, seed);
+        w->handler = *handler;
         w->reflector = reflector_new(resource, handler, &w->rng);
         reflector_set_stale_after(w->reflector, w->options.stale_after_ms * NS_PER_MS);
         rc = kube_stream_new(client, &w->stream, reterr);
     }
     if (rc == 0) {
         w->check = contact_check_new(client, w->stream);
-        rc = thread_start(&w->thread, resource == KUBE_PODS ? "kube-pods" : "kube-nodes", run, w,
-                          reterr);
+        rc = thread_start(&w->thread,
+                          resource == KUBE_PODS    ? "kube-pods"
+                          : resource == KUBE_NODES ? "kube-nodes"
+                                                   : "kube-slices",
+                          run, w, reterr);
     }
     if (rc != 0) {
         watcher_free(w);

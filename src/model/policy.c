@@ -9,6 +9,8 @@ static const struct str default_memory[] = {{"fgpu.io/gpu-memory-mib", 22}};
 static const struct str default_count[] = {{"fgpu.io/gpu-count", 17}};
 static const struct str default_whole[] = {{"nvidia.com/gpu", 14}, {"nvidia.com/gpu.shared", 21}};
 
+static const struct str default_drivers[] = {{"gpu.nvidia.com", 14}, {"gpu.amd.com", 11}, {"gpu.intel.com", 13}};
+
 static const struct policy defaults = {
     .compute_resources = default_compute,
     .compute_resource_n = ARRAY_LEN(default_compute),
@@ -18,6 +20,8 @@ static const struct policy defaults = {
     .count_resource_n = ARRAY_LEN(default_count),
     .whole_resources = default_whole,
     .whole_resource_n = ARRAY_LEN(default_whole),
+    .slice_drivers = default_drivers,
+    .slice_driver_n = ARRAY_LEN(default_drivers),
     .kai = DIALECT_IGNORE, /* its keys have no prefix: they may be somebody else's */
     .memory_only = MEMORY_ONLY_SHARE,
     .mem_reserve_mib = 0,

@@ -185,6 +185,21 @@ static void write_unreadable(struct json_writer *w, struct unreadable *u)
     free(all);
 }
 
+static void write_slices(struct json_writer *w, struct slices *slices)
+{
+    struct slices_status status;
+
+    if (slices != NULL) {
+        slices_status(slices, &status);
+        json_write_key(w, "resourceSlices");
+        json_write_object_begin(w);
+        json_write_kv_cstr(w, "state", slices_standing_name(status.standing));
+        json_write_kv_i64(w, "nodes", status.node_n);
+        state_write_text(w, "note", status.note);
+        json_write_object_end(w);
+    }
+}
+
 static void write_summary(struct json_writer *w, const struct state_document *d)
 {
     const struct snapshot *s = &d->head.totals;
@@ -198,6 +213,8 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "foreignDecisions", (int64_t)s->incidents[INCIDENT_FOREIGN_DECISION].now_n);
     json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
     json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
+    json_write_kv_i64(w, "unmeasuredNodes", (int64_t)s->unmeasured_n);
+    json_write_kv_i64(w, "elsewhereNodes", (int64_t)s->elsewhere_n);
     state_write_amount(w, "milli", s->milli_cap, s->milli_charged);
     state_write_amount(w, "memMib", s->mem_cap_mib, s->mem_charged_mib);
     json_write_key(w, "pods");
@@ -213,6 +230,7 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     write_time_windows(w, d);
     write_pool_commands(w, d);
     write_unreadable(w, d->context->unreadable);
+    write_slices(w, d->context->slices);
     state_write_mix(w, &d->head);
     state_write_vacancy(w, d->context->vacancy);
     state_write_candidate(w, d->context->shadow);

@@ -282,6 +282,12 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_kv_bool(w, "described", n->described);
     json_write_kv_bool(w, "schedulable", n->schedulable);
     json_write_kv_bool(w, "closed", n->closed);
+    if (n->elsewhere) {
+        json_write_kv_bool(w, "elsewhere", true);
+    }
+    if (n->unmeasured) {
+        json_write_kv_bool(w, "unmeasured", true);
+    }
     json_write_key(w, "dialects");
     json_write_array_begin(w);
     if (n->source != INVENTORY_NONE) {

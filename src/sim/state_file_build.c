@@ -353,7 +353,9 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
                               .qos = n->qos,
                               .lending = n->lending,
                               .mig_changing = n->mig_changing,
-                              .mig_single = n->mig_single};
+                              .mig_single = n->mig_single,
+                              .elsewhere = n->elsewhere,
+                              .unmeasured = n->unmeasured};
     return inv;
 }
 

@@ -18,7 +18,7 @@ struct file_gpu {
 
 struct file_node {
     struct str name, uid;
-    bool described, schedulable, closed;
+    bool described, schedulable, closed, elsewhere, unmeasured;
     enum inventory_source source;
     const char *note;
     int32_t unsteered_n, unsteered_per_gpu;

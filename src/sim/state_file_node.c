@@ -157,6 +157,10 @@ void state_file_decode_node(struct file_reader *f)
             json_bool(r, &n.schedulable);
         } else if (str_eq_cstr(key, "closed")) {
             json_bool(r, &n.closed);
+        } else if (str_eq_cstr(key, "elsewhere")) {
+            json_bool(r, &n.elsewhere);
+        } else if (str_eq_cstr(key, "unmeasured")) {
+            json_bool(r, &n.unmeasured);
         } else if (str_eq_cstr(key, "source")) {
             read_source(r, &n.source);
         } else if (str_eq_cstr(key, "note")) {

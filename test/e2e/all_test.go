@@ -54,7 +54,9 @@ func kinds() []kind {
 			}
 			return annotated(pod(name), "gpu-fraction=0.125", "gpu-fraction-num-devices=2")
 		}, false},
-		{"plugin", func(n string) *corev1.Node { return plainNode(n, "nvidia.com/gpu=3") }, 3, wholes, true},
+		{"plugin", func(n string) *corev1.Node {
+			return labelled(plainNode(n, "nvidia.com/gpu=3"), "fgpu.io/allocatable=whole-gpus")
+		}, 3, wholes, true},
 		// One GPU, three tellers: the annotation, the plugin's allocatable and the labels of GPU Feature Discovery.
 		{"both", func(n string) *corev1.Node {
 			return labelled(gpuNode(n, 2, gib80, "nvidia.com/gpu=2"), "nvidia.com/gpu.count=2", "nvidia.com/gpu.memory=81920",

@@ -93,7 +93,8 @@ func rights(t *testing.T, client *kubernetes.Clientset) []string {
 func TestFgpuMayDoWhatItNeedsAndNothingElse(t *testing.T) {
 	want := []string{
 		"create events.events.k8s.io", "create pods/binding.",
-		"get nodes.", "get pods.", "list nodes.", "list pods.", "patch events.events.k8s.io", "watch nodes.", "watch pods.",
+		"get nodes.", "get pods.", "list nodes.", "list pods.", "list resourceslices.resource.k8s.io", "patch events.events.k8s.io",
+		"watch nodes.", "watch pods.", "watch resourceslices.resource.k8s.io",
 	}
 	dedicated, err := plane.ClientFor(context.Background(), "fgpu-system", "fgpu")
 	if err != nil {

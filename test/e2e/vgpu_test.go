@@ -85,7 +85,7 @@ func TestTheSmallestVirtualGPUThatFitsWhereverItIs(t *testing.T) {
 		}
 	}
 	c.create(annotated(pod("none-left"), "fgpu.io/gpu-memory=1Gi"))
-	if why := c.refused("none-left"); !strings.Contains(why, "held whole by other pods") || !strings.Contains(why, "no GPU that fgpu may hand out") {
+	if why := c.refused("none-left"); !strings.Contains(why, "held whole by other pods") || !strings.Contains(why, "only a device plugin counts GPUs here") {
 		t.Errorf("refused with %q", why)
 	}
 	// As K8vGPUSharing's own users ask: the plugin hands out what nobody guesses about.

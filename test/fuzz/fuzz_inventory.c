@@ -19,6 +19,7 @@ static bool is_instance(const struct device *d)
 static void check_inventory(const struct inventory *inv)
 {
     FUZZ_CHECK(inv->source < INVENTORY_SOURCE__MAX && inv->device_n <= DEVICES_PER_NODE_MAX);
+    FUZZ_CHECK(!inv->unmeasured || inv->device_n == 0); /* what nobody has measured is no device */
     FUZZ_CHECK(inv->unsteered_n >= 0 && inv->unsteered_n <= DEMAND_UNSTEERED_MAX);
     for (size_t i = 0; i < inv->device_n; i++) {
         const struct device *d = &inv->devices[i];
@@ -175,6 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     notation_reverse(&n);
     FUZZ_CHECK(inventory_of_node(p, &n.node, &a, &other, &other_note));
+    FUZZ_CHECK(inv.elsewhere == other.elsewhere && inv.unmeasured == other.unmeasured);
     FUZZ_CHECK(inv.source == other.source && (note == NULL) == (other_note == NULL));
     check_same(&inv, &other);
     check_ledger(&inv, note, &a);

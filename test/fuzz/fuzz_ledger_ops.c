@@ -256,6 +256,9 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
     if (how == 16) {
         return draw_verdict(r, pod);
     }
+    if (how == 15 && fuzz_below(r->in, 4) == 0) {
+        return (struct ledger_op){.kind = LEDGER_SLICES, .slices = {node_names[node], fuzz_bool(r->in) ? "slices" : NULL}};
+    }
     return (struct ledger_op){.kind = brackets[fuzz_below(r->in, r->honest ? 2 : 4)]};
 }
 
@@ -298,6 +301,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
     case LEDGER_NODES_END:
     case LEDGER_TENANTS:
     case LEDGER_RECORD_JUDGED:
+    case LEDGER_SLICES:
         return;
     case LEDGER_OP__MAX:
         break;
@@ -414,7 +418,8 @@ static void trace(const struct run *r, const struct ledger_op *op)
                                                       [LEDGER_NODES_BEGIN] = "nodes begin",
                                                       [LEDGER_NODES_END] = "nodes end",
                                                       [LEDGER_TENANTS] = "tenants",
-                                                      [LEDGER_RECORD_JUDGED] = "judged"};
+                                                      [LEDGER_RECORD_JUDGED] = "judged",
+                                                      [LEDGER_SLICES] = "slices"};
     const struct ledger_pod_fact *p = &op->pod;
 
     if (getenv("FUZZ_TRACE") == NULL) {

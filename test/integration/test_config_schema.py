@@ -30,7 +30,7 @@ SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same 
                           r"nobody's certificate could|nobody may call|allows nobody|"
                           r"both gpuShare and milli|has the same name as|belongs to tenant|changes nothing|never used|"
                           r"no time zone of this name|no days; leave|stands here twice|"
-                          r"a command needs the|the command has no program")
+                          r"how many GPUs|both gpus and allocatable|leave the key out|a command needs the|the command has no program")
 
 
 def check(*args):
@@ -215,6 +215,8 @@ def domain(n):
     (("nodeTemplates",), [{"label": "a=b", "gpus": 64, "memory": 1 << 20, "model": "x" * 128}], True),
     (("nodeTemplates",), [{"label": "a=b", "gpus": 64, "memory": 1 << 20, "model": "x" * 129}], False),
     (("nodeTemplates",), [{"label": "a=b", "gpus": 1, "memory": "1Mi", "model": 100}], True),
+    (("nodeTemplates",), [{"label": "a=b", "allocatable": "whole-gpus", "memory": "1Mi"}], True),
+    (("nodeTemplates",), [{"label": "a=b", "allocatable": "gpus", "memory": "1Mi"}], False),
     (("sizes",), {"a": {"memory": "4Gi"}, "b": {}}, False)], ids=str)
 def test_lengths_and_counts__at_the_bound(tmp, path, value, accepted):
     assert list(compare(tmp, [one_key(path, value)])) == [accepted]

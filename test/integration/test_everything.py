@@ -38,7 +38,7 @@ def nodes():
         "cut": node_object("cut", cut),
         # one GPU each, told by an annotation, by a plugin and by labels
         "both": node_object("both", gpus("both", 2), labels=gfd, status=allocatable(**{"nvidia.com/gpu": 2})),
-        "plugin": node_object("plugin", 0, status=allocatable(**{"nvidia.com/gpu": 3})),
+        "plugin": node_object("plugin", 0, labels={"fgpu.io/allocatable": "whole-gpus"}, status=allocatable(**{"nvidia.com/gpu": 3})),
         "slice": node_object("slice", 0, labels={"vgpu.type": "v100-4q-4GB"}, status=allocatable(**{"nvidia.com/gpu": 2})),
         "counted": node_object("counted", 0, status=allocatable(**{"nvidia.com/mig-1g.5gb": 2})),
     }

@@ -92,5 +92,5 @@ def test_unknown_profile__reported_and_not_guessed(cluster, fgpu):
     node = vgpu_node(cluster, "vgpu-odd", "v100-4z-4GB")
     assert "does not guess" in fgpu.node_state(node)["note"]
     assert fgpu.node_state(node)["gpus"] == []
-    assert fgpu.reasons(pod_object("p", limits=mem(1)), [node]) == {node: "no GPU that fgpu may hand out"}
+    assert fgpu.reasons(pod_object("p", limits=mem(1)), [node]) == {node: "only a device plugin counts GPUs here: see the note in /state"}
     assert fgpu.fits(pod_object("q", limits=WHOLE), [node]) == [node]

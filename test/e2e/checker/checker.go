@@ -180,6 +180,9 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		}
 		return devices, nil
 	}
+	if !explained(n) {
+		return nil, nil // the plugin's number may count tenths of GPUs
+	}
 	for _, name := range s.Plugin {
 		q := n.Status.Allocatable[name]
 		for i := int64(0); i < q.Value(); i++ {
@@ -187,6 +190,16 @@ func devicesOf(n *corev1.Node, s Settings) ([]*Device, error) {
 		}
 	}
 	return devices, nil
+}
+
+// explained tells whether somebody has said what one of a plugin's GPUs in allocatable is.
+func explained(n *corev1.Node) bool {
+	for _, key := range []string{"vgpu.type", "virtual.gpu.type"} {
+		if _, ok := n.Labels[key]; ok {
+			return true
+		}
+	}
+	return n.Labels["fgpu.io/allocatable"] == "whole-gpus"
 }
 
 // fold charges one live bound pod.

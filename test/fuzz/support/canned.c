@@ -16,7 +16,7 @@ static const char *const nodes[] = {
     "gpus\":\"{\\\"v\\\":1,\\\"gpus\\\":["
     "{\\\"uuid\\\":\\\"GPU-c\\\",\\\"index\\\":0,\\\"model\\\":\\\"A100\\\",\\\"memMib\\\":40960}]}"
     "\"}}}",
-    "{\"metadata\":{\"name\":\"n4\",\"uid\":\"nu4\"},\"status\":{\"allocatable\":{\"nvidia.com/"
+    "{\"metadata\":{\"name\":\"n4\",\"uid\":\"nu4\",\"labels\":{\"fgpu.io/allocatable\":\"whole-gpus\"}},\"status\":{\"allocatable\":{\"nvidia.com/"
     "gpu\":\"4\"}}}",
     "{\"metadata\":{\"name\":\"n5\",\"uid\":\"nu5\"}}",
 };

@@ -16,7 +16,7 @@ static struct signing *signing;
 static int start(void **state)
 {
     (void)state;
-    assert_int_equal(signing_new_ephemeral(clock_system(), NULL, &signing, NULL), 0);
+    assert_int_equal(signing_new_ephemeral(NULL, &signing, NULL), 0);
     rig_start(&(struct rig_options){.signing = signing});
     return 0;
 }

@@ -40,7 +40,8 @@ static void describe__defaults__exact(void **state)
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\","
         "\"resources\":{\"compute\":[{\"name\":\"fgpu.io/gpu-milli\",\"unitsPerGPU\":1000}],"
         "\"memory\":[\"fgpu.io/gpu-memory-mib\"],\"count\":[\"fgpu.io/gpu-count\"],"
-        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
+        "\"whole\":[\"nvidia.com/gpu\",\"nvidia.com/gpu.shared\"],"
+        "\"sliceDrivers\":[\"gpu.nvidia.com\",\"gpu.amd.com\",\"gpu.intel.com\"]},\"dialects\":{\"kai\":\"ignore\"},\"sizes\":{},\"nodeTemplates\":[],"
         "\"devices\":{\"memoryReserve\":\"0\",\"maxSharers\":16,\"memoryOnly\":\"share\","
         "\"qos\":\"fixed-share\",\"lendIdleCompute\":\"allow\","
         "\"overcommit\":{\"compute\":\"1.0\",\"memory\":\"1.0\"},\"overrides\":[]},"
@@ -73,7 +74,8 @@ static void describe__read_back__same_configuration(void **state)
         {"sizes and templates",
          "sizes: {a: {milli: 1}, b.c: {memory: 1Mi, count: 64}, d: {milli: 3000}}\n"
          "nodeTemplates: [{label: a.b/c=, gpus: 1, memory: 1023Mi}, "
-         "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}]\n"},
+         "{label: x=y, gpus: 64, memory: 16Ti, model: \"<b>\\\"\"}, "
+         "{label: x=z, allocatable: whole-gpus, memory: 16Gi}]\n"},
         {"sizes of namespaces",
          "sizes:\n"
          "  a: {milli: 1, namespaces: [x, 'y-*'], variants: [{namespaces: [z], memory: 1Mi, count: 2}]}\n"

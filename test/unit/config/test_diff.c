@@ -106,6 +106,7 @@ static void schema__what_needs_a_restart__says_so(void **state)
         "signing.mode",
         "signing.privateKey",
         "signing.publicKeys",
+        "resources.sliceDrivers",
         "apiVersion",
     };
     static const char *const relist[] = {"resources.compute",

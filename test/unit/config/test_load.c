@@ -406,6 +406,12 @@ static void parse__one_mistake__exact_report(void **state)
          "1Gi}\n",
          "f.yaml:5:3: nodeTemplates: element 1 has the same label as element 0\n"
          "  - {label: a=b, gpus: 2, memory: 1Gi}\n    ^\n"},
+        {"template without a number of GPUs", "nodeTemplates: [{label: a=b, memory: 1Gi}]\n",
+         "f.yaml:3:17: nodeTemplates[0]: how many GPUs? give gpus, or allocatable: whole-gpus\n"
+         "  nodeTemplates: [{label: a=b, memory: 1Gi}]\n                  ^\n"},
+        {"template that counts and believes", "nodeTemplates: [{label: a=b, gpus: 1, allocatable: whole-gpus, memory: 1Gi}]\n",
+         "f.yaml:3:17: nodeTemplates[0]: both gpus and allocatable: whole-gpus; give one of them\n"
+         "  nodeTemplates: [{label: a=b, gpus: 1, allocatable: whole-gpus, memory: 1Gi}]\n                  ^\n"},
         {"too many GPUs", "nodeTemplates: [{label: a=b, gpus: 65, memory: 1Gi}]\n",
          "f.yaml:3:36: nodeTemplates[0].gpus: 65 is out of range 1..64 (number of GPUs)\n"
          "  nodeTemplates: [{label: a=b, gpus: 65, memory: 1Gi}]\n"

@@ -36,7 +36,7 @@ static enum verdict place(const struct random_case *c)
 
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {
-    VERDICT_TOO_FEW_GPUS, VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
+    VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,   VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,
     VERDICT_UNHEALTHY,    VERDICT_OVERCOMMITTED, VERDICT_HELD_ALONE,   VERDICT_NOT_EMPTY,
     VERDICT_NO_COMPUTE,   VERDICT_NO_MEMORY,   VERDICT_NO_SLOT,        VERDICT_ISOLATED,
 };
@@ -47,6 +47,7 @@ static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict 
     struct charge a = device_charge(d, NULL, &c->wishes[w]);
     bool is[VERDICT__MAX] = {
         [VERDICT_TOO_FEW_GPUS] = (d->flags & DEVICE_LOST) == 0,
+        [VERDICT_ELSEWHERE] = (d->flags & DEVICE_ELSEWHERE) == 0,
         [VERDICT_NOT_ALLOWED] = (d->flags & DEVICE_DENIED) == 0 &&
                                 (c->allowed_models == NULL || c->allowed_models[d->model_id] != 0),
         [VERDICT_MEMORY_UNKNOWN] = a.mem_mib == 0 || d->mem_cap_mib != 0,
@@ -106,6 +107,9 @@ static bool is_true_of_wish(const struct random_case *c, size_t w, enum verdict 
 {
     unsigned n = c->wishes[w].count;
 
+    if (v == VERDICT_UNMEASURED) {
+        return c->node.device_n == 0 && c->node.unsteered_cap > 0;
+    }
     if (v == VERDICT_NO_GPU) {
         return count_met(c, w, VERDICT_TOO_FEW_GPUS) == 0;
     }
@@ -206,15 +210,16 @@ static bool cure(struct random_case *c, enum verdict v)
             d->slot_free = 100;
         }
         d->flags |= v == VERDICT_UNHEALTHY ? DEVICE_HEALTHY : 0;
-        d->flags &= (uint8_t) ~(v == VERDICT_HELD_ALONE    ? DEVICE_EXCLUSIVE
+        d->flags &= (uint16_t) ~(v == VERDICT_HELD_ALONE    ? DEVICE_EXCLUSIVE
                                 : v == VERDICT_NOT_EMPTY   ? DEVICE_IN_USE
                                 : v == VERDICT_ISOLATED    ? DEVICE_ISOLATED
                                 : v == VERDICT_NOT_ALLOWED ? DEVICE_DENIED
+                                : v == VERDICT_ELSEWHERE   ? DEVICE_ELSEWHERE
                                                            : 0);
     }
     c->allowed_models = v == VERDICT_NOT_ALLOWED ? NULL : c->allowed_models;
     c->node.unsteered_used = v == VERDICT_WHOLE_PODS_HERE ? 0 : c->node.unsteered_used;
-    return v != VERDICT_NO_GPU && v != VERDICT_TOO_FEW_GPUS && v != VERDICT_NO_COMBINATION;
+    return v != VERDICT_NO_GPU && v != VERDICT_UNMEASURED && v != VERDICT_TOO_FEW_GPUS && v != VERDICT_NO_COMBINATION;
 }
 
 static void verdict__random_cases__is_true_and_its_cure_helps(void **state)

@@ -3,7 +3,7 @@
  * Node: words "label:KEY=V", "plain:KEY=V" (a label without domain), "alloc:KEY=V", "note:KEY=V" separated by blanks. A key without '/'
  * gets "nvidia.com/" as label and "fgpu.io/" otherwise. Inventory: source, devices
  * "index:uuid:minor:model:mem:slots:numa:health", then "+N" whole GPUs, or "+N/R" replicas or units, R a GPU ("?": nobody
- * knows), "one" to a container.
+ * knows), "one" to a container. "unmeasured" and "elsewhere" as in struct inventory.
  */
 #include "base/compiler.h"
 #include "base/rng.h"
@@ -85,6 +85,8 @@ static void render(struct strbuf *b, const struct inventory *inv)
     }
     strbuf_add_cstr(b, inv->mig_changing ? " changing" : "");
     strbuf_add_cstr(b, inv->mig_single ? " single" : "");
+    strbuf_add_cstr(b, inv->unmeasured ? " unmeasured" : "");
+    strbuf_add_cstr(b, inv->elsewhere ? " elsewhere" : "");
     if (inv->unsteered_n != 0) {
         strbuf_addf(b, " +%d", inv->unsteered_n);
         if (inv->unsteered_per_gpu == 0) {
@@ -129,6 +131,7 @@ static void check_rows(const struct policy *p, const struct row *rows, size_t n)
 
 #define GPU_A "{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":81920}"
 #define GPU_B "{\"uuid\":\"GPU-b\",\"index\":1,\"memMib\":40960}"
+#define VOUCHED " label:fgpu.io/allocatable=whole-gpus"
 #define GPUS(list) "note:gpus={\"v\":1,\"gpus\":[" list "]}"
 
 static void inventory__annotation__as_written(void **state)
@@ -441,8 +444,8 @@ static void inventory__resources__totals_are_divided(void **state)
          "resources 0::-1::5:16:-1:ok", NULL},
         {"metagpu", "alloc:cnvrg.io/metagpu=200", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok",
          NULL},
-        {"count", "alloc:gpu-count=1", "resources 0::-1::0:16:-1:ok", NULL},
-        {"whole", "alloc:nvidia.com/gpu=2", "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2",
+        {"count", "alloc:gpu-count=1" VOUCHED, "resources 0::-1::0:16:-1:ok", NULL},
+        {"whole", "alloc:nvidia.com/gpu=2" VOUCHED, "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2",
          NULL},
         {"milli before whole", "alloc:gpu-milli=1000 alloc:nvidia.com/gpu=2",
          "resources 0::-1::0:16:-1:ok +2", "another number of whole GPUs"},
@@ -452,8 +455,8 @@ static void inventory__resources__totals_are_divided(void **state)
         {"no multiple", "alloc:gpu-milli=1500", "resources", "no multiple"},
         {"no multiple, not even one", "alloc:cnvrg.io/metagpu=99", "resources", "no multiple"},
         {"65 GPUs", "alloc:gpu-milli=65000", "resources", "more than 64"},
-        {"65 whole GPUs", "alloc:nvidia.com/gpu=65", "resources +65", "more than 64"},
-        {"2^63-1", "alloc:gpu-count=9223372036854775807", "resources", "more than 64"},
+        {"65 whole GPUs", "alloc:nvidia.com/gpu=65" VOUCHED, "resources +65", "more than 64"},
+        {"2^63-1", "alloc:gpu-count=9223372036854775807" VOUCHED, "resources", "more than 64"},
         {"negative", "alloc:gpu-milli=-1000", "resources", "whole number"},
         {"fraction", "alloc:gpu-milli=500m", "resources", "whole number"},
         {"no number", "alloc:gpu-count=two", "resources", "whole number"},
@@ -474,7 +477,9 @@ static void inventory__resources__totals_are_divided(void **state)
          "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
         {"time-slicing, not a multiple", "alloc:nvidia.com/gpu=5 label:gpu.replicas=4",
          "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "no multiple"},
-        {"replicas without labels", "alloc:nvidia.com/gpu.shared=8", "resources +8/?", "how many replicas"},
+        {"replicas without labels", "alloc:nvidia.com/gpu.shared=8", "resources unmeasured +8/?", "how many replicas"},
+        {"replicas without labels, vouched for", "alloc:nvidia.com/gpu.shared=8" VOUCHED, "resources +8/?",
+         "how many replicas"},
         {"units of a plugin", "alloc:x/units=400 label:gpu.memory=1024",
          "resources 0::-1::1024:16:-1:ok 1::-1::1024:16:-1:ok +400/200", NULL},
         {"units of a plugin beside an annotation", GPUS(GPU_A) " alloc:x/units=200",
@@ -504,6 +509,8 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
         {"product label before nothing", "label:x/zone=a label:gpu.product=K80",
          "template 0::-1:K80:0:16:-1:ok 1::-1:K80:0:16:-1:ok", NULL},
         {"memory for a plugin's count", "label:x/pool=t4 alloc:nvidia.com/gpu=2",
+         "template 0::-1:T4:16384:16:-1:ok +2", "another number of whole GPUs"},
+        {"memory for a plugin's count that is vouched for", "label:x/pool=t4 alloc:nvidia.com/gpu=2" VOUCHED,
          "resources 0::-1:T4:16384:16:-1:ok 1::-1:T4:16384:16:-1:ok +2", NULL},
         {"memory for GFD", "label:x/pool=t4 label:gpu.count=1 label:gpu.product=P4",
          "gfd 0::-1:P4:16384:16:-1:ok", NULL},
@@ -522,6 +529,104 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
     (void)state;
     p.templates = templates;
     p.template_n = ARRAY_LEN(templates);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+/* Issue item 15: ten tenths of one GPU in allocatable were ten GPUs for shares. */
+static void inventory__item_15_allocatable_alone__no_devices_without_the_word_of_the_admin(void **state)
+{
+    static const struct row rows[] = {
+        {"whole GPUs of a plugin", "alloc:nvidia.com/gpu=10", "resources unmeasured +10", "no shares are placed here"},
+        {"under the other name", "alloc:nvidia.com/gpu.shared=10", "resources unmeasured +10/?", "how many replicas"},
+        {"one", "alloc:nvidia.com/gpu=1", "resources unmeasured +1", "fgpu.io/allocatable=whole-gpus"},
+        {"a count of fgpu's own", "alloc:gpu-count=10", "resources unmeasured", "nodeTemplates"},
+        {"a count beside compute", "alloc:gpu-count=1 alloc:gpu-milli=1000", "resources 0::-1::0:16:-1:ok", NULL},
+        {"units whose number a GPU the configuration knows", "alloc:x/units=400",
+         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +400/200", NULL},
+        {"units beside whole GPUs", "alloc:x/units=400 alloc:nvidia.com/gpu=2", "resources unmeasured +402/?",
+         "several names"},
+        {"nothing shared, says the plugin, but not how many GPUs", "alloc:nvidia.com/gpu=10 label:gpu.replicas=1",
+         "resources unmeasured +10", "no shares"},
+        {"memory does not make GPUs either", "alloc:nvidia.com/gpu=10 label:gpu.memory=81920",
+         "resources unmeasured +10", "no shares"},
+        {"the label", "alloc:nvidia.com/gpu=2" VOUCHED, "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +2", NULL},
+        {"another value of the label", "alloc:nvidia.com/gpu=2 label:fgpu.io/allocatable=yes",
+         "resources unmeasured +2", "no shares"},
+        {"a template that counts", "alloc:nvidia.com/gpu=10 label:x/pool=one",
+         "template 0::-1:T4:16384:16:-1:ok +10", "another number of whole GPUs"},
+        {"a template that counts, and nobody knows the replicas", "alloc:nvidia.com/gpu.shared=10 label:x/pool=one",
+         "template 0::-1:T4:16384:16:-1:ok +10/?", NULL},
+        {"a template that believes allocatable", "alloc:nvidia.com/gpu=2 label:x/pool=all",
+         "resources 0::-1:T4:16384:16:-1:ok 1::-1:T4:16384:16:-1:ok +2", NULL},
+        {"that template, and no plugin", "label:x/pool=all", "none", NULL},
+        {"a template of other nodes", "alloc:nvidia.com/gpu=10 label:x/pool=none", "resources unmeasured +10",
+         "no shares"},
+        {"feature discovery measures", "alloc:nvidia.com/gpu=10 label:gpu.count=1", "gfd 0::-1::0:16:-1:ok +10",
+         "another number of whole GPUs"},
+        {"replicas of feature discovery", "alloc:nvidia.com/gpu=10 label:gpu.replicas=10",
+         "resources 0::-1::0:16:-1:ok +10/10", NULL},
+        {"the annotation", "alloc:nvidia.com/gpu=10 " GPUS(GPU_A), "annotation 0:GPU-a:-1::81920:16:-1:ok +10",
+         "another number of whole GPUs"},
+        {"the profile of virtual GPUs", "alloc:nvidia.com/gpu=1 plain:vgpu.type=v100-4q-4GB",
+         "resources 0::-1:v100-4q-4GB:4096:1:-1:ok:slice +1", NULL},
+    };
+    static const struct compute_resource compute[] = {{STR("fgpu.io/gpu-milli"), 1000},
+                                                      {STR("x/units"), 200, ABOVE_REFUSE, PICKS_KUBELET}};
+    static const struct node_template templates[] = {
+        {STR("x/pool"), STR("one"), 1, 16384, STR("T4")},
+        {STR("x/pool"), STR("all"), 0, 16384, STR("T4"), ALLOCATABLE_WHOLE_GPUS},
+    };
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.compute_resources = compute;
+    p.compute_resource_n = ARRAY_LEN(compute);
+    p.templates = templates;
+    p.template_n = ARRAY_LEN(templates);
+    check_rows(&p, rows, ARRAY_LEN(rows));
+}
+
+static void inventory__item_15_agent_of_another_system__devices_stay_and_take_no_shares(void **state)
+{
+#define A GPUS(GPU_A) " "
+#define A_ELSEWHERE "annotation 0:GPU-a:-1::81920:16:-1:ok elsewhere"
+    static const struct row rows[] = {
+        {"HAMi", A "note:hami.io/node-nvidia-register=[]", A_ELSEWHERE, "HAMi hands out"},
+        {"HAMi before 2.4, empty", A "note:hami.io/node-nvidia-register=", A_ELSEWHERE, "HAMi hands out"},
+        {"HAMi for other vendors", A "note:hami.io/node-dcu-register=x", A_ELSEWHERE, "HAMi hands out"},
+        {"HAMi for Ascend", A "note:hami.io/node-register-Ascend910B=x", A_ELSEWHERE, "HAMi hands out"},
+        {"HAMi's handshake alone", A "note:hami.io/node-handshake=Requesting", "annotation 0:GPU-a:-1::81920:16:-1:ok",
+         NULL},
+        {"Volcano", A "note:volcano.sh/node-vgpu-register=GPU-a,10,81920,A100,false,hami-core:", A_ELSEWHERE,
+         "Volcano hands out"},
+        {"MetaX", A "note:metax-tech.com/node-gpu-devices=x", A_ELSEWHERE, "HAMi hands out"},
+        {"nos", A "note:nos.nebuly.com/status-gpu-0-10gb-free=1", A_ELSEWHERE, "nos hands out"},
+        {"gpushare", A "alloc:aliyun.com/gpu-count=1 alloc:aliyun.com/gpu-mem=80", A_ELSEWHERE, "gpushare hands out"},
+        {"gpushare is switched off", A "alloc:aliyun.com/gpu-count=0 alloc:aliyun.com/gpu-mem=0",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+        {"an amount that is none", A "alloc:aliyun.com/gpu-mem=many", A_ELSEWHERE, "gpushare hands out"},
+        {"Volcano's gpushare", A "alloc:volcano.sh/gpu-memory=80", A_ELSEWHERE, "Volcano hands out"},
+        {"Koordinator", A "alloc:koordinator.sh/gpu-core=100", A_ELSEWHERE, "Koordinator hands out"},
+        {"elastic-gpu", A "alloc:elasticgpu.io/gpu-core=100", A_ELSEWHERE, "elastic-gpu hands out"},
+        {"gpu-manager", A "alloc:tencent.com/vcuda-core=100", A_ELSEWHERE, "gpu-manager hands out"},
+        {"metagpu", A "alloc:cnvrg.io/metagpu=100", A_ELSEWHERE, "metagpu hands out"},
+        {"nvshare", A "alloc:nvshare.com/gpu=10", A_ELSEWHERE, "nvshare hands out"},
+        {"AWS", A "alloc:k8s.amazonaws.com/vgpu=10", A_ELSEWHERE, "AWS virtual GPU plugin hands out"},
+        {"a resource that the configuration serves", A "alloc:tencent.com/vcuda-memory=320",
+         "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
+        {"measured by feature discovery", "label:gpu.count=1 alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
+         "gfd 0::-1::0:16:-1:ok elsewhere +10", "HAMi hands out"},
+        {"its whole GPUs alone", "alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
+         "resources unmeasured elsewhere +10", "HAMi hands out"},
+    };
+#undef A
+#undef A_ELSEWHERE
+    static const struct str memory[] = {STR("tencent.com/vcuda-memory")};
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.memory_resources = memory;
+    p.memory_resource_n = ARRAY_LEN(memory);
     check_rows(&p, rows, ARRAY_LEN(rows));
 }
 
@@ -698,6 +803,8 @@ int main(void)
         cmocka_unit_test(inventory__mig_of_a_plugin__counted_by_profile),
         cmocka_unit_test(inventory__resources__totals_are_divided),
         cmocka_unit_test(inventory__templates__last_resort_and_memory_of_others),
+        cmocka_unit_test(inventory__item_15_allocatable_alone__no_devices_without_the_word_of_the_admin),
+        cmocka_unit_test(inventory__item_15_agent_of_another_system__devices_stay_and_take_no_shares),
         cmocka_unit_test(inventory__reserve_and_slots__from_the_policy),
         cmocka_unit_test(inventory__override__settings_of_the_nodes_it_selects),
         cmocka_unit_test(inventory__annotation_counts__bounded),

@@ -51,7 +51,7 @@ static int setup(void **state)
     log_counter = (struct log){.write = count_warnings};
     store = store_new(&limits, clock_system());
     arena_init(&arena, 64 << 20);
-    assert_int_equal(signing_new_ephemeral(clock_system(), &log_counter, &signing, NULL), 0);
+    assert_int_equal(signing_new_ephemeral(&log_counter, &signing, NULL), 0);
     in = (struct ingest){.store = store, .policy = policy_defaults(), .log = &log_counter, .signing = signing};
     add_node("n1");
     add_node("n2");

@@ -169,7 +169,7 @@ static void document__one_pod__golden(void **state)
         ","
         "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
         "\"doubleBookedGpus\":0,\"foreignDecisions\":0,"
-        "\"closedNodes\":0,\"podsOnClosedNodes\":0,"
+        "\"closedNodes\":0,\"podsOnClosedNodes\":0,\"unmeasuredNodes\":0,\"elsewhereNodes\":0,"
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"

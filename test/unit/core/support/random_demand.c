@@ -44,9 +44,12 @@ struct wish random_wish(struct rng *r, uint16_t count_max)
 
 static void spoil(struct rng *r, struct device_state *d)
 {
-    switch (rng_below(r, 8)) {
+    switch (rng_below(r, 9)) {
     case 0:
-        d->flags &= (uint8_t)~DEVICE_HEALTHY;
+        d->flags &= (uint16_t)~DEVICE_HEALTHY;
+        break;
+    case 8:
+        d->flags |= DEVICE_ELSEWHERE;
         break;
     case 1:
         d->flags |= DEVICE_LOST | DEVICE_IN_USE;
