@@ -56,6 +56,7 @@ struct config_serving {
     struct address ops;    /* metrics, state, configz, version */
     struct address health; /* livez, readyz, healthz */
     enum ops_authorization ops_authorization;
+    bool binds_all_pods; /* extender/binder.h */
     struct config_tls tls;
 };
 

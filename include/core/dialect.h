@@ -49,6 +49,9 @@ extern const struct dialect dialect_kai;
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
                                 struct demand *ret);
 
+/* Does some vocabulary claim the pod, even if it asks for nothing? */
+bool dialect_claims_pod(const struct policy *p, const struct pod *pod);
+
 /* Hashes of the pod's labels for isolation (core/demand.h). False when the arena is full. */
 WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
                                       size_t *ret_n);

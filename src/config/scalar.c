@@ -87,6 +87,18 @@ static void decode_word(struct decode *c, const struct schema_field *f,
     }
 }
 
+static void decode_flag(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
+{
+    static const struct str words[] = {{"false", 5}, {"true", 4}};
+    bool value = str_eq(n->text, words[1]);
+
+    if (!n->plain || !(value || str_eq(n->text, words[0]))) {
+        refuse_word(c, n, words, ARRAY_LEN(words));
+        return;
+    }
+    store(base, f->offset, &value, sizeof(value));
+}
+
 bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n)
 {
     for (size_t i = 0; i < c->names->strategy_n; i++) {
@@ -190,6 +202,9 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_WORD:
         decode_word(c, f, n, base);
         return;
+    case SCHEMA_FLAG:
+        decode_flag(c, f, n, base);
+        return;
     case SCHEMA_TEXT:
         decode_name(c, f, n, n->text.n > (size_t)f->max ? "too long" : NULL, base);
         return;
@@ -240,6 +255,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     char text[ADDRESS_TEXT_MAX];
     struct address address;
     unsigned int word;
+    bool flag;
 
     switch (f->type) {
     case SCHEMA_CONST:
@@ -257,6 +273,10 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_WORD:
         memcpy(&word, (const char *)base + f->offset, sizeof(word));
         strbuf_add_cstr(out, f->words[word] != NULL ? f->words[word] : ""); /* behind the last: not given */
+        return;
+    case SCHEMA_FLAG:
+        memcpy(&flag, (const char *)base + f->offset, sizeof(flag));
+        strbuf_add_cstr(out, flag ? "true" : "false");
         return;
     case SCHEMA_TEXT:
     case SCHEMA_NAME:
@@ -302,6 +322,9 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         for (size_t i = 0; f->words[i] != NULL; i++) {
             strbuf_addf(out, "%s%s", i > 0 ? ", " : "", f->words[i]);
         }
+        return;
+    case SCHEMA_FLAG:
+        strbuf_add_cstr(out, "true, false");
         return;
     case SCHEMA_INT:
     case SCHEMA_DURATION:

@@ -336,6 +336,8 @@ static const struct schema_field serving_rows[] = {
         HELP("when callers of ops need a token: remote for any address but loopback, or always")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
+    KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,
+        HELP("are pods that ask for no GPU bound here, too")),
     SECTION("tls", tls_rows),
 };
 

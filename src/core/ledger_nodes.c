@@ -111,6 +111,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     ledger_order_remove(l, node);
     extent_give(l, l->rows[node].first_device, n->extent_n);
     free(n->uid);
+    free(n->taints);
     free(n->devices);
     free(n->pods);
     *n = (struct node_entry){.used = false};
@@ -382,6 +383,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->source = f->inventory->source;
     n->note = f->note;
     n->rules = f->rules;
+    taints_replace(&n->taints, &n->taint_n, f->taints, f->taint_n);
     n->host = f->host;
     n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;

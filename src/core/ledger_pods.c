@@ -131,6 +131,7 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     free(p->demand);
     free(p->latest);
     free(p->labels);
+    free(p->tolerations);
     free(p->charges);
     *p = (struct pod_entry){.used = false};
     l->free_pods[l->free_pod_n++] = pod;
@@ -495,6 +496,8 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
+    tolerations_replace(&l->pods[pod].tolerations, &l->pods[pod].toleration_n, f->tolerations,
+                        bound ? 0 : f->toleration_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
     } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {

@@ -225,8 +225,9 @@ struct bind_call {
     const struct verbs *verbs;
     struct httpd_request *req;
     int64_t start_ns;
-    char *text; /* "namespace/pod" and node, for the log */
+    char *text; /* "namespace/pod", node and caller, for the log */
     struct str pod, node;
+    struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
 
 static void write_bind(struct httpd_response *resp, const char *error)
@@ -241,7 +242,7 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
 
     observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->start_ns);
     LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
-          LOG_STR("node", call->node), LOG_CSTR("outcome", bind_outcome_name(outcome)),
+          LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
     write_bind(&resp, error);
@@ -255,17 +256,26 @@ static struct bind_call *call_new(const struct verbs *v, struct httpd_request *r
 {
     struct bind_call *call = xcalloc(1, sizeof(*call));
     size_t pod_n = bind->pod_namespace.n + 1 + bind->pod_name.n;
+    struct str caller = httpd_request_client(req);
+
+    if (caller.n == 0) {
+        caller = httpd_request_peer(req);
+    }
 
     call->verbs = v;
     call->req = req;
     call->start_ns = httpd_request_start_ns(req);
-    call->text = xmalloc(pod_n + bind->node_name.n);
+    call->text = xmalloc(pod_n + bind->node_name.n + caller.n);
     memcpy(call->text, bind->pod_namespace.p, bind->pod_namespace.n);
     call->text[bind->pod_namespace.n] = '/';
     memcpy(call->text + bind->pod_namespace.n + 1, bind->pod_name.p, bind->pod_name.n);
     memcpy(call->text + pod_n, bind->node_name.p, bind->node_name.n);
     call->pod = (struct str){call->text, pod_n};
     call->node = (struct str){call->text + pod_n, bind->node_name.n};
+    call->caller = (struct str){call->text + pod_n + bind->node_name.n, caller.n};
+    if (caller.n > 0) {
+        memcpy(call->text + pod_n + bind->node_name.n, caller.p, caller.n);
+    }
     return call;
 }
 

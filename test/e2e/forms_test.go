@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -153,5 +158,31 @@ func TestFgpuBesideTheControlPlanesSchedulerServesTheDefaultSchedulerName(t *tes
 	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
 	c.bound("share")
 	c.bound("plain")
+	c.sound()
+}
+
+// Under hostNetwork every process of the host reaches the loopback.
+func TestItem17BesideTheControlPlaneOnlyTheSchedulersCertificateMayCallBind(t *testing.T) {
+	c := newCluster(t, gpuNode("host-process", 1, gib80))
+	c.useFgpu(besideDefault)
+	c.create(pod("wanted", "fgpu.io/gpu-milli=400"))
+	ca, err := os.ReadFile(filepath.Join(c.certificateDir, "ca.crt"))
+	c.must(ca, err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	body := fmt.Sprintf(`{"PodName":"wanted","PodNamespace":%q,"PodUID":"","Node":"host-process"}`, c.namespace)
+	for name, url := range map[string]string{
+		"plain HTTP":          strings.Replace(c.fgpu.VerbsURL, "https:", "http:", 1),
+		"without certificate": c.fgpu.VerbsURL,
+	} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		if r, err := client.Post(url+"/v1/bind", "application/json", strings.NewReader(body)); err == nil {
+			_ = r.Body.Close()
+			t.Errorf("%s: answered with %s", name, r.Status)
+		}
+	}
+	if p := c.recorder.Pod("wanted"); p != nil && p.Spec.NodeName != "" {
+		t.Errorf("the pod was bound to %s", p.Spec.NodeName)
+	}
 	c.sound()
 }

@@ -49,6 +49,16 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
     return true;
 }
 
+bool dialect_claims_pod(const struct policy *p, const struct pod *pod)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        if (dialects[i]->claims_pod(p, pod)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
                           size_t *ret_n)
 {

@@ -22,6 +22,7 @@ struct rig_options {
     int64_t deadline_ms;    /* 0: so long that no test meets it */
     uint32_t max_in_flight; /* 0: 1000 */
     bool unsynced;          /* no watchers */
+    bool binds_all_pods;
 };
 
 void rig_start(const struct rig_options *o);
@@ -41,6 +42,7 @@ struct rig_pod {
     int32_t milli; /* 0: asks for no GPU */
     size_t annotation_bytes;
     bool gated;
+    bool names_zero; /* a limit of 0 of our resource */
 };
 
 /* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */
