@@ -9,6 +9,8 @@
  *        NUL or other control bytes, header names that are no tokens, a target with anything but
  *        visible ASCII, a malformed percent escape; more than one Host, Content-Length or
  *        Transfer-Encoding; Transfer-Encoding other than exactly "chunked", or beside Content-Length
+ *   411  a chunked body: libmicrohttpd takes bare LFs between chunks, and kube-scheduler sends none
+ *   421  with check_host: a Host that is neither an address nor a name of the listener
  *   415  Content-Encoding; on routes with HTTPD_ROUTE_JSON a Content-Type that is not JSON
  *   417  Expect other than 100-continue        505  a version other than HTTP/1.0 and 1.1
  *   404, 405 with Allow
@@ -92,6 +94,11 @@ struct httpd_listener_config {
     /* With tls: also callers without a certificate, or with one whose name is not allowed, are served;
      * httpd_request_client tells. A certificate that is wrong is refused here too. */
     bool client_cert_optional;
+    /* For what a browser on this machine must not be led to (DNS rebinding): the Host of a request must be an address,
+     * "localhost", or one of these names, without port, in any case. Copied. */
+    bool check_host;
+    const struct str *hosts;
+    size_t host_n;
 };
 
 /* Why the server closed a connection, or did not take it. */

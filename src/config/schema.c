@@ -326,6 +326,8 @@ static const struct schema_field tls_rows[] = {
         HELP("what is spoken on loopback addresses, plain HTTP or TLS")),
 };
 
+static const struct schema_field host_item = {.type = SCHEMA_TEXT, RANGE(0, 253)};
+
 static const struct schema_field serving_rows[] = {
     KEY("verbsAddress", SCHEMA_ADDRESS, AT(serving.verbs),
         HELP("filter, prioritize and bind; kube-scheduler calls here")),
@@ -334,6 +336,9 @@ static const struct schema_field serving_rows[] = {
     KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
         .words = ops_authorization_words,
         HELP("when callers of ops need a token: remote for any address but loopback, or always")),
+    KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts),
+        ITEMS(&host_item, struct str, serving.ops_host_n, 64),
+        HELP("names by which ops may be called over plain HTTP, beside addresses and localhost")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
     KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,

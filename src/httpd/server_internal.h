@@ -196,7 +196,8 @@ struct head_bytes {
     struct str last;
     size_t header_n;
 };
-bool httpd_head_bytes_checked(void); /* false: this version of the library parses otherwise */
+/* False: that version of the library may parse otherwise; what follows says nothing about it. */
+bool httpd_head_bytes_serves(const char *version);
 void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
                             struct str version);
 void httpd_head_bytes_header(struct head_bytes *b, struct str name, struct str value);
