@@ -132,7 +132,7 @@ struct httpd_config {
     const struct httpd_listener_config *listeners;
     size_t listener_n;
     size_t body_max_bytes;          /* [16 MiB] per request */
-    size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together */
+    size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together, and their arenas */
     size_t arena_max_bytes;         /* [32 MiB] per request */
     size_t reply_max_bytes;         /* [64 MiB] of the strbuf that handlers fill */
     size_t connection_memory_bytes; /* [64 KiB] heads and transfer buffers, per connection */
@@ -158,6 +158,8 @@ WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
 /* Other limits for the requests that begin from now on; neither is 0. From any thread. */
 void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
                                   size_t inflight_max_bytes);
+/* Held by bodies and arenas now; arenas up to 16 KiB are not counted. */
+size_t httpd_server_inflight_bytes(const struct httpd_server *s);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
 /* Since the start. */
 uint64_t httpd_server_drops(const struct httpd_server *s, size_t listener_ix, enum httpd_drop why);

@@ -373,7 +373,7 @@ static const struct schema_field limits_rows[] = {
     KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
         NOW, HELP("largest request body")),
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
-        NOW, HELP("request bodies held at one moment, together")),
+        NOW, HELP("request bodies, and what is read from them, held at one moment, together")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
         HELP("connections of one listener")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),

@@ -337,7 +337,9 @@ bool httpd_request_read_head(struct httpd_request *req, const char *method, cons
     }
     check_meaning(req, &scan, str_of(version));
     decode_target(req);
-    if (req->arena.overflowed) {
+    if (req->arena.refused) {
+        fault(req, 503, "too many request bytes in flight, try again");
+    } else if (req->arena.overflowed) {
         fault(req, 400, "request head too large");
     }
     if (req->fault_status != 0) {

@@ -137,6 +137,7 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     s->config = *config;
     fill_defaults(&s->config);
     s->config.listeners = NULL;
+    s->budget = (struct arena_lender){httpd_budget_take, httpd_budget_give};
     atomic_init(&s->body_max_bytes, s->config.body_max_bytes);
     atomic_init(&s->inflight_max_bytes, s->config.inflight_max_bytes);
     s->listener_n = config->listener_n;
@@ -159,6 +160,11 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     }
     *ret = s;
     return 0;
+}
+
+size_t httpd_server_inflight_bytes(const struct httpd_server *s)
+{
+    return atomic_load(&s->inflight_bytes);
 }
 
 void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,

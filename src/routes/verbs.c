@@ -40,6 +40,14 @@ static int check_body(const struct httpd_request *req, struct err *reterr)
     BUG("unknown body state");
 }
 
+/* What the server has no room for is no fault of the request. */
+static int why_not(struct httpd_request *req, int r, struct err *reterr)
+{
+    return httpd_request_arena(req)->refused
+               ? err_set(reterr, ERR_UNAVAILABLE, "too many bytes of requests are in flight; try again")
+               : r;
+}
+
 static const char *outcome_of_error(const struct err *e)
 {
     return e->code == ERR_UNAVAILABLE ? "not_ready" : "error";
@@ -101,7 +109,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         r = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     rules = rulebook_take(v->book);
     r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
@@ -111,7 +119,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     }
     rules_put(rules);
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
         waker_refused(v->waker, result.generation);
@@ -164,6 +172,7 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         rules_put(rules);
     }
     if (r != 0) {
+        (void)why_not(req, r, &err);
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
          * scores, and the reason in our log. */
         strbuf_add_cstr(&resp->body, "[]");
@@ -196,7 +205,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         rules_put(rules);
     }
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     wire_write_preemption(&resp->body, args.nodes, kept);
     *ret_outcome = kept > 0 ? "fits" : "none_fits";
@@ -207,7 +216,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
 static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
-    const char *outcome;
+    const char *outcome = "error";
     struct err err;
 
     if (answer_preempt(v, req, resp, &outcome, &err) != 0) {
@@ -290,6 +299,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
         r = wire_read_bind(httpd_request_body(req), httpd_request_arena(req), &bind, &err);
     }
     if (r != 0) {
+        (void)why_not(req, r, &err);
         write_bind(resp, err.msg);
         observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
         return HTTPD_REPLY;
