@@ -87,14 +87,11 @@ bool toleration_admits(const struct toleration *tolerations, size_t toleration_n
 
 bool taints_of_node(const struct node *node, struct arena *a, const struct taint **ret, size_t *ret_n)
 {
-    struct taint *taints = NULL;
+    struct taint *taints = ARENA_ARRAY(a, node->taint_n + 1, struct taint);
     size_t n = 0;
 
-    if (node->taint_n + node->unschedulable > 0) {
-        taints = ARENA_ARRAY(a, node->taint_n + 1, struct taint);
-        if (taints == NULL) {
-            return false;
-        }
+    if (taints == NULL) {
+        return false;
     }
     for (size_t i = 0; i < node->taint_n; i++) {
         if (keeps_off(&node->taints[i])) {

@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-#if MHD_VERSION < 0x00097500 || MHD_VERSION > 0x000975ff
+#if defined(MHD_VERSION) && (MHD_VERSION < 0x00097500 || MHD_VERSION > 0x000975ff)
 #error "libmicrohttpd 0.9.75 is needed: head_bytes.c proves line ends by the way in which that version parses. For 1.0 and \
 later replace the proof by MHD_OPTION_CLIENT_DISCIPLINE_LVL in server.c, and let test_head_bytes and test_body show it."
 #endif
