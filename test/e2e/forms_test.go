@@ -186,3 +186,44 @@ func TestItem17BesideTheControlPlaneOnlyTheSchedulersCertificateMayCallBind(t *t
 	}
 	c.sound()
 }
+
+func TestItem16ATypingErrorIsRefusedWithWhatWasMeant(t *testing.T) {
+	c := newCluster(t, gpuNode("typing", 1, gib80))
+	c.install(annotationsOnly)
+	c.create(annotated(pod("fraction"), "fgpu.io/gpu-fractoin=0.5"), annotated(pod("unit"), "fgpu.io/gpu-memory=4096"),
+		pod("resource", "fgpu.io/gpu-mili=100"))
+	for name, meant := range map[string]string{
+		"fraction": "annotation fgpu.io/gpu-fraction", "unit": "4096Mi",
+	} {
+		if text := c.refused(name); !strings.Contains(text, meant) {
+			t.Errorf("%s is refused with %q, expected %q in it", name, text, meant)
+		}
+	}
+	c.refused("resource") // by kube-scheduler itself, which knows no node with it
+	c.sound()
+}
+
+// What kube-scheduler lets through is not refused by bind.
+func TestItem17APodThatToleratesTheTaintsOfItsNodeIsBound(t *testing.T) {
+	node := gpuNode("tainted", 1, gib80)
+	node.Spec.Unschedulable = true
+	node.Spec.Taints = []corev1.Taint{
+		{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "team", Value: "a", Effect: corev1.TaintEffectNoExecute},
+		{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule},
+	}
+	c := newCluster(t, node)
+	c.install(light)
+	seconds := int64(3600)
+	p := pod("tolerant", "fgpu.io/gpu-milli=400")
+	p.Spec.Tolerations = []corev1.Toleration{
+		{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists},
+		{Key: "team", Value: "a", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
+	}
+	c.create(p, pod("other", "fgpu.io/gpu-milli=400"))
+	c.bound("tolerant")
+	c.refused("other")
+	c.sound()
+}
