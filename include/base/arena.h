@@ -18,8 +18,9 @@
 
 struct arena_chunk;
 
-/* A budget that many arenas share, of what they hold from malloc. `take` says no by false: then the allocation fails as at
- * the cap, and `refused` sticks beside `overflowed`. Both may be called from any thread that has an arena of it. */
+/* A budget that many arenas share, of what they hold from malloc. `take` says no by false: then the allocation
+ * fails as at the cap, and `refused` sticks beside `overflowed`. Both are called from any thread that has such an
+ * arena. */
 struct arena_lender {
     bool (*take)(struct arena_lender *l, size_t bytes);
     void (*give)(struct arena_lender *l, size_t bytes);

@@ -206,8 +206,9 @@ uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
                           const struct demand *d, const uint64_t *label_hashes, size_t label_n,
                           const struct pack_params *params, struct placement *ret);
-/* The same with everything taken from the pod the ledger knows by this UID, for a bind: VERDICT_UNTOLERATED where the pod does
- * not tolerate a taint of the node. (In filter that is kube-scheduler's affair; a bind may come from anybody.) */
+/* The same with everything taken from the pod the ledger knows by this UID, for a bind: VERDICT_UNTOLERATED where
+ * the pod does not tolerate a taint of the node. (In filter that is kube-scheduler's affair; a bind may come from
+ * anybody.) */
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
                               const struct pack_params *params, struct placement *ret);
 

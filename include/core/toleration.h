@@ -1,9 +1,8 @@
-/* core/toleration.h - whom the taints of a node keep off it. Pure but for the copies.
+/* core/toleration.h - whom the taints of a node keep off it.
  *
- * kube-scheduler judges this in filter, and a node drained after that stays rare luck; but a bind may come from
- * whoever reaches the verb, so bind judges again (extender/store.h, store_reserve). Rules: core/v1
- * Toleration.ToleratesTaint of Kubernetes 1.36, and the scheduler's NodeUnschedulable, for which a cordoned node has the
- * taint node.kubernetes.io/unschedulable:NoSchedule. Only NoSchedule and NoExecute keep pods off;
+ * kube-scheduler judges this in its own filters; but a bind may come from whoever reaches the verb, so bind judges
+ * again (ledger_place_pod). Rules: core/v1 Toleration.ToleratesTaint of Kubernetes 1.36, and the scheduler's
+ * NodeUnschedulable, for which a cordoned node has the taint node.kubernetes.io/unschedulable:NoSchedule. Only NoSchedule and NoExecute keep pods off;
  * tolerationSeconds says when a running pod must leave, and nothing here. Lt and Gt, an alpha of 1.35, are
  * understood always: where it is off, the API server lets no pod write them.
  */
@@ -26,8 +25,8 @@ bool toleration_matches(const struct toleration *t, const struct taint *taint);
 bool toleration_admits(const struct toleration *tolerations, size_t toleration_n, const struct taint *taints,
                        size_t taint_n);
 
-/* The taints that keep pods off a node, that of a cordoned one among them; text borrowed, array in `a`. False when the arena
- * is full. */
+/* The taints that keep pods off a node, that of a cordoned one among them; text borrowed, array in `a`. False when
+ * the arena is full. */
 WARN_UNUSED bool taints_of_node(const struct node *node, struct arena *a, const struct taint **ret, size_t *ret_n);
 
 /* Puts a copy in one malloc'ed block in place of *list (NULL: none), of tolerations without those that match no taint

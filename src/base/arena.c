@@ -81,7 +81,8 @@ void arena_reset(struct arena *a)
     struct arena_chunk **link = &a->chunks;
     if (!ARENA_ONE_MALLOC_EACH) {
         for (struct arena_chunk **l = &a->chunks; *l != NULL; l = &(*l)->next) {
-            if ((*l)->size <= CHUNK_MAX_BYTES && lent(a, (*l)->size) == 0 && (kept == NULL || (*l)->size > kept->size)) {
+            if ((*l)->size <= CHUNK_MAX_BYTES && lent(a, (*l)->size) == 0 &&
+                (kept == NULL || (*l)->size > kept->size)) {
                 kept = *l;
                 link = l;
             }

@@ -18,7 +18,8 @@ const char BIND_TEXT_OVERLOADED[] = "too many binds are in flight; try again";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";
 static const char TEXT_RECORD[] = "the assignment does not fit the pod's annotations";
 static const char TEXT_NODE[] = "the node is not known to fgpu";
-static const char TEXT_NOT_OURS[] = "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
+static const char TEXT_NOT_OURS[] =
+    "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
 
 static struct str put(char **at, struct str s)
 {

@@ -166,7 +166,8 @@ static void check_meaning(struct httpd_request *req, const struct head_scan *sca
     } else if (scan->host_n > 1) {
         fault(req, 400, "more than one Host header");
     } else if (scan->host_n == 1 && !host_is_ours(req->listener, scan->host)) {
-        fault(req, 421, "not the name of this listener: call it by address, or list the name in serving.opsAllowedHosts");
+        fault(req, 421,
+              "not a name of this listener: call it by address, or list the name in serving.opsAllowedHosts");
     } else if (scan->bad_expect) {
         fault(req, 417, "only \"Expect: 100-continue\" is understood");
     } else if (scan->content_encoding) {

@@ -21,8 +21,9 @@
 #include <string.h>
 
 #if defined(MHD_VERSION) && (MHD_VERSION < 0x00097500 || MHD_VERSION > 0x000975ff)
-#error "libmicrohttpd 0.9.75 is needed: head_bytes.c proves line ends by the way in which that version parses. For 1.0 and \
-later replace the proof by MHD_OPTION_CLIENT_DISCIPLINE_LVL in server.c, and let test_head_bytes and test_body show it."
+/* For 1.0 and later MHD_OPTION_CLIENT_DISCIPLINE_LVL in server.c takes the place of this file; test_head_bytes and
+ * test_body show whether it does. */
+#error "libmicrohttpd 0.9.75 is needed: how strictly requests are read is proven for that version alone (decision 0040)"
 #endif
 
 #define CHECKED_VERSION "0.9.75"

@@ -129,8 +129,10 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     struct httpd_server *s;
 
     if (!httpd_head_bytes_serves(MHD_get_version())) {
-        return err_set(reterr, ERR_INTERNAL, "libmicrohttpd %s is loaded, and 0.9.75 is needed: how strictly heads of requests "
-                       "are read depends on it; install that version, or build against a newer one", MHD_get_version());
+        return err_set(reterr, ERR_INTERNAL,
+                       "libmicrohttpd %s is loaded, and 0.9.75 is needed, because how strictly requests are read "
+                       "depends on it: install that version",
+                       MHD_get_version());
     }
     s = xcalloc(1, sizeof(*s));
     atomic_init(&s->refs, 1);
