@@ -18,17 +18,31 @@
 
 struct arena_chunk;
 
+/* A budget that many arenas share, of what they hold from malloc. `take` says no by false: then the allocation
+ * fails as at the cap, and `refused` sticks beside `overflowed`. Both are called from any thread that has such an
+ * arena. */
+struct arena_lender {
+    bool (*take)(struct arena_lender *l, size_t bytes);
+    void (*give)(struct arena_lender *l, size_t bytes);
+};
+
 struct arena {
     struct arena_chunk *chunks; /* newest first */
     size_t used_bytes;          /* handed out since the last reset */
     size_t max_bytes;
     bool overflowed;
+    bool refused;
+    struct arena_lender *lender; /* NULL: none */
+    size_t free_bytes;           /* held without asking the lender */
+    size_t held_bytes;           /* in chunks */
 };
 
 void arena_init(struct arena *a, size_t max_bytes);
+/* The same, with a lender that is asked for all that is held above free_bytes. */
+void arena_init_lent(struct arena *a, size_t max_bytes, struct arena_lender *lender, size_t free_bytes);
 void arena_fini(struct arena *a);
 
-/* Forgets every object; keeps one chunk for the next use. */
+/* Forgets every object; keeps one chunk for the next use, unless a lender would have to be asked for it. */
 void arena_reset(struct arena *a);
 
 /* Aligned for any type, not cleared. NULL when the cap would be passed. */

@@ -65,9 +65,4 @@ void diagnostics_render(const struct diagnostics *d, struct strbuf *out);
 /* The first finding as an error object: "FILE:L:C: message (and N more)". There must be one. */
 int diagnostics_to_err(const struct diagnostics *d, enum err_code code, struct err *reterr);
 
-/* The candidate nearest to `word` by edit distance (insert, delete, replace, swap of neighbours;
- * ASCII case ignored), or NULL when none is near enough to be what was meant: at most one edit per
- * three letters. */
-const struct str *suggest(struct str word, const struct str *candidates, size_t n);
-
 #endif

@@ -56,6 +56,9 @@ struct config_serving {
     struct address ops;    /* metrics, state, configz, version */
     struct address health; /* livez, readyz, healthz */
     enum ops_authorization ops_authorization;
+    const struct str *ops_hosts; /* httpd_listener_config.hosts of ops; copied at the start */
+    size_t ops_host_n;
+    bool binds_all_pods; /* extender/binder.h */
     struct config_tls tls;
 };
 

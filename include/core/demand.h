@@ -53,6 +53,23 @@ enum demand_defect {
     DEMAND_KAI_MEMORY,        /* gpu-memory is no whole number of MiB above 0 */
     DEMAND_KAI_TWICE,         /* gpu-fraction and gpu-memory, or gpu-fraction-num-devices without either */
     DEMAND_KAI_CONTAINER,     /* gpu-fraction-container-name names no container of the pod */
+    /* Of pods that are not bound yet alone (core/dialects/spelling_internal.h): */
+    DEMAND_MEMORY_UNIT,    /* fgpu.io/gpu-memory without a unit, or below 1Mi */
+    DEMAND_KEY_ANNOTATION, /* an annotation under fgpu.io/ that nobody knows, and nothing that it resembles; else: */
+    DEMAND_KEY_RESOURCE,   /* the same, of a container */
+    DEMAND_MEANT_FRACTION,
+    DEMAND_MEANT_MEMORY,
+    DEMAND_MEANT_COUNT,
+    DEMAND_MEANT_SIZE,
+    DEMAND_MEANT_PROFILE,
+    DEMAND_MEANT_CONTAINER,
+    DEMAND_MEANT_MODEL,
+    DEMAND_MEANT_UUID,
+    DEMAND_MEANT_ISOLATE,
+    DEMAND_MEANT_QOS,
+    DEMAND_MEANT_MILLI_RESOURCE,
+    DEMAND_MEANT_MEMORY_RESOURCE,
+    DEMAND_MEANT_COUNT_RESOURCE,
     DEMAND_DEFECT__MAX
 };
 

@@ -42,9 +42,15 @@ extern const struct dialect dialect_kai;
 
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/host.h) is in all
- * of them. False when the arena is full. */
+ * of them. False when the arena is full.
+ * A pod that is not bound is also held to its spelling: a key under fgpu.io/ that nobody knows, and a memory wish
+ * without a unit, are defects. A pod that is bound was let through by somebody, and its charge must not depend on
+ * which version of fgpu reads its keys, so there they are overlooked. */
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
                                 struct demand *ret);
+
+/* Does some vocabulary claim the pod, even if it asks for nothing? */
+bool dialect_claims_pod(const struct policy *p, const struct pod *pod);
 
 /* Hashes of the pod's labels for isolation (core/demand.h). False when the arena is full. */
 WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,

@@ -48,6 +48,7 @@
 #include "core/tenancy.h"
 #include "core/verdict.h"
 #include "model/device.h"
+#include "model/node.h"
 #include "model/pod.h"
 
 #include <stdbool.h>
@@ -89,6 +90,8 @@ struct ledger_node_fact {
     const char *note;                  /* of core/inventory.h; static or NULL */
     struct host_capacity host;
     struct host_request host_taken; /* by pods that no op tells of (sim/state_file.h); else nothing */
+    const struct taint *taints; /* core/toleration.h, with that of a cordoned node */
+    size_t taint_n;
 };
 
 /* What a pod is known to have been charged on a device. */
@@ -132,6 +135,8 @@ struct ledger_pod_fact {
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
     size_t label_n;
     size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
+    const struct toleration *tolerations; /* counts while the pod is pending */
+    size_t toleration_n;
     const struct ledger_known_charge *known; /* by another ledger (sim/state_file.h): the charge is at least that */
     size_t known_n;
 };
@@ -246,7 +251,9 @@ uint64_t ledger_node_rules(const struct ledger *l, struct str node_name);
 enum verdict ledger_place(const struct ledger *l, struct str node_name, struct str namespace_,
                           const struct demand *d, const uint64_t *label_hashes, size_t label_n,
                           const struct pack_params *params, struct placement *ret);
-/* The same with everything taken from the pod the ledger knows by this UID. */
+/* The same with everything taken from the pod the ledger knows by this UID, for a bind: VERDICT_UNTOLERATED where
+ * the pod does not tolerate a taint of the node. (In filter that is kube-scheduler's affair; a bind may come from
+ * anybody.) */
 enum verdict ledger_place_pod(const struct ledger *l, struct str node_name, struct str uid,
                               const struct pack_params *params, struct placement *ret);
 

@@ -31,11 +31,11 @@ enum ledger_drift {
     DRIFT_POD_STATE,      /* bound, which the ledger does not know, or not as it is */
     DRIFT_POD_ASSIGNMENT, /* other devices, or a contradiction that the ledger has not seen */
     DRIFT_POD_DEMAND,     /* other amounts or constraints */
-    DRIFT_POD_DETAILS,    /* deletion mark, labels, priority, nomination, other annotations */
+    DRIFT_POD_DETAILS,    /* deletion mark, labels, priority, nomination, tolerations, other annotations */
     DRIFT_NODE_MISSING,
     DRIFT_NODE_GONE,
     DRIFT_NODE_INVENTORY,
-    DRIFT_NODE_DETAILS, /* uid, schedulable, closed, source of the inventory, note, cores and memory */
+    DRIFT_NODE_DETAILS, /* uid, schedulable, closed, source of the inventory, note, cores and memory, taints */
     DRIFT__MAX
 };
 const char *ledger_drift_name(enum ledger_drift d); /* "pod_missing" */

@@ -30,6 +30,7 @@ enum verdict {
     VERDICT_MIG_TOO_FEW,    /* asks for more instances of a profile than the node has */
     VERDICT_MIG_EMPTY,      /* GPUs in MIG mode, and no instance has been made */
     VERDICT_MIG_ONLY,       /* wants GPUs; all are cut into instances */
+    VERDICT_UNTOLERATED,    /* of binds alone: cordoned, or with a taint (core/toleration.h) */
     /* facts that pods leaving may change */
     VERDICT_OVERCOMMITTED,   /* too few devices that are not charged beyond their capacity */
     VERDICT_NO_COMPUTE,      /* too few devices with enough free milli */

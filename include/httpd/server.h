@@ -9,6 +9,8 @@
  *        NUL or other control bytes, header names that are no tokens, a target with anything but
  *        visible ASCII, a malformed percent escape; more than one Host, Content-Length or
  *        Transfer-Encoding; Transfer-Encoding other than exactly "chunked", or beside Content-Length
+ *   411  a chunked body: libmicrohttpd takes bare LFs between chunks, and kube-scheduler sends none
+ *   421  with check_host: a Host that is neither an address nor a name of the listener
  *   415  Content-Encoding; on routes with HTTPD_ROUTE_JSON a Content-Type that is not JSON
  *   417  Expect other than 100-continue        505  a version other than HTTP/1.0 and 1.1
  *   404, 405 with Allow
@@ -92,6 +94,11 @@ struct httpd_listener_config {
     /* With tls: also callers without a certificate, or with one whose name is not allowed, are served;
      * httpd_request_client tells. A certificate that is wrong is refused here too. */
     bool client_cert_optional;
+    /* For what a browser on this machine must not be led to (DNS rebinding): the Host of a request must be an address,
+     * "localhost", or one of these names, without port, in any case. Copied. */
+    bool check_host;
+    const struct str *hosts;
+    size_t host_n;
 };
 
 /* Why the server closed a connection, or did not take it. */
@@ -125,7 +132,7 @@ struct httpd_config {
     const struct httpd_listener_config *listeners;
     size_t listener_n;
     size_t body_max_bytes;          /* [16 MiB] per request */
-    size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together */
+    size_t inflight_max_bytes;      /* [64 MiB] bodies of all requests together, and their arenas */
     size_t arena_max_bytes;         /* [32 MiB] per request */
     size_t reply_max_bytes;         /* [64 MiB] of the strbuf that handlers fill */
     size_t connection_memory_bytes; /* [64 KiB] heads and transfer buffers, per connection */
@@ -151,6 +158,8 @@ WARN_UNUSED int httpd_server_start(struct httpd_server *s, struct err *reterr);
 /* Other limits for the requests that begin from now on; neither is 0. From any thread. */
 void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
                                   size_t inflight_max_bytes);
+/* Held by bodies and arenas now; arenas up to 16 KiB are not counted. */
+size_t httpd_server_inflight_bytes(const struct httpd_server *s);
 uint16_t httpd_server_port(const struct httpd_server *s, size_t listener_ix);
 /* Since the start. */
 uint64_t httpd_server_drops(const struct httpd_server *s, size_t listener_ix, enum httpd_drop why);

@@ -9,6 +9,19 @@
 
 #include <stdbool.h>
 
+/* What keeps pods off a node, as in spec.taints. */
+enum taint_effect {
+    TAINT_NO_SCHEDULE,
+    TAINT_NO_EXECUTE,
+    TAINT_OTHER, /* PreferNoSchedule, or a word we do not know: keeps nobody off */
+};
+
+struct taint {
+    struct str key;
+    struct str value;
+    enum taint_effect effect;
+};
+
 struct node {
     struct str name;
     struct str uid;
@@ -18,6 +31,8 @@ struct node {
     struct kv_list labels;
     struct kv_list annotations;
     struct kv_list allocatable; /* resource name -> quantity text */
+    const struct taint *taints;
+    size_t taint_n;
 };
 
 #endif

@@ -20,6 +20,29 @@ enum pod_phase {
     POD_PHASE__MAX
 };
 
+/* As in spec.tolerations; what a missing word means is already said (core/v1, Toleration). */
+enum toleration_operator {
+    TOLERATION_EQUAL,
+    TOLERATION_EXISTS,
+    TOLERATION_LESS,    /* Lt: the taint's value is a smaller number (1.35, alpha) */
+    TOLERATION_GREATER, /* Gt */
+    TOLERATION_NEVER,   /* a word we do not know: matches nothing */
+};
+
+enum toleration_effect {
+    TOLERATES_ALL, /* none given */
+    TOLERATES_NO_SCHEDULE,
+    TOLERATES_NO_EXECUTE,
+    TOLERATES_OTHER, /* PreferNoSchedule, or a word we do not know */
+};
+
+struct toleration {
+    struct str key; /* empty: every key */
+    struct str value;
+    enum toleration_operator operator_;
+    enum toleration_effect effect;
+};
+
 struct container {
     struct str name;
     bool sidecar; /* an init container with restartPolicy: Always */
@@ -49,6 +72,8 @@ struct pod {
     struct kv_list limits; /* of the pod as a whole (spec.resources) */
     struct kv_list requests;
     struct kv_list overhead; /* what its runtime takes beside the containers */
+    const struct toleration *tolerations;
+    size_t toleration_n;
 };
 
 static inline bool pod_is_terminal(const struct pod *p)

@@ -43,19 +43,36 @@ void arena_init(struct arena *a, size_t max_bytes)
     *a = (struct arena){.max_bytes = max_bytes};
 }
 
-static void free_chunks(struct arena_chunk *c)
+void arena_init_lent(struct arena *a, size_t max_bytes, struct arena_lender *lender, size_t free_bytes)
 {
+    *a = (struct arena){.max_bytes = max_bytes, .lender = lender, .free_bytes = free_bytes};
+}
+
+/* Of `held` bytes, those that the lender knows of. */
+static size_t lent(const struct arena *a, size_t held)
+{
+    return a->lender == NULL || held <= a->free_bytes ? 0 : held - a->free_bytes;
+}
+
+static void free_chunks(struct arena *a, struct arena_chunk *c)
+{
+    const size_t before = lent(a, a->held_bytes);
+
     while (c != NULL) {
         struct arena_chunk *next = c->next;
+        a->held_bytes -= c->size;
         free(c);
         c = next;
+    }
+    if (before > lent(a, a->held_bytes)) {
+        a->lender->give(a->lender, before - lent(a, a->held_bytes));
     }
 }
 
 void arena_fini(struct arena *a)
 {
-    free_chunks(a->chunks);
-    arena_init(a, a->max_bytes);
+    free_chunks(a, a->chunks);
+    arena_init_lent(a, a->max_bytes, a->lender, a->free_bytes);
 }
 
 void arena_reset(struct arena *a)
@@ -64,7 +81,8 @@ void arena_reset(struct arena *a)
     struct arena_chunk **link = &a->chunks;
     if (!ARENA_ONE_MALLOC_EACH) {
         for (struct arena_chunk **l = &a->chunks; *l != NULL; l = &(*l)->next) {
-            if ((*l)->size <= CHUNK_MAX_BYTES && (kept == NULL || (*l)->size > kept->size)) {
+            if ((*l)->size <= CHUNK_MAX_BYTES && lent(a, (*l)->size) == 0 &&
+                (kept == NULL || (*l)->size > kept->size)) {
                 kept = *l;
                 link = l;
             }
@@ -75,15 +93,25 @@ void arena_reset(struct arena *a)
         kept->next = NULL;
         kept->used = 0;
     }
-    free_chunks(a->chunks);
+    free_chunks(a, a->chunks);
     a->chunks = kept;
     a->used_bytes = 0;
     a->overflowed = false;
+    a->refused = false;
 }
 
+/* NULL: the lender says no. */
 static struct arena_chunk *push_chunk(struct arena *a, size_t size)
 {
+    const size_t more = lent(a, a->held_bytes + size) - lent(a, a->held_bytes);
+
+    if (more > 0 && !a->lender->take(a->lender, more)) {
+        a->overflowed = true;
+        a->refused = true;
+        return NULL;
+    }
     struct arena_chunk *c = xmalloc(sizeof(*c) + size);
+    a->held_bytes += size;
     c->next = a->chunks;
     c->size = size;
     c->used = 0;
@@ -115,11 +143,15 @@ void *arena_alloc(struct arena *a, size_t size)
     a->used_bytes += rounded;
 
     if (ARENA_ONE_MALLOC_EACH) {
-        return push_chunk(a, size)->data; /* not rounded: a byte too far is seen */
+        struct arena_chunk *one = push_chunk(a, size); /* not rounded: a byte too far is seen */
+        return one == NULL ? NULL : one->data;
     }
     struct arena_chunk *c = a->chunks;
     if (c == NULL || c->size - c->used < rounded) {
         c = push_chunk(a, next_chunk_bytes(a, rounded));
+        if (c == NULL) {
+            return NULL;
+        }
     }
     void *p = c->data + c->used;
     c->used += rounded;

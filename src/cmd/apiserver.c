@@ -1,5 +1,6 @@
 /* fgpu apiserver: the simulated API server alone, for tests of anything that talks to Kubernetes. */
 #include "cmd/commands.h"
+#include "cmd/terminal.h"
 
 #include "base/str.h"
 #include "demo/apiserver.h"
@@ -83,11 +84,11 @@ int cmd_apiserver(int argc, char **argv)
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     if (apiserver_start(&o, &api, &err) != 0) {
-        fprintf(stderr, "fgpu apiserver: %s\n", err.msg);
+        terminal_complain("apiserver", err.msg);
         return EXIT_RUNTIME;
     }
     if (nodes > 0 && cluster_create(api, (int32_t)nodes, (int32_t)gpus, &err) != 0) {
-        fprintf(stderr, "fgpu apiserver: %s\n", err.msg);
+        terminal_complain("apiserver", err.msg);
         apiserver_free(api);
         return EXIT_USAGE;
     }

@@ -1,4 +1,5 @@
 #include "cmd/commands.h"
+#include "cmd/terminal.h"
 #include "config/load.h"
 #include "core/strategy.h"
 
@@ -6,6 +7,7 @@
 #include <stdio.h>
 
 #define STRATEGIES_MAX 32
+#define MESSAGE_BYTES_MAX 65536
 
 void cmd_config_names(struct config_names *ret)
 {
@@ -20,12 +22,15 @@ void cmd_config_names(struct config_names *ret)
 
 int cmd_usage_error(const char *command, const char *fmt, ...)
 {
+    struct strbuf message;
     va_list ap;
 
-    fprintf(stderr, "fgpu %s: ", command);
+    strbuf_init(&message, MESSAGE_BYTES_MAX);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    strbuf_vaddf(&message, fmt, ap);
     va_end(ap);
-    fprintf(stderr, "; fgpu %s --help explains it\n", command);
+    strbuf_addf(&message, "; fgpu %s --help explains it", command);
+    terminal_complain(command, message.p);
+    strbuf_fini(&message);
     return EXIT_USAGE;
 }

@@ -3,6 +3,7 @@
 #include "cmd/demo_stage.h"
 #include "cmd/commands.h"
 #include "cmd/service.h"
+#include "cmd/terminal.h"
 
 #include "base/bug.h"
 #include "demo/apiserver.h"
@@ -83,14 +84,14 @@ static int conclude(struct picture_result *result, const char *broken)
 
     strbuf_init(&text, 64 * 1024);
     if (broken != NULL) {
-        printf("The ledger says of itself: %s\n", broken);
+        strbuf_addf(&text, "The ledger says of itself: %s\n", broken);
         result->violation_n++;
     }
     if (result->violation_n > 0 && result->first_violation[0] != '\0') {
-        printf("First violation: %s\n", result->first_violation);
+        strbuf_addf(&text, "First violation: %s\n", result->first_violation);
     }
     picture_summary(result, &text);
-    fputs(text.p, stdout);
+    terminal_print(strbuf_view(&text));
     strbuf_fini(&text);
     return result->violation_n == 0 ? EXIT_OK : EXIT_INVARIANT;
 }
@@ -102,7 +103,9 @@ static int conclude_story(const struct story *s, const struct story_result *r, i
         printf("%s: %u scenes, %u claims, all came true\n", s->name, r->scene_n, r->claim_n);
         return code;
     }
-    printf("%s: scene %u did not come true: %s\n", s->name, r->scene_n, r->failure);
+    printf("%s: scene %u did not come true: ", s->name, r->scene_n);
+    terminal_print(str_of(r->failure));
+    printf("\n");
     return code == EXIT_OK ? EXIT_RUNTIME : code;
 }
 
@@ -174,7 +177,7 @@ static int play_story(const struct stage *g, struct picture_options *pic)
 
     print_setting(g->o->story);
     if (storyteller_start(&so, &teller, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
+        terminal_complain("demo", err.msg);
         return EXIT_RUNTIME;
     }
     pic->caption = storyteller_caption;
@@ -207,7 +210,7 @@ static int on_stage(struct stage *g)
         return EXIT_RUNTIME;
     }
     if (player_start(&po, &pic.player, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
+        terminal_complain("demo", err.msg);
         return EXIT_RUNTIME;
     }
     code = g->o->story != NULL ? play_story(g, &pic) : play_workload(g, &pic);
@@ -234,9 +237,8 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
 
     credentials.server = strdup(apiserver_url(api));
     BUG_ON(credentials.server == NULL);
-    if (signing_new_ephemeral(log, &so.signing, &err) != 0 ||
-        service_start(&so, &stage.service, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
+    if (signing_new_ephemeral(log, &so.signing, &err) != 0 || service_start(&so, &stage.service, &err) != 0) {
+        terminal_complain("demo", err.msg);
     } else {
         code = on_stage(&stage);
         service_stop(stage.service, 1000);
@@ -272,12 +274,12 @@ int demo_run(const struct demo_options *o)
 
     sink = logsink_new(STDERR_FILENO, LOGSINK_TEXT, -1, &clock.clock);
     if (apiserver_start(&ao, &api, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
+        terminal_complain("demo", err.msg);
         logsink_free(sink);
         return code;
     }
     if (create_nodes(o, api, &err) != 0) {
-        fprintf(stderr, "fgpu demo: %s\n", err.msg);
+        terminal_complain("demo", err.msg);
     } else {
         code = with_service(o, api, &clock, logsink_log(sink));
     }

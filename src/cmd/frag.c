@@ -3,6 +3,7 @@
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
 #include "cmd/sizes_table.h"
+#include "cmd/terminal.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static void read_pair(struct json_reader *r, const char *first, int64_t *ret_fir
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, first) && ret_text != NULL) {
-            json_string(r, ret_text);
+            terminal_string(r, ret_text);
         } else if (str_eq_cstr(key, first)) {
             read_i64(r, ret_first);
         } else if (str_eq_cstr(key, second)) {
@@ -72,7 +73,7 @@ static void read_numbers(struct json_reader *r, struct numbers *ret)
         } else if (str_eq_cstr(key, "generation")) {
             read_i64(r, &ret->generation);
         } else if (str_eq_cstr(key, "asOf")) {
-            json_string(r, &ret->as_of);
+            terminal_string(r, &ret->as_of);
         } else if (str_eq_cstr(key, "largestHole")) {
             read_pair(r, "milli", &ret->hole_milli, NULL, "memMib", &ret->hole_mem);
         } else if (str_eq_cstr(key, "mostEmpty")) {
@@ -150,7 +151,8 @@ static int show(const struct inquiry *q, struct str document, struct json_reader
                        "no fragmentation in this state: pods and nodes have not been read yet");
     }
     if (q->json) {
-        printf("%.*s\n", STR_ARG(text));
+        terminal_print_json(text);
+        printf("\n");
         return 0;
     }
     json_reader_init(r, text, a);
@@ -174,7 +176,7 @@ static int run(const struct inquiry *q)
         r = show(q, strbuf_view(&document), &reader, &a, &err);
     }
     if (r != 0) {
-        fprintf(stderr, "fgpu frag: %s\n", err.msg);
+        terminal_complain("frag", err.msg);
     }
     arena_fini(&a);
     strbuf_fini(&document);

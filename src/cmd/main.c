@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 
     /* Every request takes and gives back a megabyte or more; giving it back to the kernel each time costs a
      * quarter of filter at 5,000 nodes in page faults. */
-    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the largest that glibc takes */
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
     signal(SIGPIPE, SIG_IGN); /* a caller that hangs up is an error of one write, not our end */
     if (name == NULL) {

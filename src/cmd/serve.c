@@ -2,6 +2,7 @@
 #include "cmd/commands.h"
 #include "cmd/reload.h"
 #include "cmd/service.h"
+#include "cmd/terminal.h"
 
 #include "base/bug.h"
 #include "base/strbuf.h"
@@ -342,8 +343,10 @@ static int load_credentials(const struct options *o, struct credentials *ret)
                            INCLUSTER_DIR, ret, &err);
     }
     if (r != 0) {
-        fprintf(stderr, "fgpu serve: %s%s\n", err.msg,
-                o->kubeconfig == NULL ? "; outside a cluster give --kubeconfig FILE" : "");
+        terminal_complain("serve", err.msg);
+        if (o->kubeconfig == NULL) {
+            fputs("fgpu serve: outside a cluster give --kubeconfig FILE\n", stderr);
+        }
         return EXIT_CONFIG;
     }
     return EXIT_OK;

@@ -13,7 +13,8 @@ void service_set_tenants(struct service *s, const struct policy *p)
 struct binder_options service_binder_options(const struct config *c)
 {
     return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
-                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max};
+                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
+                                   .binds_all_pods = c->serving.binds_all_pods};
 }
 
 static void apply(void *ctx, const struct config *c)

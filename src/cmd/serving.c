@@ -85,6 +85,10 @@ static int start_http(struct serving *s, const struct service_options *o,
         listeners[i] = listener(s, o, names[i], addresses[i], &routes[i], i != SERVICE_HEALTH);
         listeners[i].address = address_text(addresses[i], texts[i]);
     }
+    /* Over TLS a page with another name gets no certificate that its browser would take. */
+    listeners[SERVICE_OPS].check_host = listeners[SERVICE_OPS].tls == NULL;
+    listeners[SERVICE_OPS].hosts = c->serving.ops_hosts;
+    listeners[SERVICE_OPS].host_n = c->serving.ops_host_n;
     listeners[SERVICE_OPS].client_cert_optional = config_serving_ops_needs_token(&c->serving);
     listeners[SERVICE_VERBS].thread_n = VERBS_THREADS;
     listeners[SERVICE_VERBS].connection_max = (unsigned)c->limits.connections;

@@ -1,5 +1,6 @@
 /* fgpu sim: replays a trace under one or several strategies. */
 #include "cmd/commands.h"
+#include "cmd/terminal.h"
 
 #include "base/bug.h"
 #include "sim/jobs.h"
@@ -327,13 +328,14 @@ static int print_report(const struct options *o, const struct arrivals *all, siz
     strbuf_init(&out, REPORT_BYTES_MAX);
     if (o->json) {
         report_json(&report, &out);
+        terminal_print_json(strbuf_view(&out));
     } else {
         report_table(&report, &out);
+        terminal_print(strbuf_view(&out));
     }
-    fputs(out.p, stdout);
     strbuf_fini(&out);
     if (o->svg != NULL && plot_write(&report, o->svg, &err) != 0) {
-        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        terminal_complain("sim", err.msg);
         return EXIT_RUNTIME;
     }
     return EXIT_OK;
@@ -375,7 +377,7 @@ static int replay_all(const struct options *o, const struct state_file *saved)
 
     trace_init(&t);
     if (read_input(o, saved, &t, all, &n, &err) != 0) {
-        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
     } else {
         code = run(o, &t, all, n);
@@ -401,7 +403,7 @@ int cmd_sim(int argc, char **argv)
     }
     cmd_config_names(&names);
     if (state_file_read(o.state, &names, &saved, &err) != 0) {
-        fprintf(stderr, "fgpu sim: %s\n", err.msg);
+        terminal_complain("sim", err.msg);
         return EXIT_RUNTIME;
     }
     code = replay_all(&o, &saved);

@@ -1,5 +1,7 @@
 #include "cmd/sizes_table.h"
 
+#include "cmd/terminal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,7 +17,7 @@ int sizes_table_print(struct json_reader *r, struct str more, struct arena *a, s
         json_object_begin(r);
         while (json_object_next(r, &key)) {
             if (str_eq_cstr(key, "size")) {
-                json_string(r, &size);
+                terminal_string(r, &size);
             } else if (str_eq_cstr(key, "more")) {
                 (void)json_i64(r, &n);
             } else {

@@ -4,6 +4,7 @@
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
 #include "cmd/sizes_table.h"
+#include "cmd/terminal.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
@@ -122,13 +123,13 @@ static void print_holders(struct listing *s, struct str allocations)
         json_object_begin(r);
         while (json_object_next(r, &key)) {
             if (str_eq_cstr(key, "namespace")) {
-                json_string(r, &h.namespace_);
+                terminal_string(r, &h.namespace_);
             } else if (str_eq_cstr(key, "pod")) {
-                json_string(r, &h.pod);
+                terminal_string(r, &h.pod);
             } else if (str_eq_cstr(key, "kind")) {
-                json_string(r, &h.kind);
+                terminal_string(r, &h.kind);
             } else if (str_eq_cstr(key, "state")) {
-                json_string(r, &h.state);
+                terminal_string(r, &h.state);
             } else if (str_eq_cstr(key, "milli")) {
                 (void)json_i64(r, &h.milli);
             } else if (str_eq_cstr(key, "memMib")) {
@@ -160,7 +161,7 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
         if (str_eq_cstr(key, "index")) {
             (void)json_i64(r, &index);
         } else if (str_eq_cstr(key, "model")) {
-            json_string(r, &model);
+            terminal_string(r, &model);
         } else if (str_eq_cstr(key, "healthy")) {
             json_bool(r, &healthy);
         } else if (str_eq_cstr(key, "lost")) {
@@ -241,9 +242,9 @@ static void read_node(struct json_reader *r, struct node_text *ret)
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, "name")) {
-            json_string(r, &ret->name);
+            terminal_string(r, &ret->name);
         } else if (str_eq_cstr(key, "note")) {
-            json_string(r, &ret->note);
+            terminal_string(r, &ret->note);
         } else if (str_eq_cstr(key, "schedulable")) {
             json_bool(r, &ret->schedulable);
         } else if (str_eq_cstr(key, "closed")) {
@@ -398,14 +399,12 @@ static int run(const struct inquiry *q)
     arena_init(&s.arena, STATE_FILE_BYTES_MAX);
     r = inquiry_state(q, false, &document, &err);
     if (r == 0 && q->json) {
-        struct str text = strbuf_view(&document);
-
-        fwrite(text.p, 1, text.n, stdout);
+        terminal_print_json(strbuf_view(&document));
     } else if (r == 0) {
         r = show(&s, strbuf_view(&document), &err);
     }
     if (r != 0) {
-        fprintf(stderr, "fgpu state: %s\n", err.msg);
+        terminal_complain("state", err.msg);
     }
     arena_fini(&s.arena);
     strbuf_fini(&document);

@@ -5,6 +5,7 @@
 #include "cmd/cluster_reading.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
+#include "cmd/terminal.h"
 #include "cmd/whatif_show.h"
 #include "config/kubeconfig.h"
 #include "core/timetable.h"
@@ -95,10 +96,11 @@ static int show(const struct inquiry *q, const struct whatif_shown *s)
     strbuf_init(&out, OUTPUT_BYTES_MAX);
     if (q->json) {
         whatif_show_json(s, &out);
+        terminal_print_json(strbuf_view(&out));
     } else {
         whatif_show_table(s, &out);
+        terminal_print(strbuf_view(&out));
     }
-    fputs(out.p, stdout);
     strbuf_fini(&out);
     return whatif_is_worse(s->result) ? EXIT_RUNTIME : EXIT_OK;
 }
@@ -189,7 +191,7 @@ static int run(const struct options *o, const struct inquiry *in)
     }
     strbuf_fini(&report);
     if (ask(o, in, next, &names, &code, &err) != 0) {
-        fprintf(stderr, "fgpu whatif: %s\n", err.msg);
+        terminal_complain("whatif", err.msg);
         code = EXIT_RUNTIME;
     }
     config_free(next);

@@ -2,6 +2,7 @@
 #include "cmd/whatif_show.h"
 
 #include "base/clock.h"
+#include "base/printable.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,12 @@
 #define LINES_MAX 20 /* of each list; -o json has more */
 
 enum { BEFORE, AFTER };
+
+/* What others named: it cannot begin a line of its own. */
+static void add_foreign(struct strbuf *out, struct str s)
+{
+    (void)printable_add(out, s, SIZE_MAX, "");
+}
 
 static void add_more(struct strbuf *out, size_t n)
 {
@@ -131,7 +138,9 @@ static void table_nodes(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < lines(x->changed_n); i++) {
         const struct whatif_node *n = &x->nodes[i];
 
-        strbuf_addf(out, "%snode %.*s:", i == 0 ? "\n" : "", STR_ARG(n->name));
+        strbuf_addf(out, "%snode ", i == 0 ? "\n" : "");
+        add_foreign(out, n->name);
+        strbuf_add_char(out, ':');
         if (n->gpu_n[BEFORE] != n->gpu_n[AFTER]) {
             strbuf_addf(out, " %zu -> %zu GPUs", n->gpu_n[BEFORE], n->gpu_n[AFTER]);
         } else if (n->capacity) {
@@ -144,8 +153,11 @@ static void table_nodes(const struct whatif *x, struct strbuf *out)
     }
     add_more(out, x->changed_n);
     for (size_t i = 0; i < lines(x->gpu_n); i++) {
-        strbuf_addf(out, "%swould be over-committed: %.*s GPU %d %.*s\n", i == 0 ? "\n" : "",
-                    STR_ARG(x->gpus[i].node), (int)x->gpus[i].index, STR_ARG(x->gpus[i].uuid));
+        strbuf_addf(out, "%swould be over-committed: ", i == 0 ? "\n" : "");
+        add_foreign(out, x->gpus[i].node);
+        strbuf_addf(out, " GPU %d ", (int)x->gpus[i].index);
+        add_foreign(out, x->gpus[i].uuid);
+        strbuf_add_char(out, '\n');
     }
     add_more(out, x->gpu_n);
 }
@@ -164,8 +176,13 @@ static void table_charges(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < lines(x->recharged_n); i++) {
         const struct whatif_charge *c = &x->charges[i];
 
-        strbuf_addf(out, "%scharged otherwise: %.*s/%.*s on %.*s: ", i == 0 ? "\n" : "",
-                    STR_ARG(c->namespace_), STR_ARG(c->name), STR_ARG(c->node));
+        strbuf_addf(out, "%scharged otherwise: ", i == 0 ? "\n" : "");
+        add_foreign(out, c->namespace_);
+        strbuf_add_char(out, '/');
+        add_foreign(out, c->name);
+        strbuf_add_cstr(out, " on ");
+        add_foreign(out, c->node);
+        strbuf_add_cstr(out, ": ");
         add_holding(out, c->held[BEFORE], c->there[BEFORE]);
         strbuf_add_cstr(out, " -> ");
         add_holding(out, c->held[AFTER], c->there[AFTER]);
@@ -199,7 +216,9 @@ static void add_tenant(struct strbuf *out, const struct whatif_tenant *t, int si
 static void table_tenants(const struct whatif *x, struct strbuf *out)
 {
     for (size_t i = 0; i < x->tenant_n; i++) {
-        strbuf_addf(out, "%stenant %.*s: ", i == 0 ? "\n" : "", STR_ARG(x->tenants[i].name));
+        strbuf_addf(out, "%stenant ", i == 0 ? "\n" : "");
+        add_foreign(out, x->tenants[i].name);
+        strbuf_add_cstr(out, ": ");
         add_tenant(out, &x->tenants[i], BEFORE);
         strbuf_add_cstr(out, " -> ");
         add_tenant(out, &x->tenants[i], AFTER);
@@ -217,7 +236,7 @@ static void add_place(struct strbuf *out, const struct whatif_pod *p, int side)
     };
 
     if (p->place[side] == WHATIF_NODE) {
-        strbuf_add_str(out, p->node[side]);
+        add_foreign(out, p->node[side]);
     } else {
         strbuf_add_cstr(out, words[p->place[side]]);
     }
@@ -230,8 +249,11 @@ static void table_pending(const struct whatif *x, struct strbuf *out)
     for (size_t i = 0; i < n; i++) {
         const struct whatif_pod *p = &x->pending[i];
 
-        strbuf_addf(out, "%spending %.*s/%.*s: ", i == 0 ? "\n" : "", STR_ARG(p->namespace_),
-                    STR_ARG(p->name));
+        strbuf_addf(out, "%spending ", i == 0 ? "\n" : "");
+        add_foreign(out, p->namespace_);
+        strbuf_add_char(out, '/');
+        add_foreign(out, p->name);
+        strbuf_add_cstr(out, ": ");
         add_place(out, p, BEFORE);
         strbuf_add_cstr(out, " -> ");
         add_place(out, p, AFTER);

@@ -1,6 +1,7 @@
 #include "config/schema_internal.h"
 
 #include "base/bug.h"
+#include "base/suggest.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -114,7 +114,13 @@ static void describe_scalar(const struct schema_field *f, const void *base, stru
 {
     struct strbuf text;
     int32_t number;
+    bool flag;
 
+    if (f->type == SCHEMA_FLAG) {
+        memcpy(&flag, (const char *)base + f->offset, sizeof(flag));
+        json_write_bool(w, flag);
+        return;
+    }
     if (f->type == SCHEMA_INT) {
         memcpy(&number, (const char *)base + f->offset, sizeof(number));
         json_write_i64(w, number);

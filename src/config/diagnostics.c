@@ -1,6 +1,7 @@
 #include "config/diagnostics.h"
 
 #include "base/bug.h"
+#include "base/printable.h"
 #include "config/text_internal.h"
 
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static struct str stored_message(struct arena *a, const char *fmt, va_list ap)
     strbuf_init(&raw, 4 * MESSAGE_MAX);
     strbuf_init(&clean, 8 * MESSAGE_MAX);
     strbuf_vaddf(&raw, fmt, ap);
-    if (!text_add_printable(&clean, strbuf_view(&raw), MESSAGE_MAX, false)) {
+    if (!printable_add(&clean, strbuf_view(&raw), MESSAGE_MAX, "")) {
         strbuf_add_cstr(&clean, "...");
     }
     struct str message = arena_str(a, strbuf_view(&clean));
@@ -46,7 +47,7 @@ struct str diagnostics_word(struct diagnostics *d, struct str s)
     size_t n = 0;
 
     for (size_t chars = 0; n < s.n && chars < WORD_CHARS; chars++) {
-        n += text_char_len(str_drop(s, n));
+        n += printable_char_len(str_drop(s, n));
     }
     return n == s.n ? s : arena_printf(d->arena, "%.*s...", (int)n, s.p);
 }
@@ -85,23 +86,23 @@ static void render_excerpt(const struct diagnostics *d, struct text_pos pos, str
     if (pos.column > EXCERPT_CHARS - 20) {
         from = pos.column - EXCERPT_CHARS / 2;
         for (uint32_t i = 1; i < from && line.n > 0; i++) {
-            line = str_drop(line, text_char_len(line));
+            line = str_drop(line, printable_char_len(line));
         }
     }
     strbuf_add_cstr(out, from > 1 ? "  ..." : "  ");
-    bool whole = text_add_printable(out, line, EXCERPT_CHARS, true);
+    bool whole = printable_add(out, line, EXCERPT_CHARS, "\t");
     strbuf_add_cstr(out, whole ? "\n" : "...\n");
     strbuf_add_cstr(out, from > 1 ? "     " : "  ");
     for (uint32_t i = from; i < pos.column; i++) {
         strbuf_add_char(out, line.n > 0 && line.p[0] == '\t' ? '\t' : ' ');
-        line = line.n > 0 ? str_drop(line, text_char_len(line)) : line;
+        line = line.n > 0 ? str_drop(line, printable_char_len(line)) : line;
     }
     strbuf_add_cstr(out, "^\n");
 }
 
 static void add_place(const struct diagnostics *d, struct text_pos pos, struct strbuf *out)
 {
-    (void)text_add_printable(out, d->file, SIZE_MAX, false);
+    (void)printable_add(out, d->file, SIZE_MAX, "");
     if (pos.line > 0) {
         strbuf_addf(out, ":%u:%u", pos.line, pos.column);
     }

@@ -243,6 +243,9 @@ static void write_scalar(const struct generator *g, const struct schema_field *f
     case SCHEMA_WORD:
         write_words(g->w, f->words);
         return;
+    case SCHEMA_FLAG:
+        json_write_kv_cstr(g->w, "type", "boolean");
+        return;
     case SCHEMA_STRATEGY:
         write_strategies(g, f);
         return;

@@ -125,6 +125,8 @@ static size_t value_size(enum schema_type type)
         return sizeof(int64_t);
     case SCHEMA_WORD:
         return sizeof(unsigned int);
+    case SCHEMA_FLAG:
+        return sizeof(bool);
     case SCHEMA_DAYS:
         return sizeof(uint32_t);
     case SCHEMA_TEXT:

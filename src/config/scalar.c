@@ -1,6 +1,7 @@
 #include "config/schema_internal.h"
 
 #include "base/bug.h"
+#include "base/suggest.h"
 
 #include <string.h>
 
@@ -90,6 +91,18 @@ static void decode_word(struct decode *c, const struct schema_field *f,
     } else {
         refuse_word(c, n, words, words_of(f, words));
     }
+}
+
+static void decode_flag(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
+{
+    static const struct str words[] = {{"false", 5}, {"true", 4}};
+    bool value = str_eq(n->text, words[1]);
+
+    if (!n->plain || !(value || str_eq(n->text, words[0]))) {
+        refuse_word(c, n, words, ARRAY_LEN(words));
+        return;
+    }
+    store(base, f->offset, &value, sizeof(value));
 }
 
 bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n)
@@ -195,6 +208,9 @@ void scalar_decode(struct decode *c, const struct schema_field *f, const struct 
     case SCHEMA_WORD:
         decode_word(c, f, n, base);
         return;
+    case SCHEMA_FLAG:
+        decode_flag(c, f, n, base);
+        return;
     case SCHEMA_TEXT:
         decode_name(c, f, n, n->text.n > (size_t)f->max ? "too long" : NULL, base);
         return;
@@ -248,6 +264,7 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     char text[ADDRESS_TEXT_MAX];
     struct address address;
     unsigned int word;
+    bool flag;
 
     switch (f->type) {
     case SCHEMA_CONST:
@@ -265,6 +282,10 @@ void scalar_format(const struct schema_field *f, const void *base, struct strbuf
     case SCHEMA_WORD:
         memcpy(&word, (const char *)base + f->offset, sizeof(word));
         strbuf_add_cstr(out, f->words[word] != NULL ? f->words[word] : ""); /* behind the last: not given */
+        return;
+    case SCHEMA_FLAG:
+        memcpy(&flag, (const char *)base + f->offset, sizeof(flag));
+        strbuf_add_cstr(out, flag ? "true" : "false");
         return;
     case SCHEMA_TEXT:
     case SCHEMA_NAME:
@@ -311,6 +332,9 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         for (size_t i = 0; f->words[i] != NULL; i++) {
             strbuf_addf(out, "%s%s", i > 0 ? ", " : "", f->words[i]);
         }
+        return;
+    case SCHEMA_FLAG:
+        strbuf_add_cstr(out, "true, false");
         return;
     case SCHEMA_INT:
     case SCHEMA_DURATION:

@@ -339,6 +339,8 @@ static const struct schema_field tls_rows[] = {
         HELP("what is spoken on loopback addresses, plain HTTP or TLS")),
 };
 
+static const struct schema_field host_item = {.type = SCHEMA_TEXT, RANGE(0, 253)};
+
 static const struct schema_field serving_rows[] = {
     KEY("verbsAddress", SCHEMA_ADDRESS, AT(serving.verbs),
         HELP("filter, prioritize and bind; kube-scheduler calls here")),
@@ -347,8 +349,13 @@ static const struct schema_field serving_rows[] = {
     KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
         .words = ops_authorization_words,
         HELP("when callers of ops need a token: remote for any address but loopback, or always")),
+    KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts),
+        ITEMS(&host_item, struct str, serving.ops_host_n, 64),
+        HELP("names by which ops may be called over plain HTTP, beside addresses and localhost")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
+    KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,
+        HELP("are pods that ask for no GPU bound here, too")),
     SECTION("tls", tls_rows),
 };
 
@@ -395,7 +402,7 @@ static const struct schema_field limits_rows[] = {
     KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
         NOW, HELP("largest request body")),
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
-        NOW, HELP("request bodies held at one moment, together")),
+        NOW, HELP("request bodies, and what is read from them, held at one moment, together")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
         HELP("connections of one listener")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),

@@ -29,6 +29,7 @@ enum schema_type {
     SCHEMA_MIB,       /* int64_t MiB; a quantity of bytes that is a multiple of 1Mi */
     SCHEMA_FACTOR,    /* int32_t thousandths; 1.25 */
     SCHEMA_WORD,      /* an enum whose values are the indexes of `words` */
+    SCHEMA_FLAG,      /* bool; true or false, bare */
     SCHEMA_TEXT,      /* struct str */
     SCHEMA_NAME,      /* struct str; lower-case word */
     SCHEMA_NAMESPACE, /* struct str; a namespace, '*' for any text in it */

@@ -11,17 +11,10 @@
 /* Length in bytes of the line break at the start of `s`; 0: none there. */
 size_t text_break_len(struct str s);
 
-/* Length in bytes of the character at the start of `s`, which is not empty. */
-size_t text_char_len(struct str s);
-
 /* Line number `line` (from 1) without its break; false when the text has fewer. */
 bool text_line(struct str text, uint32_t line, struct str *ret);
 
 /* The place of the byte at `offset`. */
 struct text_pos text_pos_at(struct str text, size_t offset);
-
-/* Copies `s` with what could disturb a terminal (control characters, bytes that are not UTF-8)
- * replaced by '?', cut after max_chars characters. Tabs stay when keep_tabs. False: it was cut. */
-bool text_add_printable(struct strbuf *out, struct str s, size_t max_chars, bool keep_tabs);
 
 #endif

@@ -11,7 +11,7 @@ static void write_value(const struct schema_field *f, const void *base, struct s
     struct json_writer w;
 
     if (f->type == SCHEMA_WORD || f->type == SCHEMA_STRATEGY || f->type == SCHEMA_CRITERIA ||
-        f->type == SCHEMA_CONST) {
+        f->type == SCHEMA_CONST || f->type == SCHEMA_FLAG) {
         scalar_format(f, base, out);
         return;
     }

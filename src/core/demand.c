@@ -9,6 +9,8 @@ struct defect_words {
     const char *text;
 };
 
+#define UNKNOWN_KEY "the pod has a key under fgpu.io/ that fgpu does not know: probably meant is "
+
 static const struct defect_words words[DEMAND_DEFECT__MAX] = {
     [DEMAND_OK] = {"ok", "ok"},
     [DEMAND_QUANTITY] = {"quantity",
@@ -56,6 +58,27 @@ static const struct defect_words words[DEMAND_DEFECT__MAX] = {
                                        "gpu-fraction-num-devices only beside one of them"},
     [DEMAND_KAI_CONTAINER] = {"kai_container",
                               "annotation gpu-fraction-container-name names no container of the pod"},
+    [DEMAND_MEMORY_UNIT] = {"memory_unit",
+                            "annotation fgpu.io/gpu-memory needs a unit and at least 1Mi: 4096 was probably meant "
+                            "as 4096Mi"},
+    [DEMAND_KEY_ANNOTATION] = {"key_annotation", "the pod has an annotation under fgpu.io/ that fgpu does not know: "
+                                                 "correct or remove it"},
+    [DEMAND_KEY_RESOURCE] = {"key_resource", "a container asks for a resource under fgpu.io/ that the fgpu "
+                                             "configuration does not name"},
+    [DEMAND_MEANT_FRACTION] = {"meant_fraction", UNKNOWN_KEY "annotation fgpu.io/gpu-fraction"},
+    [DEMAND_MEANT_MEMORY] = {"meant_memory", UNKNOWN_KEY "annotation fgpu.io/gpu-memory"},
+    [DEMAND_MEANT_COUNT] = {"meant_count", UNKNOWN_KEY "annotation fgpu.io/gpu-count"},
+    [DEMAND_MEANT_SIZE] = {"meant_size", UNKNOWN_KEY "annotation fgpu.io/size"},
+    [DEMAND_MEANT_PROFILE] = {"meant_profile", UNKNOWN_KEY "annotation fgpu.io/mig-profile"},
+    [DEMAND_MEANT_CONTAINER] = {"meant_container", UNKNOWN_KEY "annotation fgpu.io/container"},
+    [DEMAND_MEANT_MODEL] = {"meant_model", UNKNOWN_KEY "annotation fgpu.io/gpu-model"},
+    [DEMAND_MEANT_UUID] = {"meant_uuid", UNKNOWN_KEY "annotation fgpu.io/gpu-uuid"},
+    [DEMAND_MEANT_ISOLATE] = {"meant_isolate", UNKNOWN_KEY "annotation fgpu.io/isolate-from"},
+    [DEMAND_MEANT_QOS] = {"meant_qos", UNKNOWN_KEY "annotation fgpu.io/qos"},
+    [DEMAND_MEANT_MILLI_RESOURCE] = {"meant_milli_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-milli"},
+    [DEMAND_MEANT_MEMORY_RESOURCE] = {"meant_memory_resource",
+                                      UNKNOWN_KEY "container resource fgpu.io/gpu-memory-mib"},
+    [DEMAND_MEANT_COUNT_RESOURCE] = {"meant_count_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-count"},
 };
 
 static const struct defect_words *defect_words_of(enum demand_defect d)

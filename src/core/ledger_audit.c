@@ -81,6 +81,8 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
                                            .demand = p->demand,
                                            .label_hashes = p->labels,
                                            .label_n = p->label_n,
+                                           .tolerations = p->tolerations,
+                                           .toleration_n = p->toleration_n,
                                            .annotation_bytes = p->annotation_bytes}};
     struct pod_entry *copy;
     uint32_t i;
@@ -161,6 +163,7 @@ static bool same_details(const struct pod_entry *a, const struct pod_entry *b)
     return a->deleting == b->deleting && a->priority == b->priority &&
            a->claims_record == b->claims_record && same_text(a->nominated, b->nominated) &&
            a->annotation_bytes == b->annotation_bytes && a->label_n == b->label_n &&
+           tolerations_equal(a->tolerations, a->toleration_n, b->tolerations, b->toleration_n) &&
            (a->label_n == 0 || memcmp(a->labels, b->labels, a->label_n * sizeof(*a->labels)) == 0);
 }
 
@@ -283,7 +286,8 @@ static enum ledger_drift node_drift(const struct ledger *l, const struct ledger_
                    n->closed == f->closed && n->rules == f->rules &&
                    n->elsewhere == f->inventory->elsewhere && n->unmeasured == f->inventory->unmeasured &&
                    n->source == f->inventory->source && same_text(n->note, f->note) &&
-                   same_host(&n->host, &f->host)
+                   same_host(&n->host, &f->host) &&
+                   taints_equal(n->taints, n->taint_n, f->taints, f->taint_n)
                ? DRIFT_NONE
                : DRIFT_NODE_DETAILS;
 }

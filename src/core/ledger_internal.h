@@ -17,6 +17,7 @@
 #include "core/ledger.h"
 #include "core/ledger_incidents.h"
 #include "core/tenancy.h"
+#include "core/toleration.h"
 
 #define LEDGER_NONE UINT32_MAX
 
@@ -74,6 +75,8 @@ struct node_entry {
     enum qos qos; /* of struct inventory */
     enum lending lending;
     uint64_t rules; /* of the fact */
+    struct taint *taints; /* of the fact, those that keep pods off; one block */
+    size_t taint_n;
     struct ledger_device *devices;
     uint32_t device_n;
     uint32_t extent_n; /* device states owned at rows[].first_device */
@@ -151,6 +154,8 @@ struct pod_entry {
                             * its record */
     uint64_t *labels;
     size_t label_n;
+    struct toleration *tolerations; /* until it is seen bound; one block */
+    size_t toleration_n;
     size_t annotation_bytes;
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;

@@ -86,6 +86,7 @@ void ledger_node_free(struct ledger *l, uint32_t node)
 
     ledger_devices_free(l, node);
     free(n->uid);
+    free(n->taints);
     free(n->pods);
     shared_text_drop(l->names[node]);
 }
@@ -192,6 +193,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->elsewhere = inv->elsewhere;
     n->unmeasured = inv->unmeasured;
     n->rules = f->rules;
+    taints_replace(&n->taints, &n->taint_n, f->taints, f->taint_n);
     n->host = f->host;
     n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;

@@ -148,6 +148,8 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].created_ms = f->created_ms;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     ledger_pod_set_labels(l, &l->pods[pod], f->label_hashes, f->label_n);
+    tolerations_replace(&l->pods[pod].tolerations, &l->pods[pod].toleration_n, f->tolerations,
+                        bound ? 0 : f->toleration_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
     } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {

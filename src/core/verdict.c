@@ -27,6 +27,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_MIG_TOO_FEW] = {"mig_too_few", "too few MIG instances of the profile the pod asks for"},
     [VERDICT_MIG_EMPTY] = {"mig_empty", "GPUs are in MIG mode and nobody has made instances"},
     [VERDICT_MIG_ONLY] = {"mig_only", "GPUs are cut into MIG instances"},
+    [VERDICT_UNTOLERATED] = {"untolerated", "node is cordoned or has a taint that the pod does not tolerate"},
     [VERDICT_OVERCOMMITTED] = {"overcommitted",
                                "GPUs are over-committed and take no new pods until that is over"},
     [VERDICT_NO_COMPUTE] = {"no_compute", "too few GPUs with enough free compute"},
@@ -85,6 +86,7 @@ bool verdict_is_unresolvable(enum verdict v)
     case VERDICT_MIG_TOO_FEW:
     case VERDICT_MIG_EMPTY:
     case VERDICT_MIG_ONLY:
+    case VERDICT_UNTOLERATED:
         return true;
     case VERDICT_FITS:
     case VERDICT_OVERCOMMITTED:

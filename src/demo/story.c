@@ -3,6 +3,7 @@
 
 #include "base/bug.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "demo/apiserver.h"
 #include "demo/doc_internal.h"
 #include "demo/http_client_internal.h"
@@ -19,6 +20,8 @@
 #define PATIENCE_MS 30000 /* for what must come true */
 #define SAY_WEIGHT 5      /* of the time a step gets: a sentence wants to be read */
 #define STATE_BYTES_MAX (4 << 20)
+#define LINE_CHARS_MAX 680
+#define LINE_BYTES_MAX 4096
 #define STATE_TIMEOUT_MS 5000
 
 struct storyteller {
@@ -67,18 +70,18 @@ static void wait_until(const struct storyteller *t, int64_t ms)
 /* One line for who reads instead of watching. Nobody is hurt when it cannot be written. */
 static void tell(const struct storyteller *t, const char *what, const char *text)
 {
-    char line[700];
+    struct strbuf line;
     int64_t s = elapsed_ms(t) / 1000;
-    int n;
 
     if (t->o.fd < 0) {
         return;
     }
-    n = snprintf(line, sizeof(line), "%02" PRId64 ":%02" PRId64 "  %-5s %s\n", s / 60, s % 60, what,
-                 text);
-    if (n > 0) {
-        (void)!write(t->o.fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
-    }
+    strbuf_init(&line, LINE_BYTES_MAX);
+    strbuf_addf(&line, "%02" PRId64 ":%02" PRId64 "  %-5s ", s / 60, s % 60, what);
+    (void)printable_add(&line, str_of(text), LINE_CHARS_MAX, "");
+    strbuf_add_char(&line, '\n');
+    (void)!write(t->o.fd, line.p, line.n);
+    strbuf_fini(&line);
 }
 
 /* ---- steps ---- */

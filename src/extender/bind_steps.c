@@ -20,6 +20,8 @@ const char BIND_TEXT_OVERLOADED[] = "too many binds are in flight; try again";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";
 static const char TEXT_RECORD[] = "the assignment does not fit the pod's annotations";
 static const char TEXT_NODE[] = "the node is not known to fgpu";
+static const char TEXT_NOT_OURS[] =
+    "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
 
 static struct str put(char **at, struct str s)
 {
@@ -236,7 +238,9 @@ static void begin_reserved(struct bind *b, struct arena *a, const struct store_r
 /* A pod that asks for no GPU: bound as the default binder would, without a record. */
 static void begin_without_demand(struct bind *b, struct bind_answer_due *due)
 {
-    if (!store_has_node(b->binder->store, b->request.node_name)) {
+    if (!b->names_ours && !b->binder->options.binds_all_pods) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_NOT_OURS, due);
+    } else if (!store_has_node(b->binder->store, b->request.node_name)) {
         bind_settle(b, BIND_OUTCOME_NO_FIT, TEXT_NODE, due);
     } else if (prepare(b, NULL, NULL)) {
         bind_advance(b, due);

@@ -5,6 +5,7 @@
 #include "base/bug.h"
 #include "base/json_read.h"
 #include "core/assignment.h"
+#include "core/dialect.h"
 #include "kube/binding.h"
 #include "kube/objects.h"
 
@@ -167,6 +168,7 @@ static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
                     LOG_CSTR("err", why.msg));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
     } else {
+        b->names_ours = dialect_claims_pod(b->rules->placement.policy, &got->pod);
         bind_begin(b, due);
     }
 }

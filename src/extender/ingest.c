@@ -6,6 +6,7 @@
 #include "core/inventory.h"
 #include "core/node_pools.h"
 #include "core/plan.h"
+#include "core/toleration.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/warn_limit.h"
@@ -78,6 +79,8 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                 .annotation_bytes = binding_kept_bytes(pod->annotations, (struct kv_list){0}),
                 .init_containers = pod->init_containers,
                 .init_container_n = pod->init_container_n,
+                .tolerations = pod->tolerations,
+                .toleration_n = pod->toleration_n,
                 .demand = &ret->demand},
     };
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
@@ -127,7 +130,8 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
                  .rules = plan_node_rules(in->policy, node->labels),
                  .inventory = &ret->inventory},
     };
-    if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note)) {
+    if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
+        !taints_of_node(node, a, &ret->op.node.taints, &ret->op.node.taint_n)) {
         return arena_full(reterr, "node", node->name);
     }
     if (ret->op.node.note != NULL) {

@@ -24,7 +24,7 @@ static void fault(struct httpd_request *req, int status, const char *text)
 struct head_scan {
     unsigned host_n, length_n, encoding_n;
     bool chunked, content_encoding, bad_expect, bad_name, control_bytes;
-    struct str length, content_type;
+    struct str host, length, content_type;
     struct head_bytes bytes;
 };
 
@@ -72,6 +72,7 @@ static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const cha
     const struct str text = {value, value == NULL ? 0 : value_n};
     if (str_ieq(name, STR("Host"))) {
         scan->host_n++;
+        scan->host = text;
     } else if (str_ieq(name, STR("Content-Length"))) {
         scan->length_n++;
         scan->length = text;
@@ -95,7 +96,7 @@ static enum MHD_Result scan_header(void *cls, enum MHD_ValueKind kind, const cha
 static bool check_framing(struct httpd_request *req, const struct head_scan *scan)
 {
     uint64_t length = 0;
-    if (httpd_head_bytes_checked() && !httpd_head_bytes_end(&scan->bytes)) {
+    if (!httpd_head_bytes_end(&scan->bytes)) {
         fault(req, 400, "malformed head: lines end in CRLF, are not folded and hold no NUL");
     } else if (scan->bad_name || scan->control_bytes) {
         fault(req, 400, "control bytes in a header, or a name that is no token");
@@ -107,14 +108,54 @@ static bool check_framing(struct httpd_request *req, const struct head_scan *sca
         fault(req, 400, "Transfer-Encoding must be exactly \"chunked\"");
     } else if (scan->encoding_n != 0 && scan->length_n != 0) {
         fault(req, 400, "Content-Length and Transfer-Encoding together");
+    } else if (scan->encoding_n != 0) {
+        fault(req, 411, "a body needs a Content-Length: chunks are not read here");
     } else if (scan->length_n != 0 && !str_to_u64(scan->length, SIZE_MAX - 1, &length)) {
         fault(req, 400, "malformed Content-Length header");
     }
-    req->content_length = scan->encoding_n != 0 ? SIZE_MAX : (size_t)length;
-    if (httpd_head_bytes_checked() && scan->length_n != 0) {
+    req->content_length = (size_t)length;
+    if (scan->length_n != 0) {
         req->head_end = (uintptr_t)scan->bytes.last.p + scan->bytes.last.n + 4; /* CRLF CRLF */
     }
     return req->fault_status == 0;
+}
+
+/* "name:port" and "[::1]:port" without the port; the brackets stay. */
+static struct str host_without_port(struct str host)
+{
+    size_t n = host.n;
+
+    while (n > 0 && host.p[n - 1] >= '0' && host.p[n - 1] <= '9') {
+        n--;
+    }
+    return n > 0 && host.p[n - 1] == ':' ? (struct str){host.p, n - 1} : host;
+}
+
+static bool is_ip_literal(struct str host)
+{
+    struct address ignored;
+    char text[ADDRESS_TEXT_MAX];
+    int n = snprintf(text, sizeof(text), "%.*s:1", STR_ARG(host));
+
+    return n > 0 && n < (int)sizeof(text) && address_parse((struct str){text, (size_t)n}, &ignored, NULL) == 0 &&
+           !ignored.any;
+}
+
+/* A web page whose name is made to mean this address sends that name here; no page can make a browser send an address
+ * that it does not come from. address_parse takes "localhost", too. */
+static bool host_is_ours(const struct httpd_listener *l, struct str host)
+{
+    struct str name = host_without_port(str_trim(host));
+
+    if (!l->config.check_host || is_ip_literal(name)) {
+        return true;
+    }
+    for (size_t i = 0; i < l->config.host_n; i++) {
+        if (str_ieq(name, l->config.hosts[i])) {
+            return true;
+        }
+    }
+    return str_ieq(name, STR("localhost"));
 }
 
 /* Where the message ends is clear; whether it is acceptable is another matter. */
@@ -124,6 +165,9 @@ static void check_meaning(struct httpd_request *req, const struct head_scan *sca
         fault(req, 505, "HTTP/1.1 is spoken here");
     } else if (scan->host_n > 1) {
         fault(req, 400, "more than one Host header");
+    } else if (scan->host_n == 1 && !host_is_ours(req->listener, scan->host)) {
+        fault(req, 421,
+              "not a name of this listener: call it by address, or list the name in serving.opsAllowedHosts");
     } else if (scan->bad_expect) {
         fault(req, 417, "only \"Expect: 100-continue\" is understood");
     } else if (scan->content_encoding) {
@@ -294,7 +338,9 @@ bool httpd_request_read_head(struct httpd_request *req, const char *method, cons
     }
     check_meaning(req, &scan, str_of(version));
     decode_target(req);
-    if (req->arena.overflowed) {
+    if (req->arena.refused) {
+        fault(req, 503, "too many request bytes in flight, try again");
+    } else if (req->arena.overflowed) {
         fault(req, 400, "request head too large");
     }
     if (req->fault_status != 0) {

@@ -13,20 +13,26 @@
  * could be misread. The bytes looked at are always inside the buffer: libmicrohttpd keeps its
  * records of the headers behind it, in the same block.
  *
- * Another version of the library may parse in another way, so the check is for this one alone;
- * 1.0 and later are strict themselves when told so.
+ * Another version of the library may parse in another way, and then nothing here would be true any more. So no other
+ * is built with, and none is run with (httpd_server_new). 1.0 and later are strict themselves when told so.
  */
 #include "httpd/server_internal.h"
 
 #include <string.h>
 
+#if defined(MHD_VERSION) && (MHD_VERSION < 0x00097500 || MHD_VERSION > 0x000975ff)
+/* For 1.0 and later MHD_OPTION_CLIENT_DISCIPLINE_LVL in server.c takes the place of this file; test_head_bytes and
+ * test_body show whether it does. */
+#error "libmicrohttpd 0.9.75 is needed: how strictly requests are read is proven for that version alone (decision 0040)"
+#endif
+
 #define CHECKED_VERSION "0.9.75"
 
 enum { CRLF_BYTES = 2, LINE_ENDS_BYTES = 4 };
 
-bool httpd_head_bytes_checked(void)
+bool httpd_head_bytes_serves(const char *version)
 {
-    return strcmp(MHD_get_version(), CHECKED_VERSION) == 0;
+    return strcmp(version, CHECKED_VERSION) == 0;
 }
 
 /* Integers, because the words are not known to be in one object. */

@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOL_MAX = 64 };
+enum {
+    POOL_MAX = 64,
+    ARENA_FREE_BYTES = 16384, /* not counted: heads, and calls that carry little */
+};
 
 static struct httpd_request *take_pooled(struct httpd_server *s)
 {
@@ -38,7 +41,7 @@ static struct httpd_request *request_new(struct httpd_server *s)
     if (req == NULL) {
         req = xcalloc(1, sizeof(*req));
         req->server = s;
-        arena_init(&req->arena, s->config.arena_max_bytes);
+        arena_init_lent(&req->arena, s->config.arena_max_bytes, &s->budget, ARENA_FREE_BYTES);
     } else {
         struct arena arena = req->arena;
         char *body = req->body;

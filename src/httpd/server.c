@@ -105,14 +105,41 @@ static void init_locks(struct httpd_server *s)
     pthread_condattr_destroy(&monotonic);
 }
 
+static void keep_hosts(struct httpd_listener_config *c)
+{
+    struct str *kept = xcalloc(c->host_n + 1, sizeof(*kept));
+
+    for (size_t i = 0; i < c->host_n; i++) {
+        kept[i] = (struct str){str_dup(c->hosts[i]), c->hosts[i].n};
+    }
+    c->hosts = kept;
+}
+
+static void drop_hosts(struct httpd_listener_config *c)
+{
+    for (size_t i = 0; i < c->host_n; i++) {
+        free((char *)(uintptr_t)c->hosts[i].p);
+    }
+    free((struct str *)(uintptr_t)c->hosts);
+}
+
 int httpd_server_new(const struct httpd_config *config, struct httpd_server **ret,
                      struct err *reterr)
 {
-    struct httpd_server *s = xcalloc(1, sizeof(*s));
+    struct httpd_server *s;
+
+    if (!httpd_head_bytes_serves(MHD_get_version())) {
+        return err_set(reterr, ERR_INTERNAL,
+                       "libmicrohttpd %s is loaded, and 0.9.75 is needed, because how strictly requests are read "
+                       "depends on it: install that version",
+                       MHD_get_version());
+    }
+    s = xcalloc(1, sizeof(*s));
     atomic_init(&s->refs, 1);
     s->config = *config;
     fill_defaults(&s->config);
     s->config.listeners = NULL;
+    s->budget = (struct arena_lender){httpd_budget_take, httpd_budget_give};
     atomic_init(&s->body_max_bytes, s->config.body_max_bytes);
     atomic_init(&s->inflight_max_bytes, s->config.inflight_max_bytes);
     s->listener_n = config->listener_n;
@@ -124,6 +151,7 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
         if (s->listeners[i].config.connection_max == 0) {
             s->listeners[i].config.connection_max = CONNECTIONS_DEFAULT;
         }
+        keep_hosts(&s->listeners[i].config);
     }
     for (size_t i = 0; i < s->listener_n; i++) {
         const int r = listener_open(&s->listeners[i], reterr);
@@ -134,6 +162,11 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
     }
     *ret = s;
     return 0;
+}
+
+size_t httpd_server_inflight_bytes(const struct httpd_server *s)
+{
+    return atomic_load(&s->inflight_bytes);
 }
 
 void httpd_server_set_body_limits(struct httpd_server *s, size_t body_max_bytes,
@@ -350,6 +383,9 @@ void httpd_server_unref(struct httpd_server *s)
     pthread_mutex_destroy(&s->conns_lock);
     pthread_cond_destroy(&s->idle);
     pthread_cond_destroy(&s->watchdog_wake);
+    for (size_t i = 0; i < s->listener_n; i++) {
+        drop_hosts(&s->listeners[i].config);
+    }
     free(s->listeners);
     free(s);
 }

@@ -127,7 +127,9 @@ struct httpd_server {
     bool started, stopped;
     atomic_uint refs;     /* the owner, and every request that is not in the pool */
     atomic_bool draining; /* every answer closes its connection */
-    atomic_size_t inflight_bytes;
+    struct arena_lender budget; /* of inflight_bytes, for arenas */
+    atomic_size_t inflight_bytes; /* bodies, and what lies in the arenas of their requests */
+    atomic_size_t inflight_peak;  /* since memory was last given back to the kernel */
     atomic_size_t body_max_bytes, inflight_max_bytes; /* of the configuration; may change */
 
     pthread_mutex_t lock;
@@ -165,6 +167,10 @@ void httpd_conn_request_over(struct httpd_conn *c);
 void httpd_conn_drop_locked(struct httpd_conn *c, int64_t seen, enum httpd_drop why);
 bool httpd_conn_peer(const struct sockaddr *sa, struct in6_addr *ret);
 
+/* body.c: the budget of all requests together */
+bool httpd_budget_take(struct arena_lender *l, size_t bytes);
+void httpd_budget_give(struct arena_lender *l, size_t bytes);
+
 /* admission.c */
 enum MHD_Result httpd_admit(void *cls, const struct sockaddr *sa, socklen_t len);
 
@@ -196,7 +202,8 @@ struct head_bytes {
     struct str last;
     size_t header_n;
 };
-bool httpd_head_bytes_checked(void); /* false: this version of the library parses otherwise */
+/* False: that version of the library may parse otherwise; what follows says nothing about it. */
+bool httpd_head_bytes_serves(const char *version);
 void httpd_head_bytes_begin(struct head_bytes *b, struct str method, struct str target,
                             struct str version);
 void httpd_head_bytes_header(struct head_bytes *b, struct str name, struct str value);

@@ -214,6 +214,138 @@ static bool decode_containers(struct json_reader *r, void *at)
     return decode_container_list(r, false, &p->containers, &p->container_n);
 }
 
+/* ---- taints and tolerations ---- */
+
+static enum taint_effect effect_of(struct str word)
+{
+    return str_eq(word, STR("NoSchedule"))  ? TAINT_NO_SCHEDULE
+           : str_eq(word, STR("NoExecute")) ? TAINT_NO_EXECUTE
+                                            : TAINT_OTHER;
+}
+
+static bool decode_taint_effect(struct json_reader *r, void *at)
+{
+    struct str word = STR_NULL;
+    if (!decode_text(r, &word)) {
+        return false;
+    }
+    *(enum taint_effect *)at = effect_of(word);
+    return true;
+}
+
+static bool decode_taint(struct json_reader *r, struct taint *t)
+{
+    static const struct field fields[] = {
+        {STR("key"), decode_text, offsetof(struct taint, key)},
+        {STR("value"), decode_text, offsetof(struct taint, value)},
+        {STR("effect"), decode_taint_effect, offsetof(struct taint, effect)},
+    };
+    *t = (struct taint){.effect = TAINT_OTHER};
+    return decode_object(r, fields, ARRAY_LEN(fields), t);
+}
+
+static bool decode_taints(struct json_reader *r, void *at)
+{
+    struct node *node = at;
+    struct taint *items = NULL;
+    size_t n = 0, cap = 0;
+    if (json_accept_null(r)) {
+        return true;
+    }
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        struct taint *room = grow(r, items, n, &cap, sizeof(*items));
+        if (room == NULL) {
+            return false;
+        }
+        items = room;
+        if (!decode_taint(r, &items[n])) {
+            return false;
+        }
+        n++;
+    }
+    node->taints = items;
+    node->taint_n = n;
+    return !json_failed(r);
+}
+
+static bool decode_toleration_effect(struct json_reader *r, void *at)
+{
+    static const enum toleration_effect tolerated[] = {
+        [TAINT_NO_SCHEDULE] = TOLERATES_NO_SCHEDULE,
+        [TAINT_NO_EXECUTE] = TOLERATES_NO_EXECUTE,
+        [TAINT_OTHER] = TOLERATES_OTHER,
+    };
+    struct str word = STR_NULL;
+    if (!decode_text(r, &word)) {
+        return false;
+    }
+    *(enum toleration_effect *)at = word.n == 0 ? TOLERATES_ALL : tolerated[effect_of(word)];
+    return true;
+}
+
+static bool decode_operator(struct json_reader *r, void *at)
+{
+    static const struct {
+        struct str word;
+        enum toleration_operator operator_;
+    } operators[] = {
+        {STR(""), TOLERATION_EQUAL}, /* the default of core/v1 */
+        {STR("Equal"), TOLERATION_EQUAL},
+        {STR("Exists"), TOLERATION_EXISTS},
+        {STR("Lt"), TOLERATION_LESS},
+        {STR("Gt"), TOLERATION_GREATER},
+    };
+    struct str word = STR_NULL;
+    if (!decode_text(r, &word)) {
+        return false;
+    }
+    *(enum toleration_operator *)at = TOLERATION_NEVER;
+    for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
+        if (str_eq(word, operators[i].word)) {
+            *(enum toleration_operator *)at = operators[i].operator_;
+        }
+    }
+    return true;
+}
+
+static bool decode_toleration(struct json_reader *r, struct toleration *t)
+{
+    static const struct field fields[] = {
+        {STR("key"), decode_text, offsetof(struct toleration, key)},
+        {STR("operator"), decode_operator, offsetof(struct toleration, operator_)},
+        {STR("value"), decode_text, offsetof(struct toleration, value)},
+        {STR("effect"), decode_toleration_effect, offsetof(struct toleration, effect)},
+    };
+    *t = (struct toleration){.operator_ = TOLERATION_EQUAL, .effect = TOLERATES_ALL};
+    return decode_object(r, fields, ARRAY_LEN(fields), t);
+}
+
+static bool decode_tolerations(struct json_reader *r, void *at)
+{
+    struct pod *pod = at;
+    struct toleration *items = NULL;
+    size_t n = 0, cap = 0;
+    if (json_accept_null(r)) {
+        return true;
+    }
+    json_array_begin(r);
+    while (json_array_next(r)) {
+        struct toleration *room = grow(r, items, n, &cap, sizeof(*items));
+        if (room == NULL) {
+            return false;
+        }
+        items = room;
+        if (!decode_toleration(r, &items[n])) {
+            return false;
+        }
+        n++;
+    }
+    pod->tolerations = items;
+    pod->toleration_n = n;
+    return !json_failed(r);
+}
+
 /* ---- pod ---- */
 
 static enum pod_phase phase_of(struct str word)
@@ -281,6 +413,7 @@ static bool decode_pod_spec(struct json_reader *r, void *at)
         {STR("preemptionPolicy"), decode_text, offsetof(struct pod, preemption_policy)},
         {STR("resources"), decode_pod_resources, 0},
         {STR("overhead"), decode_kv_list, offsetof(struct pod, overhead)},
+        {STR("tolerations"), decode_tolerations, 0},
     };
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }
@@ -339,6 +472,7 @@ static bool decode_node_spec(struct json_reader *r, void *at)
 {
     static const struct field fields[] = {
         {STR("unschedulable"), decode_flag, offsetof(struct node, unschedulable)},
+        {STR("taints"), decode_taints, 0},
     };
     return decode_object(r, fields, ARRAY_LEN(fields), at);
 }

@@ -1,6 +1,7 @@
 /* kube/transport_endpoint.c - where the server is. */
 #include "transport_internal.h"
 
+#include "base/address.h"
 #include "base/bug.h"
 #include "kube/names.h"
 
@@ -54,10 +55,16 @@ static int read_parts(const char *server, struct server_parts *ret, struct err *
     return 0;
 }
 
+/* By address: what "localhost", or 127.0.0.1.example.com, means is for a resolver to say, and somebody else may have a
+ * word there. */
 static bool is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-           strncmp(host, "127.", 4) == 0;
+    struct address a;
+    char text[ADDRESS_TEXT_MAX];
+    int n = snprintf(text, sizeof(text), "%s:1", host);
+
+    return n > 0 && n < (int)sizeof(text) && strcmp(host, "localhost") != 0 &&
+           address_parse(str_of(text), &a, NULL) == 0 && !a.any && address_is_loopback(&a);
 }
 
 static bool has_secrets(const struct credentials *c)
@@ -99,7 +106,8 @@ static int check_parts(const struct server_parts *p, const struct credentials *c
     }
     if (!is_tls && has_secrets(creds) && !is_loopback(p->host)) {
         return err_set(reterr, ERR_INVALID,
-                       "credentials are not sent to %s over plain http: use https", p->host);
+                       "credentials are not sent to %s over plain http: use https, or 127.0.0.1 for this machine",
+                       p->host);
     }
     if (creds->tls_server_name != NULL && !kube_name_is_subdomain(str_of(creds->tls_server_name))) {
         return err_set(reterr, ERR_INVALID, "not a TLS server name: \"%s\"",

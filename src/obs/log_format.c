@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "base/json_write.h"
+#include "base/printable.h"
 
 #include <string.h>
 #include <time.h>
@@ -67,7 +68,7 @@ static void add_quoted(struct strbuf *out, struct str s, size_t max)
     for (size_t i = 0; i < shown.n;) {
         const unsigned char *p = (const unsigned char *)shown.p + i;
         const size_t n = utf8_length(p, shown.n - i);
-        const bool c1 = n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+        const struct str c = {shown.p + i, n};
         if (*p == '"' || *p == '\\') {
             strbuf_add_char(out, '\\');
             strbuf_add_char(out, (char)*p);
@@ -77,8 +78,8 @@ static void add_quoted(struct strbuf *out, struct str s, size_t max)
             strbuf_add_cstr(out, "\\t");
         } else if (*p == '\r') {
             strbuf_add_cstr(out, "\\r");
-        } else if (c1) {
-            strbuf_addf(out, "\\u%04x", (unsigned)p[1]);
+        } else if (n > 1 && printable_disturbs(c)) {
+            strbuf_addf(out, "\\u%04x", (unsigned)printable_code(c));
         } else if (n == 0 || *p < 0x20 || *p == 0x7f) {
             strbuf_addf(out, "\\x%02x", (unsigned)*p);
         } else {

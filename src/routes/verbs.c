@@ -40,6 +40,14 @@ static int check_body(const struct httpd_request *req, struct err *reterr)
     BUG("unknown body state");
 }
 
+/* What the server has no room for is no fault of the request. */
+static int why_not(struct httpd_request *req, int r, struct err *reterr)
+{
+    return httpd_request_arena(req)->refused
+               ? err_set(reterr, ERR_UNAVAILABLE, "too many bytes of requests are in flight; try again")
+               : r;
+}
+
 static const char *outcome_of_error(const struct err *e)
 {
     return e->code == ERR_UNAVAILABLE ? "not_ready" : "error";
@@ -102,7 +110,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
         r = wire_read_args(httpd_request_body(req), a, &args, reterr);
     }
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     rules = rulebook_take(v->book);
     rules_generation = rules->generation;
@@ -113,7 +121,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     }
     rules_put(rules);
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
         waker_refused_by(v->waker, result.generation, v->book, rules_generation);
@@ -166,6 +174,7 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         rules_put(rules);
     }
     if (r != 0) {
+        (void)why_not(req, r, &err);
         /* The reply is a bare list, without room for an error, and kube-scheduler ignores one anyway: no
          * scores, and the reason in our log. */
         strbuf_add_cstr(&resp->body, "[]");
@@ -198,7 +207,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         rules_put(rules);
     }
     if (r != 0) {
-        return r;
+        return why_not(req, r, reterr);
     }
     wire_write_preemption(&resp->body, args.nodes, kept);
     *ret_outcome = kept > 0 ? "fits" : "none_fits";
@@ -209,7 +218,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
 static enum httpd_action handle_preempt(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
-    const char *outcome;
+    const char *outcome = "error";
     struct err err;
 
     if (answer_preempt(v, req, resp, &outcome, &err) != 0) {
@@ -227,8 +236,9 @@ struct bind_call {
     const struct verbs *verbs;
     struct httpd_request *req;
     int64_t start_ns;
-    char *text; /* "namespace/pod" and node, for the log */
+    char *text; /* "namespace/pod", node and caller, for the log */
     struct str pod, node;
+    struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
 
 static void write_bind(struct httpd_response *resp, const char *error)
@@ -243,7 +253,7 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
 
     observe(call->verbs, VERB_BIND, bind_outcome_name(outcome), call->start_ns);
     LOG_V(call->verbs->log, 2, error == NULL ? "Bound pod" : "Did not bind pod", LOG_STR("pod", call->pod),
-          LOG_STR("node", call->node), LOG_CSTR("outcome", bind_outcome_name(outcome)),
+          LOG_STR("node", call->node), LOG_STR("caller", call->caller), LOG_CSTR("outcome", bind_outcome_name(outcome)),
           LOG_CSTR("reason", error));
     httpd_response_init(&resp, 4096);
     write_bind(&resp, error);
@@ -257,17 +267,26 @@ static struct bind_call *call_new(const struct verbs *v, struct httpd_request *r
 {
     struct bind_call *call = xcalloc(1, sizeof(*call));
     size_t pod_n = bind->pod_namespace.n + 1 + bind->pod_name.n;
+    struct str caller = httpd_request_client(req);
+
+    if (caller.n == 0) {
+        caller = httpd_request_peer(req);
+    }
 
     call->verbs = v;
     call->req = req;
     call->start_ns = httpd_request_start_ns(req);
-    call->text = xmalloc(pod_n + bind->node_name.n);
+    call->text = xmalloc(pod_n + bind->node_name.n + caller.n);
     memcpy(call->text, bind->pod_namespace.p, bind->pod_namespace.n);
     call->text[bind->pod_namespace.n] = '/';
     memcpy(call->text + bind->pod_namespace.n + 1, bind->pod_name.p, bind->pod_name.n);
     memcpy(call->text + pod_n, bind->node_name.p, bind->node_name.n);
     call->pod = (struct str){call->text, pod_n};
     call->node = (struct str){call->text + pod_n, bind->node_name.n};
+    call->caller = (struct str){call->text + pod_n + bind->node_name.n, caller.n};
+    if (caller.n > 0) {
+        memcpy(call->text + pod_n + bind->node_name.n, caller.p, caller.n);
+    }
     return call;
 }
 
@@ -282,6 +301,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
         r = wire_read_bind(httpd_request_body(req), httpd_request_arena(req), &bind, &err);
     }
     if (r != 0) {
+        (void)why_not(req, r, &err);
         write_bind(resp, err.msg);
         observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
         return HTTPD_REPLY;

@@ -42,6 +42,8 @@ type cluster struct {
 	scheduler *harness.Scheduler
 	fgpu      *harness.Fgpu
 	shares    bool // fgpu is the shared one
+	// certificateDir has what the shipped script made, of a form that speaks TLS.
+	certificateDir string
 	// schedulerName that pods of this cluster carry.
 	schedulerName string
 }
@@ -227,14 +229,40 @@ func (c *cluster) useFgpu(f form) {
 // ownFgpu runs fgpu from the shipped configuration, with the rights that the shipped RBAC gives it.
 func (c *cluster) ownFgpu(f form) {
 	c.Helper()
-	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	if f.folder == "control-plane" {
-		kubeconfig, err = plane.UserKubeconfig("fgpu")
+		c.ownFgpuBeside(f)
+		return
 	}
+	kubeconfig, err := plane.Kubeconfig(c.ctx, "fgpu-system", "fgpu")
 	c.must(kubeconfig, err)
 	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, manifest(f.folder, "fgpu.yaml"), kubeconfig); err != nil {
 		c.Fatal(err)
 	}
+}
+
+// ownFgpuBeside is the same for the form that speaks TLS on loopback; certificates are where the test made them.
+func (c *cluster) ownFgpuBeside(f form) {
+	c.Helper()
+	c.certificateDir = c.certificates("ours")
+	config := filepath.Join(plane.Dir, c.name+".fgpu.yaml")
+	c.must(nil, harness.Adapt(manifest(f.folder, "fgpu.yaml"), config, c.files("tls.crt", "tls.key", "ca.crt")...))
+	kubeconfig, err := plane.UserKubeconfig("fgpu")
+	c.must(kubeconfig, err)
+	if c.fgpu, err = plane.StartFgpu(c.ctx, binary, c.name, config, kubeconfig); err != nil {
+		c.Fatal(err)
+	}
+	c.must(nil, c.fgpu.PresentCertificate(filepath.Join(c.certificateDir, "scheduler.crt"),
+		filepath.Join(c.certificateDir, "scheduler.key"), filepath.Join(c.certificateDir, "ca.crt")))
+}
+
+// files puts the test's certificates in place of those that the form has in /etc/kubernetes/fgpu.
+func (c *cluster) files(names ...string) []harness.Replacement {
+	var r []harness.Replacement
+	for _, name := range names {
+		r = append(r, harness.Replacement{Old: "File: /etc/kubernetes/fgpu/" + name,
+			New: "File: " + filepath.Join(c.certificateDir, name)})
+	}
+	return r
 }
 
 // startScheduler runs kube-scheduler from the shipped configuration; only addresses and the path of the
@@ -250,9 +278,15 @@ func (c *cluster) startScheduler(f form) {
 	}
 	c.must(kubeconfig, err)
 	config := filepath.Join(plane.Dir, c.name+"."+f.scheduler)
-	c.must(nil, harness.Adapt(manifest(f.folder, f.scheduler), config,
-		harness.Replacement{Old: shipped, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
-		harness.Replacement{Old: "http://127.0.0.1:9443", New: c.fgpu.VerbsURL}))
+	changes := []harness.Replacement{
+		{Old: shipped, New: fmt.Sprintf("kubeconfig: %q", kubeconfig)},
+		{Old: "http://127.0.0.1:9443", New: c.fgpu.VerbsURL},
+	}
+	if f.folder == "control-plane" {
+		changes[1].Old = "https://127.0.0.1:9443"
+		changes = append(changes, c.files("ca.crt", "scheduler.crt", "scheduler.key")...)
+	}
+	c.must(nil, harness.Adapt(manifest(f.folder, f.scheduler), config, changes...))
 	if c.scheduler, err = plane.StartScheduler(c.ctx, c.name, config); err != nil {
 		c.Fatal(err)
 	}

@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -153,5 +158,72 @@ func TestFgpuBesideTheControlPlanesSchedulerServesTheDefaultSchedulerName(t *tes
 	c.create(pod("share", "fgpu.io/gpu-milli=400"), pod("plain"))
 	c.bound("share")
 	c.bound("plain")
+	c.sound()
+}
+
+// Under hostNetwork every process of the host reaches the loopback.
+func TestItem17BesideTheControlPlaneOnlyTheSchedulersCertificateMayCallBind(t *testing.T) {
+	c := newCluster(t, gpuNode("host-process", 1, gib80))
+	c.useFgpu(besideDefault)
+	c.create(pod("wanted", "fgpu.io/gpu-milli=400"))
+	ca, err := os.ReadFile(filepath.Join(c.certificateDir, "ca.crt"))
+	c.must(ca, err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	body := fmt.Sprintf(`{"PodName":"wanted","PodNamespace":%q,"PodUID":"","Node":"host-process"}`, c.namespace)
+	for name, url := range map[string]string{
+		"plain HTTP":          strings.Replace(c.fgpu.VerbsURL, "https:", "http:", 1),
+		"without certificate": c.fgpu.VerbsURL,
+	} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		if r, err := client.Post(url+"/v1/bind", "application/json", strings.NewReader(body)); err == nil {
+			_ = r.Body.Close()
+			t.Errorf("%s: answered with %s", name, r.Status)
+		}
+	}
+	if p := c.recorder.Pod("wanted"); p != nil && p.Spec.NodeName != "" {
+		t.Errorf("the pod was bound to %s", p.Spec.NodeName)
+	}
+	c.sound()
+}
+
+func TestItem16ATypingErrorIsRefusedWithWhatWasMeant(t *testing.T) {
+	c := newCluster(t, gpuNode("typing", 1, gib80))
+	c.install(annotationsOnly)
+	c.create(annotated(pod("fraction"), "fgpu.io/gpu-fractoin=0.5"), annotated(pod("unit"), "fgpu.io/gpu-memory=4096"),
+		pod("resource", "fgpu.io/gpu-mili=100"))
+	for name, meant := range map[string]string{
+		"fraction": "annotation fgpu.io/gpu-fraction", "unit": "4096Mi",
+	} {
+		if text := c.refused(name); !strings.Contains(text, meant) {
+			t.Errorf("%s is refused with %q, expected %q in it", name, text, meant)
+		}
+	}
+	c.refused("resource") // by kube-scheduler itself, which knows no node with it
+	c.sound()
+}
+
+// What kube-scheduler lets through is not refused by bind.
+func TestItem17APodThatToleratesTheTaintsOfItsNodeIsBound(t *testing.T) {
+	node := gpuNode("tainted", 1, gib80)
+	node.Spec.Unschedulable = true
+	node.Spec.Taints = []corev1.Taint{
+		{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+		{Key: "team", Value: "a", Effect: corev1.TaintEffectNoExecute},
+		{Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule},
+	}
+	c := newCluster(t, node)
+	c.install(light)
+	seconds := int64(3600)
+	p := pod("tolerant", "fgpu.io/gpu-milli=400")
+	p.Spec.Tolerations = []corev1.Toleration{
+		{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+		{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists},
+		{Key: "team", Value: "a", Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds},
+	}
+	c.create(p, pod("other", "fgpu.io/gpu-milli=400"))
+	c.bound("tolerant")
+	c.refused("other")
 	c.sound()
 }

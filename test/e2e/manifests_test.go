@@ -228,7 +228,11 @@ func TestAllSchedulerConfigurationsAgree(t *testing.T) {
 		if f == advertised {
 			preempt = "preempt"
 		}
-		if e.URLPrefix != "http://127.0.0.1:9443/v1" || e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" ||
+		url := "http://127.0.0.1:9443/v1"
+		if f == besideDefault { // hostNetwork: whoever is on the host reaches it
+			url = "https://127.0.0.1:9443/v1"
+		}
+		if e.URLPrefix != url || (e.EnableHTTPS != nil && *e.EnableHTTPS) != (f == besideDefault) || e.FilterVerb != "filter" || e.PrioritizeVerb != "prioritize" ||
 			e.BindVerb != "bind" || e.PreemptVerb != preempt || e.Weight != 200 || e.HTTPTimeout != "10s" || !e.NodeCacheCapable ||
 			e.Ignorable || s.PercentageOfNodesToScore != 100 {
 			t.Errorf("%s: %+v", f.name, e)

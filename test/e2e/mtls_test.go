@@ -157,7 +157,6 @@ func TestTheMTLSFilesSayTheSameAsTheOthers(t *testing.T) {
 	read(t, &ours, "mtls", "scheduler.yaml")
 	read(t, &theirs, "control-plane", "scheduler.yaml")
 	ours.Extenders[0].URLPrefix = theirs.Extenders[0].URLPrefix
-	ours.Extenders[0].EnableHTTPS = theirs.Extenders[0].EnableHTTPS
 	if a, b := mustJSON(t, ours), mustJSON(t, theirs); a != b {
 		t.Errorf("mtls/scheduler.yaml: %s\ncontrol-plane/scheduler.yaml: %s", a, b)
 	}

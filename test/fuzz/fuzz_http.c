@@ -114,7 +114,7 @@ static int dial(uint16_t port)
 static int take_answer(struct str *rest)
 {
     static const int known[] = {100, 200, 304, 400, 404, 405, 411, 413,
-                                414, 415, 417, 431, 501, 503, 505};
+                                414, 415, 417, 421, 431, 501, 503, 505};
     const char *end = rest->n > 0 ? memmem(rest->p, rest->n, "\r\n\r\n", 4) : NULL;
     struct str head = {rest->p, end != NULL ? (size_t)(end - rest->p) + 4 : 0}, lines = head, line,
                body;

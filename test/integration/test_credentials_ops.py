@@ -161,7 +161,7 @@ def test_ops__caller_hangs_up_while_asked_about__nothing_breaks(guarded):
     guarded.api.faults({"method": "POST", "path": ACCESS_REVIEWS, "times": 5, "action": "pass", "delayMs": 300})
     for t in tokens:
         with socket.create_connection(guarded.fgpu.ops) as s:
-            s.sendall(f"GET /state HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {t}\r\n\r\n".encode())
+            s.sendall(f"GET /state HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {t}\r\n\r\n".encode())
     eventually(lambda: guarded.api.fault_hits() == [5], "the questions")
     for t in tokens:
         eventually(lambda t=t: guarded.get("/state", t).status == 200)

@@ -145,10 +145,13 @@ def test_requests_in_one_packet__answered_in_order(fgpu):
         got.index(f'["{name}"]'.encode()) for name in ("a", "b", "c"))
 
 
-def test_chunked_body_and_expect_continue__understood(fgpu):
-    half = len(BODY) // 2
-    chunks = f"{half:x}\r\n{BODY[:half]}\r\n{len(BODY) - half:x}\r\n{BODY[half:]}\r\n0\r\n\r\n"
-    assert b'["a"]' in talk(fgpu.verbs, f"{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunks}")
+@pytest.mark.parametrize("line_end", ["\r\n", "\n"])
+def test_item18_chunked_body__refused_whatever_its_lines_end_in(fgpu, line_end):
+    chunks = line_end.join([f"{len(BODY):x}", BODY, "0", "", ""])
+    assert b" 411 " in talk(fgpu.verbs, f"{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunks}")
+
+
+def test_expect_continue_and_single_bytes__understood(fgpu):
     assert b'["a"]' in talk(fgpu.verbs, f"{HEAD}Expect: 100-continue\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}")
     dripped = socket.create_connection(fgpu.verbs, timeout=PATIENCE_S)
     for byte in plain().encode():

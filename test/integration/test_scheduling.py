@@ -104,6 +104,42 @@ def test_bind__unknown_node__refused_without_a_write(cluster, api, fgpu):
     assert api.get_pod(pod)["metadata"]["resourceVersion"] == rv
 
 
+def test_item17_bind__pod_that_asks_for_no_gpu__refused(cluster, api, fgpu):
+    node = cluster.node(gpus=1)
+    pod = api.pod()
+    assert "serving.bindsAllPods" in fgpu.bind(pod, node)
+    assert "nodeName" not in api.get_pod(pod)["spec"]
+    zero = api.pod(milli(0))  # its binding is ours: kube-scheduler goes by the name
+    assert fgpu.bind(zero, node) == ""
+
+
+CORDON = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("spec, tolerations, allowed", [
+    ({"unschedulable": True}, [], False),
+    ({"unschedulable": True}, [CORDON], True),
+    ({"unschedulable": True}, [{"operator": "Exists"}], True),
+    ({"taints": [GPU_TAINT]}, [], False),
+    ({"taints": [GPU_TAINT]}, [{"key": "nvidia.com/gpu", "value": "other", "effect": "NoSchedule"}], False),
+    ({"taints": [GPU_TAINT]}, [{"key": "nvidia.com/gpu", "operator": "Exists"}], True),
+    ({"taints": [{**GPU_TAINT, "effect": "NoExecute"}]}, [{**CORDON, "key": "nvidia.com/gpu"}], False),
+    ({"taints": [{**GPU_TAINT, "effect": "PreferNoSchedule"}]}, [], True),
+], ids=str)
+def test_item17_bind__cordoned_or_tainted_node__only_pods_that_tolerate_it(cluster, api, fgpu, spec, tolerations, allowed):
+    node = cluster.node(gpus=1)
+    api.patch(f"/api/v1/nodes/{node}", {"spec": spec})
+    eventually(lambda: fgpu.node_state(node), "the node")
+    last = cluster.node(gpus=1)  # seen after the patch, on the same watch
+    eventually(lambda: fgpu.node_state(last), "what came after it")
+    pod = api.pod(milli(100), tolerations=tolerations)
+    assert fgpu.fits(pod, [node]) == [node], "filter leaves that to kube-scheduler"
+    error = fgpu.bind(pod, node)
+    assert error == ("" if allowed else "node is cordoned or has a taint that the pod does not tolerate")
+    assert ("nodeName" in api.get_pod(pod)["spec"]) == allowed
+
+
 def test_bind__pod_of_another_uid__refused(cluster, api, fgpu):
     node = cluster.node(gpus=1)
     pod = api.pod(milli(100))

@@ -1,5 +1,6 @@
 """fgpu state: the table of nodes, GPUs and holders says what /state says."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -92,3 +93,36 @@ def test_state__nobody_answers_and_wrong_arguments__exit_codes(used):
     assert r.returncode == 1 and "fgpu state:" in r.stderr
     assert run(used.fgpu, "nodes").returncode == 2
     assert run(used.fgpu, "--help").stdout.startswith("Usage: fgpu state")
+
+
+EVIL = ["\x1b[2Jx", "\x9b2Jx", "x\x7f", "x\n\n0 nodes, 0 GPUs and MIG instances", "\u202egpj", "x\u2066y", "x\r"]
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+@pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "raw"])
+@pytest.mark.parametrize("evil", EVIL, ids=ascii)
+def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(used, tmp_path, evil, escaped):
+    """Whoever writes a node's annotations, or answers on the ops port, names what is printed."""
+    document = used.fgpu.state()
+    (node, *_) = [n for n in document["nodes"] if n["gpus"]]
+    node["name"], node["note"], node["gpus"][0]["model"] = evil, evil, evil
+    node["gpus"][0]["allocations"] = [{"namespace": evil, "pod": evil, "uid": "u", "container": evil, "kind": "share",
+                                       "milli": 1, "memMib": 1, "state": evil, "since": "2026-01-01T00:00:00Z"}]
+    document["pending"] = [{"namespace": evil, "pod": evil, "uid": "v", "since": "2026-01-01T00:00:00Z",
+                            "dialect": "native", "defect": ""}]
+    if "fragmentation" in document["summary"]:
+        document["summary"]["fragmentation"]["moreFit"] = [{"size": evil, "more": 1}]
+        document["summary"]["fragmentation"]["mostEmpty"] = {"node": evil, "gpus": 1}
+    path, config = tmp_path / "state.json", tmp_path / "fgpu.yaml"
+    path.write_bytes(json.dumps(document, ensure_ascii=escaped).encode("utf-8"))
+    config.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n")
+    for command in (["state"], ["state", "-o", "json"], ["frag"], ["frag", "-o", "json"],
+                    ["whatif", "--config", str(config)], ["whatif", "--config", str(config), "-o", "json"],
+                    ["state", evil.replace("\0", "")]):
+        r = subprocess.run([str(BINARY), *command, "--state", str(path)], capture_output=True, timeout=60)
+        for text in (r.stdout.decode("utf-8"), r.stderr.decode("utf-8")):
+            assert not FORBIDDEN.search(text), (command, text)
+            assert "\n0 nodes, 0 GPUs" not in text or evil in command, (command, text)
+        assert r.stdout or r.stderr
+    shown = subprocess.run([str(BINARY), "state", "-o", "json", "--state", str(path)], capture_output=True, timeout=60)
+    assert json.loads(shown.stdout)["nodes"] == document["nodes"]

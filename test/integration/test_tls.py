@@ -144,6 +144,25 @@ def test_scheduler__with_its_certificate__schedules(world):
     assert world.api.get_pod(pod)["spec"]["nodeName"] == node
 
 
+def test_item17_bind__log_line__has_the_name_in_the_callers_certificate(tmp_path):
+    """Verbosity 2 is where binds are logged."""
+    ca = Authority(tmp_path, "fgpu callers")
+    files = Mounted(tmp_path / "mounted")
+    files.publish(ca.issue("fgpu", "serverAuth"), ca.cert)
+    api = ApiServer(tmp_path)
+    try:
+        f = TlsFgpu(api.url, tmp_path, files.config() + "logging: {verbosity: 2}\n")
+        f.pair, f.server_ca = ca.issue(NAME, "clientAuth"), ca.cert
+        node = api.node(gpus=1)
+        f.ready()
+        eventually(lambda: f.node_state(node), "the node")
+        assert f.schedule(api.pod(milli(300)), [node]) == node
+        eventually(lambda: re.search(rf'"Bound pod" .*node="{node}" caller="{NAME}"', f.log()), "the line")
+        f.stop()
+    finally:
+        api.stop()
+
+
 @pytest.mark.parametrize("listener", ["verbs", "ops"])
 def test_caller__without_the_right_certificate__never_answered(world, listener):
     """The eight kinds are tried in the unit tests; openssl's client sees a word of each group."""

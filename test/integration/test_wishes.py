@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from forgeries import FORGED, record
 from judge import loads, loads_in_state
-from objects import device, mem, milli, pod_object, uid, whole
+from objects import device, mem, milli, pod_object, pod_path, uid, whole
 from processes import eventually, request
 
 MILLI, MEM, COUNT = "fgpu.io/gpu-milli", "fgpu.io/gpu-memory-mib", "fgpu.io/gpu-count"
@@ -55,6 +55,11 @@ REFUSED = {
     "10,000 models": ({MILLI: 1}, {"fgpu.io/gpu-model": ",".join(["a"] * 10000)}, "malformed"),
     "selector that is none": ({MILLI: 1}, {"fgpu.io/isolate-from": "a in (b)"}, "malformed"),
     "quality nobody knows": ({MILLI: 1}, {"fgpu.io/qos": "platinum"}, "malformed"),
+    "item 16: typing error in an annotation": ({}, {"fgpu.io/gpu-fractoin": "0.5"}, "probably meant is annotation fgpu.io/gpu-fraction"),
+    "item 16: typing error in a constraint": ({MILLI: 1}, {"fgpu.io/gpu-modell": "a*"}, "probably meant is annotation fgpu.io/gpu-model"),
+    "item 16: typing error in a resource": ({"fgpu.io/gpu-mili": 1}, {}, "probably meant is container resource fgpu.io/gpu-milli"),
+    "item 16: annotation nobody knows": ({MILLI: 1}, {"fgpu.io/whatever": "x"}, "correct or remove it"),
+    "item 16: memory without a unit": ({}, {"fgpu.io/gpu-memory": "4096"}, "meant as 4096Mi"),
     "2^32 devices": ({COUNT: 2 ** 32}, {}, ""),
     "2^32 milli": ({MILLI: 2 ** 32}, {}, ""),
     "2^32+1024 MiB": ({MEM: 2 ** 32 + 1024}, {}, TOO_LARGE),
@@ -80,7 +85,7 @@ def test_impossible_request__table__one_constant_reason_and_never_bound(cluster,
     ("fgpu.io/gpu-fraction", ["1e400", "-1", "-0.5", "9" * 400, "0x1", "１", "NaN", "", "1.5", "0", "0.0001", "50%",
                               "1/2", "4294967297", "0.3 ", "0." + "0" * 400 + "1"]),
     ("fgpu.io/gpu-memory", ["1e400", "-1Gi", "9" * 400, "0x10", "４Gi", "NaN", "", "4 Gi", "4GB", "4gi", "0",
-                            "16Ei", "18446744073709551616"]),
+                            "16Ei", "18446744073709551616", "4096", "4e9", "1023Ki"]),
     ("fgpu.io/gpu-count", ["1e400", "-1", "9" * 400, "0x1", "１", "NaN", "", "0", "65", "1.5", "4294967297"]),
 ], ids=["fraction", "memory", "count"])
 def test_absurd_annotation__each_key__one_constant_reason(cluster, fgpu, key, texts):
@@ -90,6 +95,18 @@ def test_absurd_annotation__each_key__one_constant_reason(cluster, fgpu, key, te
         assert set(r["FailedAndUnresolvableNodes"]) == set(nodes), (text, r)
         assert len(set(r["FailedAndUnresolvableNodes"].values())) == 1, (text, r)
     assert fgpu.fits(pod_object("q", limits=milli(1000)), nodes) == nodes[:1]
+
+
+def test_item16_unknown_key_on_a_running_pod__changes_no_charge(cluster, api, fgpu):
+    node = cluster.node(gpus=1)
+    pod = api.pod(milli(300))
+    assert fgpu.schedule(pod, [node]) == node
+    before = fgpu.node_state(node)["gpus"]
+    api.patch(pod_path(pod), {"metadata": {"annotations": {"fgpu.io/gpu-fractoin": "0.5"}}})
+    last = api.pod(milli(1))  # seen after it on the same watch
+    assert fgpu.schedule(last, [node]) == node
+    api.delete_pod(last)
+    eventually(lambda: fgpu.node_state(node)["gpus"] == before, "the charge of one pod alone")
 
 
 @pytest.mark.parametrize("resource", [MILLI, MEM, "nvidia.com/gpu"])

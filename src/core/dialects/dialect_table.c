@@ -2,6 +2,7 @@
 #include "core/dialect.h"
 #include "core/dialects/kai_internal.h"
 #include "core/dialects/native_internal.h"
+#include "core/dialects/spelling_internal.h"
 #include "core/host.h"
 
 const struct dialect *const dialects[] = {
@@ -36,9 +37,26 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
         }
         found = d;
     }
+    if (found.defect == DEMAND_OK && pod->node_name.n == 0) {
+        enum demand_defect slip = spelling_defect(p, pod);
+
+        if (slip != DEMAND_OK) {
+            found = (struct demand){.defect = slip, .source = DEMAND_FROM_ANNOTATIONS, .dialect = dialect_native.name};
+        }
+    }
     *ret = found;
     ret->host = host_request_of_pod(pod);
     return true;
+}
+
+bool dialect_claims_pod(const struct policy *p, const struct pod *pod)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        if (dialects[i]->claims_pod(p, pod)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,

@@ -141,6 +141,49 @@ static void arena_fini__called_twice__harmless(void **state)
     arena_fini(&a);
 }
 
+static size_t lent_bytes;
+
+static bool lend(struct arena_lender *l, size_t bytes)
+{
+    (void)l;
+    if (lent_bytes + bytes > 100000) {
+        return false;
+    }
+    lent_bytes += bytes;
+    return true;
+}
+
+static void take_back(struct arena_lender *l, size_t bytes)
+{
+    (void)l;
+    assert_true(bytes <= lent_bytes);
+    lent_bytes -= bytes;
+}
+
+static void item18__arena_with_a_lender__all_above_the_free_bytes_is_asked_for_and_given_back(void **state)
+{
+    struct arena_lender lender = {lend, take_back};
+    struct arena a, b;
+
+    (void)state;
+    arena_init_lent(&a, 1 << 20, &lender, 8192);
+    arena_init_lent(&b, 1 << 20, &lender, 8192);
+    assert_non_null(arena_alloc(&a, 100));
+    assert_int_equal(lent_bytes, 0);
+    assert_non_null(arena_alloc(&a, 60000));
+    assert_true(lent_bytes >= 60000 - 8192);
+    assert_null(arena_alloc(&b, 60000));
+    assert_true(b.overflowed && b.refused);
+    arena_reset(&a);
+    assert_int_equal(lent_bytes, 0);
+    arena_reset(&b);
+    assert_false(b.overflowed || b.refused);
+    assert_non_null(arena_alloc(&b, 60000));
+    arena_fini(&a);
+    arena_fini(&b);
+    assert_int_equal(lent_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +195,7 @@ int main(void)
         cmocka_unit_test(arena_text__copies__independent_and_terminated),
         cmocka_unit_test(arena_text__cap_reached__null_view),
         cmocka_unit_test(arena_fini__called_twice__harmless),
+        cmocka_unit_test(item18__arena_with_a_lender__all_above_the_free_bytes_is_asked_for_and_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

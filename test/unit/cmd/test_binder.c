@@ -32,6 +32,13 @@ static int setup_short(void **state)
     return 0;
 }
 
+static int setup_all_pods(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.binds_all_pods = true});
+    return 0;
+}
+
 static int setup_unsynced(void **state)
 {
     (void)state;
@@ -131,7 +138,24 @@ static void bind__pod_without_gpu_demand__is_bound_without_record(void **state)
     rig_expect_free("node-00");
 }
 
+/* kube-scheduler leaves the binding of a pod with a managed resource to us, whatever the amount (contract.md R1). */
+static void bind__pod_that_names_a_resource_and_asks_for_none__is_bound(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD, .names_zero = true});
+    rig_expect_bound(bind());
+    rig_expect_pod("a", "node-00", false);
+}
+
 /* ---- refused before anything is sent ---- */
+
+static void item17__pod_that_asks_for_no_gpu__is_refused_without_a_post(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD});
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "serving.bindsAllPods");
+    assert_int_equal(rig_posts(), 0);
+}
 
 static void bind__not_synced__is_refused(void **state)
 {
@@ -467,9 +491,11 @@ int main(void)
         STORY(bind__again_to_the_same_node__success_without_a_post),
         STORY(bind__again_to_another_node__is_refused),
         STORY(bind__pod_unknown_to_the_ledger__is_fetched_then_bound),
-        STORY(bind__pod_without_gpu_demand__is_bound_without_record),
+        cmocka_unit_test_setup_teardown(bind__pod_without_gpu_demand__is_bound_without_record, setup_all_pods, teardown),
+        STORY(bind__pod_that_names_a_resource_and_asks_for_none__is_bound),
+        STORY(item17__pod_that_asks_for_no_gpu__is_refused_without_a_post),
         cmocka_unit_test_setup_teardown(bind__not_synced__is_refused, setup_unsynced, teardown),
-        STORY(bind__unknown_node__is_refused_without_a_post),
+        cmocka_unit_test_setup_teardown(bind__unknown_node__is_refused_without_a_post, setup_all_pods, teardown),
         STORY(bind__annotations_at_the_limit__is_refused_and_released),
         STORY(bind__no_such_pod__is_refused_without_a_post),
         STORY(bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound),

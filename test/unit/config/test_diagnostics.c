@@ -152,34 +152,6 @@ static void word__long__cut_at_a_character(void **state)
     fixture_fini(&f);
 }
 
-static void suggest__table__nearest_or_none(void **state)
-{
-    (void)state;
-    static const struct str known[] = {
-        {"candidates", 10}, {"hold", 4}, {"nodeStrategy", 12}, {"json", 4}, {"ab", 2}};
-    static const struct {
-        const char *name, *word, *want;
-    } rows[] = {
-        {"one letter missing", "candidtes", "candidates"},
-        {"two swapped", "candidaets", "candidates"},
-        {"one too many", "holdd", "hold"},
-        {"case only", "nodestrategy", "nodeStrategy"},
-        {"three edits in ten", "kandudatez", "candidates"},
-        {"four edits in ten", "kundudatez", NULL},
-        {"short and replaced", "jsom", "json"},
-        {"short and all different", "xyz", NULL},
-        {"two letters, one wrong", "ax", "ab"},
-        {"two letters, both wrong", "xy", NULL},
-        {"empty", "", NULL},
-        {"very long", "candidatescandidatescandidatescandidatescandidates", NULL},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct str *got = suggest(str_of(rows[i].word), known, ARRAY_LEN(known));
-        expect_text(got != NULL ? *got : STR("none"), rows[i].want != NULL ? rows[i].want : "none",
-                    rows[i].name);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,7 +163,6 @@ int main(void)
         cmocka_unit_test(render__more_than_the_cap__first_ones_kept_rest_counted),
         cmocka_unit_test(to_err__several__first_and_the_number),
         cmocka_unit_test(word__long__cut_at_a_character),
-        cmocka_unit_test(suggest__table__nearest_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static void native__resources__as_in_the_table(void **state)
 {
     static const struct demand_row rows[] = {
         {"nothing", "app c: cpu/x=1", "none"},
-        {"no containers", "@other=1", "none"},
+        {"no containers", "@example.com/other=1", "none"},
         {"milli and memory", "c: gpu-milli=300 gpu-memory-mib=4096", "c 1xboth(300,4096)@1"},
         {"milli, memory, count", "c: gpu-milli=300 gpu-memory-mib=4096 gpu-count=2",
          "c 2xboth(300,4096)@1"},
@@ -156,7 +156,7 @@ static void native__annotations__as_in_the_table(void **state)
          "c 2xmilli(300,0)@1 annotated"},
         {"memory", "c:; @gpu-memory=4Gi", "c 1xmemory(0,4096)@1 annotated"},
         {"decimal memory is rounded up", "c:; @gpu-memory=4G", "c 1xmemory(0,3815)@1 annotated"},
-        {"one byte", "c:; @gpu-memory=1", "c 1xmemory(0,1)@1 annotated"},
+        {"a MiB and a kB", "c:; @gpu-memory=1050k", "c 1xmemory(0,2)@1 annotated"},
         {"memory and count", "c:; @gpu-memory=1Ti; @gpu-count=8",
          "c 8xmemory(0,1048576)@1 annotated"},
         {"count", "c:; @gpu-count=2", "c 2xwhole(1000,0)@1 annotated"},

@@ -1,4 +1,4 @@
-/* Bodies: caps, budget, chunked, slow senders. */
+/* Bodies: caps, budget, slow senders. */
 #include "base/bug.h"
 #include "httpd/support/fixture.h"
 
@@ -45,7 +45,23 @@ static enum httpd_action handler_hold(void *ctx, struct httpd_request *req,
     return HTTPD_SUSPENDED;
 }
 
+/* Makes three times as much of a body, as reading JSON does. */
+static enum httpd_action handler_parse(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    const size_t n = httpd_request_body(req).n;
+    bool enough = true;
+
+    (void)ctx;
+    for (size_t i = 0; i < 3 && enough; i++) {
+        enough = arena_alloc(httpd_request_arena(req), n) != NULL;
+    }
+    BUG_ON(enough == httpd_request_arena(req)->refused);
+    strbuf_add_cstr(&resp->body, enough ? "parsed" : "busy");
+    return HTTPD_REPLY;
+}
+
 static const struct httpd_route ROUTES[] = {
+    {.method = "POST", .path = "/parse", .handle = handler_parse},
     {.method = "POST", .path = "/hold", .handle = handler_hold},
     {.method = "POST", .path = "/echo", .handle = handler_echo},
     {.method = "POST", .path = "/verb", .handle = handler_faults, .flags = HTTPD_ROUTE_BODY_FAULTS},
@@ -117,51 +133,27 @@ static void body__large__arrives_unchanged(void **state)
     fixture_stop(&f);
 }
 
-static void send_chunked(struct client *c, const char *path, const char *body, size_t n,
-                         size_t piece)
-{
-    char head[128];
-    snprintf(head, sizeof(head),
-             "POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", path);
-    client_text(c, head);
-    for (size_t at = 0; at < n;) {
-        const size_t m = n - at < piece ? n - at : piece;
-        snprintf(head, sizeof(head), "%zx\r\n", m);
-        client_text(c, head);
-        client_send(c, body + at, m);
-        client_text(c, "\r\n");
-        at += m;
-    }
-    client_text(c, "0\r\n\r\n");
-}
-
-static void body__chunked__is_collected_and_capped(void **state)
+/* Bare LFs between chunks, extensions and trailers are libmicrohttpd's affair, which is lenient: so nothing of a chunked
+ * body is read. */
+static void item18__chunked_body__411_and_closed(void **state)
 {
     (void)state;
+    static const char *const bodies[] = {"5\r\nabcde\r\n0\r\n\r\n", "5\nabcde\n0\n\n", "5\r\nabcde\n0\r\n\r\n",
+                                         "5;x=\n\r\nabcde\r\n0\r\nX: y\n\r\n", "", "0\r\n\r\n"};
     struct fixture f;
     fixture_start(&f, NULL, ROUTES, ARRAY_LEN(ROUTES));
-    const size_t n = 300000;
-    char *body = filled(n);
-    struct client c;
-    client_open(&c, f.port);
-    static const size_t pieces[] = {7, 4096, 100000};
-    for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
-        const size_t m = pieces[i] == 7 ? 700 : n;
-        send_chunked(&c, "/echo", body, m, pieces[i]);
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct client c;
+        client_open(&c, f.port);
+        client_text(&c, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+        client_text(&c, bodies[i]);
         struct reply r;
         assert_true(client_reply(&c, &r));
-        assert_int_equal(r.body_n, m);
-        assert_memory_equal(r.body, body, m);
+        assert_int_equal(r.status, 411);
         reply_fini(&r);
+        assert_true(client_at_end(&c));
+        client_close(&c);
     }
-    send_chunked(&c, "/small", body, 100, 50);
-    expect(&c, 200, "{\"n\":100}");
-    send_chunked(&c, "/small", body, 101, 50);
-    expect(&c, 200, "{\"Error\":\"too large\"}");
-    send_chunked(&c, "/echo", body, 0, 1);
-    expect(&c, 200, "");
-    client_close(&c);
-    free(body);
     fixture_stop(&f);
 }
 
@@ -206,6 +198,29 @@ static void body__over_the_common_budget__busy_until_others_are_done(void **stat
     fixture_stop(&f);
 }
 
+/* 48 bodies of 2.3 MiB once took 428 MiB, because only the bodies were counted. */
+static void item18__what_is_made_of_bodies__is_counted_and_given_back(void **state)
+{
+    (void)state;
+    const struct httpd_config config = {.inflight_max_bytes = 4 << 20};
+    struct fixture f;
+    fixture_start(&f, &config, ROUTES, ARRAY_LEN(ROUTES));
+    struct client c;
+    client_open(&c, f.port);
+    char *body = filled(1200000);
+    for (int i = 0; i < 3; i++) {
+        post(&c, "/parse", body, 700000); /* 3.4 MiB with the arena */
+        expect(&c, 200, "parsed");
+        post(&c, "/parse", body, 1200000); /* 4.6 MiB */
+        expect(&c, 200, "busy");
+    }
+    client_close(&c);
+    free(body);
+    httpd_server_stop(f.server, 1000); /* every request is over */
+    assert_int_equal(httpd_server_inflight_bytes(f.server), 0);
+    fixture_stop(&f);
+}
+
 /* Sends one byte after another, each well within any idle timeout; true when the server cut it
  * off. */
 static bool drips_until_cut(struct client *c)
@@ -229,8 +244,6 @@ static void body__dripping_clients__are_cut_at_the_deadline(void **state)
         const char *name, *start;
     } rows[] = {
         {"in the body", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n"},
-        {"in a chunked body", "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                              "f4240\r\n"},
         {"in a body nobody wants", "POST /no HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n"},
         {"in the headers", "POST /echo HTTP/1.1\r\nHost: x\r\nX-A: "},
         {"in the request line", "POST /ec"},
@@ -315,8 +328,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(body__twenty_mib__the_client_gets_its_200_and_goes_on),
         cmocka_unit_test(body__large__arrives_unchanged),
-        cmocka_unit_test(body__chunked__is_collected_and_capped),
+        cmocka_unit_test(item18__chunked_body__411_and_closed),
         cmocka_unit_test(body__over_the_common_budget__busy_until_others_are_done),
+        cmocka_unit_test(item18__what_is_made_of_bodies__is_counted_and_given_back),
         cmocka_unit_test(body__dripping_clients__are_cut_at_the_deadline),
         cmocka_unit_test(body__idle_connections__outlive_the_head_deadline),
         cmocka_unit_test(body__client_gone_half_way__leaves_nothing_behind),

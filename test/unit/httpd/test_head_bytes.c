@@ -12,10 +12,12 @@ static const struct httpd_route ROUTES[] = {
 #define BYTES(text_) (text_), sizeof(text_) - 1
 #define GET_OK "GET /ok HTTP/1.1\r\nHost: x\r\n\r\n"
 
-static void library__of_this_build__is_the_one_checked(void **state)
+static void item18__library__of_another_version__not_served(void **state)
 {
     (void)state;
-    assert_true(httpd_head_bytes_checked());
+    assert_true(httpd_head_bytes_serves(MHD_get_version()));
+    assert_false(httpd_head_bytes_serves("0.9.76"));
+    assert_false(httpd_head_bytes_serves("1.0.1"));
 }
 
 /* Each is refused at once and takes the connection with it. On the second request of a connection
@@ -201,7 +203,7 @@ static void json_route__other_content_types__415(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(library__of_this_build__is_the_one_checked),
+        cmocka_unit_test(item18__library__of_another_version__not_served),
         cmocka_unit_test(head__bytes_that_can_be_read_in_two_ways__400_and_closed),
         cmocka_unit_test(head__strict_but_cut_anywhere__served),
         cmocka_unit_test(head__bare_lf_and_the_body_later__never_handled),

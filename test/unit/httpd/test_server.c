@@ -354,6 +354,71 @@ static void server__never_started__is_freed(void **state)
     httpd_server_free(NULL);
 }
 
+static int status_for_host(uint16_t port, const char *host_line)
+{
+    struct client c;
+    struct reply r;
+    char text[512];
+    int status;
+
+    snprintf(text, sizeof(text), "GET /ok HTTP/%s\r\n%s\r\n", host_line[0] == '\0' ? "1.0" : "1.1", host_line);
+    client_open(&c, port);
+    client_text(&c, text);
+    assert_true(client_reply(&c, &r));
+    status = r.status;
+    reply_fini(&r);
+    client_close(&c);
+    return status;
+}
+
+/* DNS rebinding: a page at rebound.example.com, whose name now means 127.0.0.1, reads what only this machine may. */
+static void item18__host_of_somebody_else__421(void **state)
+{
+    static const struct {
+        const char *host;
+        int status;
+    } rows[] = {
+        {"Host: rebound.example.com\r\n", 421},
+        {"Host: rebound.example.com:9442\r\n", 421},
+        {"Host: localhost.example.com:9442\r\n", 421},
+        {"Host: 127.0.0.1.example.com\r\n", 421},
+        {"Host: x127.0.0.1:9442\r\n", 421},
+        {"Host: 127.1:9442\r\n", 421},
+        {"Host: \r\n", 421},
+        {"Host: :9442\r\n", 421},
+        {"Host: 127.0.0.1:9442\r\n", 200},
+        {"Host: 127.0.0.1\r\n", 200},
+        {"Host: [::1]:9442\r\n", 200},
+        {"Host: 10.1.2.3:9442\r\n", 200},
+        {"Host: LocalHost:9442\r\n", 200},
+        {"Host: fgpu.corp.example.com:443\r\n", 200},
+        {"Host: FGPU.corp.example.com\r\n", 200},
+        {"", 200}, /* HTTP/1.0 without one: no browser */
+    };
+    static const struct str names[] = {{"fgpu.corp.example.com", 21}};
+    const struct httpd_listener_config listeners[] = {
+        {.name = "ops", .address = "127.0.0.1:0", .routes = ROUTES, .route_n = ARRAY_LEN(ROUTES), .check_host = true,
+         .hosts = names, .host_n = 1},
+        {.name = "other", .address = "127.0.0.1:0", .routes = ROUTES, .route_n = ARRAY_LEN(ROUTES)},
+    };
+    const struct httpd_config config = {.listeners = listeners, .listener_n = 2};
+    struct httpd_server *server;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(httpd_server_new(&config, &server, &err), 0);
+    assert_int_equal(httpd_server_start(server, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int status = status_for_host(httpd_server_port(server, 0), rows[i].host);
+
+        if (status != rows[i].status) {
+            fail_msg("%s: %d", rows[i].host, status);
+        }
+        assert_int_equal(status_for_host(httpd_server_port(server, 1), rows[i].host), 200);
+    }
+    httpd_server_free(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +431,7 @@ int main(void)
         cmocka_unit_test(server__address_in_use__is_an_error_that_names_it),
         cmocka_unit_test(server__stop__refuses_new_clients_and_closes_idle_ones),
         cmocka_unit_test(server__never_started__is_freed),
+        cmocka_unit_test(item18__host_of_somebody_else__421),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

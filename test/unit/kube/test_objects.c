@@ -112,6 +112,47 @@ static void pod__resources_of_the_whole_pod__are_read(void **state)
     assert_int_equal(p.limits.n + p.requests.n + p.overhead.n, 0);
 }
 
+static void item17__tolerations_and_taints__are_read(void **state)
+{
+    static const char pod_text[] =
+        "{\"spec\":{\"tolerations\":[{\"key\":\"a\",\"operator\":\"Exists\",\"effect\":\"NoSchedule\"},"
+        "{\"key\":\"b\",\"value\":\"v\",\"effect\":\"NoExecute\",\"tolerationSeconds\":300},"
+        "{\"operator\":\"Gt\",\"value\":\"7\",\"effect\":\"\"},{\"operator\":\"Lt\",\"effect\":\"PreferNoSchedule\"},"
+        "{\"operator\":\"Like\"},{\"operator\":null,\"effect\":null}]}}";
+    static const char node_text[] =
+        "{\"spec\":{\"taints\":[{\"key\":\"a\",\"value\":\"v\",\"effect\":\"NoSchedule\",\"timeAdded\":\"x\"},"
+        "{\"key\":\"b\",\"effect\":\"NoExecute\"},{\"key\":\"c\",\"effect\":\"PreferNoSchedule\"},{}]}}";
+    static const struct {
+        enum toleration_operator operator_;
+        enum toleration_effect effect;
+    } want[] = {
+        {TOLERATION_EXISTS, TOLERATES_NO_SCHEDULE}, {TOLERATION_EQUAL, TOLERATES_NO_EXECUTE},
+        {TOLERATION_GREATER, TOLERATES_ALL},        {TOLERATION_LESS, TOLERATES_OTHER},
+        {TOLERATION_NEVER, TOLERATES_ALL},          {TOLERATION_EQUAL, TOLERATES_ALL},
+    };
+    struct pod p;
+    struct node n;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(kube_parse_pod(&reader, STR(pod_text), &arena, &p, &err), 0);
+    assert_int_equal(p.toleration_n, ARRAY_LEN(want));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_int_equal(p.tolerations[i].operator_, want[i].operator_);
+        assert_int_equal(p.tolerations[i].effect, want[i].effect);
+    }
+    assert_text(p.tolerations[1].key, "b");
+    assert_text(p.tolerations[1].value, "v");
+    assert_int_equal(kube_parse_node(&reader, STR(node_text), &arena, &n, &err), 0);
+    assert_int_equal(n.taint_n, 4);
+    assert_text(n.taints[0].key, "a");
+    assert_text(n.taints[0].value, "v");
+    assert_int_equal(n.taints[0].effect, TAINT_NO_SCHEDULE);
+    assert_int_equal(n.taints[1].effect, TAINT_NO_EXECUTE);
+    assert_int_equal(n.taints[2].effect, TAINT_OTHER);
+    assert_int_equal(n.taints[3].effect, TAINT_OTHER);
+}
+
 static void pod__nulls_for_absent__are_empty(void **state)
 {
     static const char *const texts[] = {
@@ -374,6 +415,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(pod__all_fields__are_read),
         TEST(pod__resources_of_the_whole_pod__are_read),
+        TEST(item17__tolerations_and_taints__are_read),
         TEST(pod__nulls_for_absent__are_empty),
         TEST(pod__phase_words__are_told_apart),
         TEST(pod__bad_input__is_refused_and_result_untouched),

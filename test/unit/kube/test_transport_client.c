@@ -116,6 +116,9 @@ static void client__bad_credentials__are_refused(void **state)
         {"user in the address", "https://u:p@10.0.0.1", NULL, NULL, NULL, "scheme, host, port"},
         {"query", "https://10.0.0.1/?a=b", NULL, NULL, NULL, "scheme, host, port"},
         {"token over http", "http://10.0.0.1:80", token, NULL, NULL, "plain http"},
+        {"item 18: a name, whatever it resolves to", "http://localhost:80", token, NULL, NULL, "127.0.0.1"},
+        {"item 18: a name that begins like an address", "http://127.0.0.1.example.com", token, NULL, NULL, "plain http"},
+        {"item 18: mapped, and not loopback", "http://[::ffff:10.0.0.1]:80", token, NULL, NULL, "plain http"},
         {"certificate without key", "https://10.0.0.1", NULL, cert, NULL, "together"},
         {"TLS name", "https://10.0.0.1", NULL, NULL, tls_name, "TLS server name"},
     };
@@ -133,6 +136,27 @@ static void client__bad_credentials__are_refused(void **state)
         if (rc != -ERR_INVALID || strstr(err.msg, rows[i].word) == NULL || client != NULL) {
             fail_msg("row %s: %d %s", rows[i].name, rc, err.msg);
         }
+    }
+}
+
+static void item18__loopback_by_address__credentials_may_be_sent(void **state)
+{
+    static const char *const servers[] = {"http://127.0.0.1:1", "http://127.1.2.3:1", "http://[::1]:1",
+                                          "http://[::ffff:127.0.0.1]:1"};
+    static char token[] = "t";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+        char server[64];
+        struct credentials creds = {.server = server, .token = token};
+        struct kube_client *client = NULL;
+        struct err err = {.code = ERR_OK};
+
+        snprintf(server, sizeof(server), "%s", servers[i]);
+        if (kube_client_new(&creds, &f.options, &client, &err) != 0) {
+            fail_msg("%s: %s", servers[i], err.msg);
+        }
+        kube_client_free(client);
     }
 }
 
@@ -169,6 +193,7 @@ int main(void)
         TEST(auth__no_token_file__is_not_sent),
         TEST(auth__literal_token_and_basic__are_sent),
         TEST(client__bad_credentials__are_refused),
+        TEST(item18__loopback_by_address__credentials_may_be_sent),
         TEST(client__path_prefix_in_the_address__comes_first),
         TEST(client__proxy_in_the_environment__is_not_used),
     };

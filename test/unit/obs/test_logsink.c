@@ -76,6 +76,7 @@ static void logsink__text__klog_header_and_escapes(void **state)
         {"NUL", LOG_LEVEL_INFO, STR("a\0b"), "I", "a\\x00b"},
         {"UTF-8 stays", LOG_LEVEL_INFO, STR("gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82"), "I",
          "gr\xc3\xbc\xc3\x9f \xf0\x9f\x99\x82"},
+        {"item 18: backwards", LOG_LEVEL_INFO, STR("a\xe2\x80\xae" "b"), "I", "a\\u202eb"},
         {"C1 control", LOG_LEVEL_INFO, STR("a\xc2\x9b" "2Jb"), "I", "a\\u009b2Jb"},
         {"invalid UTF-8", LOG_LEVEL_INFO, STR("\xff\xc3(\xc0\xaf\xed\xa0\x80\xe2\x82"), "I",
          "\\xff\\xc3(\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x82"},

@@ -108,6 +108,7 @@ void rig_start(const struct rig_options *o)
     const struct binder_options options = {
         .deadline_ms = o->deadline_ms > 0 ? o->deadline_ms : DEADLINE_MS_LONG,
         .max_in_flight = o->max_in_flight > 0 ? o->max_in_flight : 1000,
+        .binds_all_pods = o->binds_all_pods,
     };
 
     signal(SIGPIPE, SIG_IGN);
@@ -223,7 +224,7 @@ void rig_create(const struct rig_pod *p)
     }
     strbuf_addf(&json, "},\"spec\":{%s\"containers\":[{\"name\":\"main\",\"resources\":{",
                   p->gated ? "\"schedulingGates\":[{\"name\":\"wait\"}]," : "");
-    if (p->milli > 0) {
+    if (p->milli > 0 || p->names_zero) {
         strbuf_addf(&json, "\"limits\":{\"fgpu.io/gpu-milli\":\"%d\"}", p->milli);
     }
     strbuf_addf(&json, "}}]}}");

@@ -25,6 +25,7 @@ struct rig_options {
     uint32_t max_in_flight; /* 0: 1000 */
     bool unsynced;          /* no watchers */
     struct signing *signing; /* NULL: signing is off; there is no verifier's thread either way */
+    bool binds_all_pods;
 };
 
 void rig_start(const struct rig_options *o);
@@ -44,6 +45,7 @@ struct rig_pod {
     int32_t milli; /* 0: asks for no GPU */
     size_t annotation_bytes;
     bool gated;
+    bool names_zero; /* a limit of 0 of our resource */
 };
 
 /* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */

@@ -1,4 +1,4 @@
-#include "config/diagnostics.h"
+#include "base/suggest.h"
 
 #define WORD_MAX 48 /* longer words are not typing errors of ours */
 
