@@ -161,7 +161,7 @@ struct fault_flow {
  * not on requests: {"action": "swallow", "event": "DELETED", "path": "*pods*"}; `path` is then that of
  * the object (/api/v1/namespaces/NS/pods/NAME, /api/v1/nodes/NAME), and every watch that would have
  * sent the event counts, one whose client has just gone too. GET /_faults lists the rules with their hits, and
- * says how many transactions are `held` and how many `landed` late. /_faults itself is never matched. */
+ * says how many requests are `delayed`, how many transactions are `held` and how many `landed` late. /_faults itself is never matched. */
 struct fault_rule {
     char method[8];  /* "": any */
     char event[12];  /* of SWALLOW: ADDED, MODIFIED, DELETED; "": any */

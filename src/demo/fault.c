@@ -134,13 +134,14 @@ bool faults_swallow(struct faults *f, const char *event, struct str path)
     return take(f, true, str_of(event), path, STR_NULL, &rule);
 }
 
-void faults_write(struct faults *f, uint32_t held, uint64_t landed, struct strbuf *out)
+void faults_write(struct faults *f, const struct fault_counts *counts, struct strbuf *out)
 {
     struct json_writer w;
     json_writer_init(&w, out);
     json_write_object_begin(&w);
-    json_write_kv_i64(&w, "held", held);
-    json_write_kv_i64(&w, "landed", (int64_t)landed);
+    json_write_kv_i64(&w, "delayed", counts->delayed);
+    json_write_kv_i64(&w, "held", counts->held);
+    json_write_kv_i64(&w, "landed", (int64_t)counts->landed);
     json_write_key(&w, "rules");
     json_write_array_begin(&w);
     pthread_mutex_lock(&f->lock);

@@ -171,10 +171,14 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
 
 static void write_faults(struct apiserver *a, struct strbuf *out)
 {
-    uint32_t held;
-    uint64_t landed;
-    api_count_held(&a->api, &held, &landed);
-    faults_write(&a->faults, held, landed, out);
+    struct fault_counts counts = {0};
+    api_count_held(&a->api, &counts.held, &counts.landed);
+    pthread_mutex_lock(&a->late_lock);
+    for (const struct late *l = a->late; l; l = l->next) {
+        counts.delayed++;
+    }
+    pthread_mutex_unlock(&a->late_lock);
+    faults_write(&a->faults, &counts, out);
 }
 
 static void serve_faults(struct apiserver *a, struct httpd_request *req,

@@ -439,7 +439,7 @@ static void control_path__bad_commands__400_and_nothing_added(void **state)
         http_expect(server, "POST", "/_faults", bodies[i], 400);
     }
     struct http_reply r = http_call(server, "GET", "/_faults", NULL);
-    assert_string_equal(r.body.p, "{\"held\":0,\"landed\":0,\"rules\":[]}");
+    assert_string_equal(r.body.p, "{\"delayed\":0,\"held\":0,\"landed\":0,\"rules\":[]}");
     http_reply_fini(&r);
 }
 
