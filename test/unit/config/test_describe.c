@@ -51,7 +51,7 @@ static void describe__defaults__exact(void **state)
         "\"opsAuthorization\":\"remote\","
         "\"healthAddress\":\"127.0.0.1:9441\",\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
         "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
-        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,"
+        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,"
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"logging\":{\"format\":\"text\",\"verbosity\":2},"
