@@ -114,6 +114,7 @@ struct pod_entry {
     bool reserved_here; /* this process chose its devices */
     bool claims_record; /* as last observed, struct ledger_pod_fact */
     bool counted;       /* in the mix */
+    bool rewritten;     /* reserved, and seen with other labels or another request since */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     enum ledger_pod_state state;
     enum qos qos; /* while it is attached: decided when it was (core/qos.h) */
@@ -141,6 +142,7 @@ struct pod_entry {
     size_t floor_n;
     int64_t since_ms;
     uint64_t touched; /* generation of the last op about this pod */
+    uint64_t version; /* resourceVersion as last observed; 0: not known */
 };
 
 struct ledger {

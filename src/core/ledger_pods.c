@@ -223,6 +223,7 @@ static void pod_set_labels(struct pod_entry *p, const uint64_t *labels, size_t n
     if (n == p->label_n && (n == 0 || memcmp(labels, p->labels, n * sizeof(*labels)) == 0)) {
         return;
     }
+    p->rewritten = true;
     free(p->labels);
     p->labels = xmalloc(n * sizeof(*labels));
     p->label_n = n;
@@ -449,6 +450,7 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
         /* An event from before our Binding. The reservation stands; remember the request for a release. */
         free(p->latest);
         p->latest = demand_copy(f->demand);
+        p->rewritten = p->rewritten || !demand_equal(p->demand, f->demand);
     } else if (demand_is_empty(f->demand)) {
         ledger_pod_drop(l, pod);
     } else {
@@ -494,6 +496,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].claims_record = f->claims_record;
     l->pods[pod].priority = f->priority;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
+    l->pods[pod].version = f->version;
     pod_set_labels(&l->pods[pod], f->label_hashes, f->label_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);

@@ -31,6 +31,7 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                 .name = pod->name,
                 .node_name = pod->node_name,
                 .nominated_node = pod->nominated_node_name,
+                .version = pod_version(pod),
                 .deleting = pod->deleting,
                 .priority = pod->priority,
                 .claims_record = record != NULL && pod->node_name.n == 0,
@@ -71,6 +72,7 @@ int ingest_read_pod_unusable(const struct pod *pod, struct ingest_fact *ret, str
                 .namespace_ = pod->namespace_,
                 .name = pod->name,
                 .node_name = pod->node_name,
+                .version = pod_version(pod),
                 .deleting = pod->deleting,
                 .demand = &ret->demand},
     };
