@@ -120,6 +120,7 @@ struct ledger_pod_fact {
     struct str name;
     struct str node_name; /* empty: not bound */
     struct str nominated_node; /* of a pod that is not bound: status.nominatedNodeName; empty: none */
+    uint64_t version;          /* resourceVersion of the object; 0: not known */
     bool deleting;
     int64_t created_ms; /* creationTimestamp; 0: not known */
     bool claims_record; /* carries an assignment annotation although it is not bound: shown, nothing else */
@@ -235,6 +236,9 @@ struct ledger_pod {
     const uint64_t *label_hashes;
     size_t label_n;
     bool deleting;
+    uint64_t version; /* of the last observation, whatever it showed; 0: not known */
+    /* Reserved, and everything observed since asks for the same, with the same labels. */
+    bool as_reserved;
     struct holding held; /* charged, over all devices (core/tenancy.h) */
 };
 /* False when the UID is unknown. */

@@ -128,6 +128,8 @@ enum fault_action {
     FAULT_CLOSE_BEFORE, /* close the connection without doing anything */
     FAULT_CLOSE_AFTER,  /* do it, then close the connection: a lost reply */
     FAULT_SWALLOW,      /* of watches: do not send this event, ever */
+    FAULT_COMMIT_LATE,  /* of Bindings: hold the transaction, see apiserver_commit(); answer `status`, or cut
+                           the connection if it is 0 */
     FAULT_ACTION__MAX
 };
 
@@ -149,19 +151,19 @@ struct fault_flow {
 
 /* Over HTTP: POST /_faults with every member optional, done in the order given here:
  *
- *     {"clear": true, "dropWatches": true, "compact": true, "watchList": "refused",
+ *     {"clear": true, "dropWatches": true, "compact": true, "commit": true, "watchList": "refused", "minor": 22,
  *      "rules": [{"method": "POST", "path": "*binding", "times": 2, "skip": 0, "action": "fail",
  *                 "status": 503, "retryAfter": 1, "reason": "...", "message": "...",
  *                 "delayMs": 50},
  *                {"path": "/api/v1/pods", "query": "*watch=true*", "times": -1,
  *                 "inject": "{\"type\":...}\n", "splitBytes": 1, "afterBytes": 400, "then": "cut"}]}
  *
- * Actions are pass (the default), fail, fail-after, close-before, close-after; `then` is end, cut or
- * stall; `watchList` is offered, refused or ignored. The action swallow acts on events of watches and
+ * Actions are pass (the default), fail, fail-after, close-before, close-after, commit-late; `then` is end, cut
+ * or stall; `watchList` is offered, refused or ignored; `minor` is apiserver_set_minor(). The action swallow acts on events of watches and
  * not on requests: {"action": "swallow", "event": "DELETED", "path": "*pods*"}; `path` is then that of
  * the object (/api/v1/namespaces/NS/pods/NAME, /api/v1/nodes/NAME), and every watch that would have
- * sent the event counts, one whose client has just gone too. GET /_faults lists the rules with their hits. /_faults itself is never
- * matched. */
+ * sent the event counts, one whose client has just gone too. GET /_faults lists the rules with their hits, and
+ * says how many requests are `delayed`, how many transactions are `held` and how many `landed` late. /_faults itself is never matched. */
 struct fault_rule {
     char method[8];  /* "": any */
     char event[12];  /* of SWALLOW: ADDED, MODIFIED, DELETED; "": any */
@@ -170,7 +172,7 @@ struct fault_rule {
     int64_t times;   /* matching requests it acts on; < 0: for ever */
     int64_t skip;    /* matching requests it lets pass first */
     enum fault_action action;
-    int32_t status;        /* of FAIL and FAIL_AFTER: 400..599 */
+    int32_t status;        /* of FAIL, FAIL_AFTER and COMMIT_LATE: 400..599 (of the last also 0) */
     int32_t retry_after_s; /* < 0: no Retry-After header */
     int32_t delay_ms;      /* 0..60,000, before anything else */
     char reason[48];       /* "": the usual one of the status */
@@ -187,6 +189,14 @@ void apiserver_faults_clear(struct apiserver *a);
 void apiserver_drop_watches(struct apiserver *a);
 /* From now on. */
 void apiserver_set_watch_list(struct apiserver *a, enum apiserver_watch_list mode);
+/* An API server may hand a transaction to etcd, answer anything or nothing, and the transaction lands whenever the
+ * link to etcd allows. With FAULT_COMMIT_LATE a Binding that passes every check is held instead of written; this
+ * tries all that are held, oldest first. Each lands if, now, it passes the checks again, its preconditions among
+ * them, as in a real server's GuaranteedUpdate; else it is gone. Returns how many landed. */
+uint32_t apiserver_commit(struct apiserver *a);
+uint32_t apiserver_held(struct apiserver *a); /* transactions held now */
+/* The 1.X that /version names, 36 at first. Below 23 a Binding's uid and resourceVersion are not looked at. */
+void apiserver_set_minor(struct apiserver *a, int32_t minor);
 /* Forgets all history: older resourceVersions and continue tokens are Expired from now on. */
 void apiserver_compact(struct apiserver *a);
 

@@ -3,9 +3,9 @@
  * binder_bind() reserves at once and returns; the answer comes later by callback, from the binder's thread
  * or before binder_bind() returns. The work goes on when the caller hangs up, and after its deadline when
  * the outcome is unknown. Idempotent by UID: a second bind of the same pod to the same node waits for the
- * first one's outcome, to another node it is refused while the first is not resolved. Once
- * the first was answered "not known yet", every further bind of the pod is refused until it is resolved: by a
- * GET, or, as soon as the watch has shown where the pod was bound, by that.
+ * first one's outcome, with a deadline of its own if the first was answered "not known yet"; to another node it is
+ * refused while the first is not resolved. What resolves it is in bind_machine.h; what the watch shows of the pod
+ * is looked at when it comes (store_watch_reserved), not at the next GET.
  *
  * A pod the ledger does not know (the watch lags, or it asks for no GPU) is fetched first, again and again
  * within the deadline if that fails for a passing reason.
@@ -17,7 +17,8 @@
  *
  * Bindings are sent through kube/transport.h, up to max_in_flight at once; replies are worked off on its
  * thread, waits and deadlines on one thread of the binder. The binder's own lock is never held while a
- * caller is answered; under it only the store's lock is taken.
+ * caller is answered; under it only the store's lock is taken. What a GET has shown goes into the ledger before that
+ * lock is taken, because the store tells the binder of reserved pods.
  */
 #ifndef EXTENDER_BINDER_H
 #define EXTENDER_BINDER_H

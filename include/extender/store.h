@@ -85,6 +85,7 @@ enum store_reserve_result {
     STORE_ALREADY_BOUND, /* to this very node: nothing to do */
     STORE_BOUND_ELSEWHERE,
     STORE_IN_FLIGHT,     /* a reservation of this pod waits for its outcome */
+    STORE_DELETING,      /* it has a deletion timestamp: no Binding would be accepted */
     STORE_NO_FIT,        /* *ret_verdict says why */
     STORE_DEFECT,        /* *ret_defect says why */
     STORE_FAILED,        /* reterr */
@@ -92,6 +93,7 @@ enum store_reserve_result {
 
 struct store_reservation {
     size_t annotation_bytes; /* of the pod as last seen */
+    uint64_t version;        /* resourceVersion of the object that was decided for; 0: not known */
     enum verdict verdict;
     enum demand_defect defect;
     const char *not_ready;
@@ -112,12 +114,21 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
 
 /* What observations say of a Binding of this pod to this node by this decision. */
 enum store_seen {
-    STORE_SEEN_NOTHING, /* not bound, as far as is known */
+    STORE_SEEN_NOTHING, /* the pod is not known */
+    STORE_SEEN_UNBOUND, /* reserved, and not bound in the last observation: *ret_version */
     STORE_SEEN_BOUND,   /* by this decision */
     STORE_SEEN_OTHER,   /* by another one, or elsewhere */
 };
 enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
-                                   struct str decision_id);
+                                   struct str decision_id, uint64_t *ret_version);
+/* Is what was reserved still right for the pod as it was observed at `version`: the same request and labels, not
+ * being deleted? A later observation makes it false. */
+bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes);
+bool store_knows_pod(struct store *s, struct str uid);
+/* `fn` is called after every observation of a pod whose Binding is under way, with its UID, on the thread that
+ * applied it and without the lock. One at a time; NULL ends it, and when that returns no call is under way. */
+typedef void store_reserved_fn(void *ctx, struct str uid);
+void store_watch_reserved(struct store *s, store_reserved_fn *fn, void *ctx);
 
 /* A pod whose record nobody has verified yet (ledger_unverified). */
 struct store_unverified {

@@ -20,7 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The API server's own bound on its work for one Binding (design.md 8). */
+/* How long the API server waits for its own work on one Binding. It bounds the waiting and proves nothing: what was
+ * handed to etcd lands whenever it lands (design.md 3.1, rule 4). */
 #define BINDING_TIMEOUT_S 4
 #define BINDING_PATH_MAX 512
 /* The largest body: annotations at their limit, every byte escaped as \u00XX. */
@@ -45,22 +46,33 @@ enum bind_reply {
     BIND_BOUND,        /* done: node and annotations are in the pod */
     BIND_UNAUTHORIZED, /* the token was not accepted; it was dropped, try once more */
     BIND_RETRY_AFTER,  /* the server asks for patience: retry_after_ms */
-    BIND_CONFLICT,     /* bound already, being deleted, gated, or not this uid: a GET tells */
-    BIND_LOST,         /* no usable reply, the server may have bound the pod: a GET decides */
+    BIND_CONFLICT,     /* another uid or resourceVersion, bound already, being deleted, gated; or etcd failed,
+                          which the API server reports as a conflict, too, and the write lands later */
+    BIND_LOST,         /* no usable reply, the server may have bound the pod */
     BIND_NOT_SENT,     /* the server cannot have seen it */
-    BIND_REFUSED,      /* a definite no */
+    BIND_REFUSED,      /* a definite no to this send: 400, 403, 404, 422 */
     BIND_REPLY__MAX
 };
 
 struct bind_answer {
     enum bind_reply reply;
-    /* The pod may be bound although the reply does not say so: it stays charged until a GET or the
-     * watch tells. Set with LOST, with RETRY_AFTER of any 5xx, and with REFUSED by a 500, which
-     * also stands for a storage time-out whose write went through. */
+    /* This send may still be applied although the reply does not say so. Set with CONFLICT, LOST and
+     * RETRY_AFTER of any 5xx; and with any reply but BOUND where the transport had to send the request
+     * again, because what it answers is the second copy. */
     bool maybe_bound;
     int64_t retry_after_ms; /* RETRY_AFTER: at least this long; 0 otherwise */
     const char *reason;     /* short, constant */
 };
+
+/* Does an API server look at the preconditions of a Binding? From 1.23 on it does (contract.md R29). */
+enum binding_preconditions {
+    BINDING_PRECONDITIONS_UNKNOWN, /* not what a server answers to GET /version */
+    BINDING_PRECONDITIONS_IGNORED,
+    BINDING_PRECONDITIONS_CHECKED,
+};
+/* `document` is the body of GET KUBE_VERSION_PATH. */
+#define KUBE_VERSION_PATH "/version"
+enum binding_preconditions binding_preconditions_of(struct str document);
 
 struct bind_answer bind_classify(const struct kube_outcome *outcome);
 

@@ -29,6 +29,9 @@ enum kube_outcome_kind {
 struct kube_outcome {
     enum kube_outcome_kind kind;
     bool maybe_sent; /* the server may have seen the request */
+    /* It may have seen it twice: the connection broke before a reply came, and it was sent on another one. What
+     * was answered says nothing of the first. */
+    bool sent_again;
     /* 0: no status line was read. 401 with KUBE_NOT_SENT: not sent because the server rejects our
      * credentials (kube/identity.h) */
     int http_status;

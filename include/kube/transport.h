@@ -7,7 +7,8 @@
  *
  * It decides nothing about retries: every exchange ends in one struct kube_outcome
  * (kube/outcome.h). Note that a request on an idle connection that the server closed meanwhile may
- * be sent twice by libcurl; a Binding may be (contract.md 4.4), other writes have to consider it.
+ * be sent twice by libcurl, which the outcome says (sent_again); a Binding may be (contract.md 4.4), other writes
+ * have to consider it.
  *
  * libcurl is initialised by the first kube_client_new of the process. The process should ignore
  * SIGPIPE.

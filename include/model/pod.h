@@ -6,6 +6,7 @@
 #ifndef MODEL_POD_H
 #define MODEL_POD_H
 
+#include "base/str.h"
 #include "model/kv.h"
 
 #include <stdbool.h>
@@ -75,6 +76,18 @@ struct pod {
     const struct toleration *tolerations;
     size_t toleration_n;
 };
+
+/* metadata.resourceVersion as the number it is (a revision of etcd, contract.md 5.1); 0: not one, as a decimal
+ * would be written. */
+static inline uint64_t pod_version(const struct pod *p)
+{
+    uint64_t version;
+
+    return p->resource_version.n > 0 && p->resource_version.p[0] != '0' &&
+                   str_to_u64(p->resource_version, UINT64_MAX, &version)
+               ? version
+               : 0;
+}
 
 static inline bool pod_is_terminal(const struct pod *p)
 {

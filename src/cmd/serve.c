@@ -22,7 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOLDOFF_MS 6000
 #define DRAIN_MS 6000
 #define CHECK_INTERVAL_S 30
 #define UNREACHABLE_AFTER_S 10
@@ -491,7 +490,7 @@ static int serve(const struct options *o, const struct config *config,
                                   .sink = sink,
                                   .instance = instance_name(host, sizeof(host)),
                                   .self = own_pod(),
-                                  .holdoff_ms = HOLDOFF_MS};
+                                  .holdoff_ms = now->client.hold_off_ms};
     if (service_start(&so, &service, &err) != 0) {
         LOG_ERROR(log, "Cannot start", LOG_CSTR("err", err.msg));
         config_free(now);

@@ -32,8 +32,12 @@ struct config *config_defaults(void)
     };
     c->election = ELECTION_NONE;
     c->client = (struct config_client){
-        .bind_deadline_ms = 5000, .binds_in_flight_max = 1000, .stale_after_ms = 20000,
-        .wake_object = STR("fgpu-system/fgpu-wake")};
+        .bind_deadline_ms = 5000,
+        .hold_off_ms = 6000,
+        .binds_in_flight_max = 1000,
+        .stale_after_ms = 20000,
+        .wake_object = STR("fgpu-system/fgpu-wake"),
+    };
     c->audit = (struct config_audit){.interval_ms = 300000, .settle_ms = 5000};
     c->signing = (struct config_signing){
         .mode = SIGNING_ON, .private_key = STR(""), .accept_unsigned_before = STR("")};

@@ -362,6 +362,8 @@ static const struct schema_field serving_rows[] = {
 static const struct schema_field client_rows[] = {
     KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000),
         NOW, HELP("one bind, retries included")),
+    KEY("holdOff", SCHEMA_DURATION, AT(client.hold_off_ms), RANGE(0, 600000),
+        HELP("time after the start in which writes of a predecessor may still land: nothing is promised before")),
     KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
         NOW, HELP("bindings sent to the API server at one moment")),
     KEY("staleAfter", SCHEMA_DURATION, AT(client.stale_after_ms), RANGE(1000, 300000),

@@ -225,6 +225,8 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .label_hashes = p->labels,
         .label_n = p->label_n,
         .deleting = p->deleting,
+        .version = p->version,
+        .as_reserved = p->state == LEDGER_RESERVED && !p->rewritten,
         .held = p->held,
     };
     return true;

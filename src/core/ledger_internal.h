@@ -134,6 +134,7 @@ struct pod_entry {
     bool reserved_here; /* this process chose its devices */
     bool claims_record; /* as last observed, struct ledger_pod_fact */
     bool counted;       /* in the mix */
+    bool rewritten;     /* reserved, and seen with other labels or another request since */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     bool usurped;       /* bound by a foreign decision (core/ledger_incidents.h) */
     enum ledger_pod_state state;
@@ -177,6 +178,7 @@ struct pod_entry {
     int64_t usurped_ms; /* since */
     uint64_t attached; /* generation in which it came to its node */
     uint64_t touched; /* generation of the last op about this pod */
+    uint64_t version; /* resourceVersion as last observed; 0: not known */
 };
 
 struct incidents {

@@ -94,6 +94,7 @@ static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger
         /* An event from before our Binding. The reservation stands; remember the request for a release. */
         free(p->latest);
         p->latest = demand_copy(f->demand);
+        p->rewritten = p->rewritten || !demand_equal(p->demand, f->demand);
     } else if (demand_is_empty(f->demand)) {
         ledger_pod_drop(l, pod);
     } else {
@@ -147,6 +148,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].priority = f->priority;
     l->pods[pod].created_ms = f->created_ms;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
+    l->pods[pod].version = f->version;
     ledger_pod_set_labels(l, &l->pods[pod], f->label_hashes, f->label_n);
     tolerations_replace(&l->pods[pod].tolerations, &l->pods[pod].toleration_n, f->tolerations,
                         bound ? 0 : f->toleration_n);

@@ -253,6 +253,7 @@ void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t
     if ((p->label_n > 0 || ledger_less_may_be_more(l)) && p->node != LEDGER_NONE) {
         ledger_made_room(l);
     }
+    p->rewritten = true;
     free(p->labels);
     p->labels = xmalloc(n * sizeof(*labels));
     p->label_n = n;

@@ -118,6 +118,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     free(p->decision_id);
     p->decision_id = str_dup(r->decision_id);
     p->reserved_here = true;
+    p->rewritten = false;
     p->qos = p->demand->says_qos ? p->demand->qos : l->nodes[node].qos;
     p->touched = l->generation + 1;
     p->conflict = NULL;

@@ -149,7 +149,7 @@ static bool is_wake(const struct api_request *q)
            str_match_glob(STR("/apis/storage.k8s.io/v1/namespaces/*/csistoragecapacities/*"), q->path);
 }
 
-static bool serve_fixed(const struct api_request *q, struct api_reply *r)
+static bool serve_fixed(struct api *api, const struct api_request *q, struct api_reply *r)
 {
     if (is_wake(q)) {
         text_reply(r, "{\"kind\":\"CSIStorageCapacity\",\"apiVersion\":\"storage.k8s.io/v1\"}");
@@ -159,8 +159,12 @@ static bool serve_fixed(const struct api_request *q, struct api_reply *r)
         return false;
     }
     if (str_eq(q->path, STR("/version"))) {
-        text_reply(r, "{\"major\":\"1\",\"minor\":\"36\",\"gitVersion\":\"v1.36.0+fgpu-demo\","
-                      "\"platform\":\"linux/amd64\"}");
+        int minor = atomic_load(&api->minor);
+        r->status = 200;
+        strbuf_addf(&r->body,
+                    "{\"major\":\"1\",\"minor\":\"%d\",\"gitVersion\":\"v1.%d.0+fgpu-demo\","
+                    "\"platform\":\"linux/amd64\"}",
+                    minor, minor);
         return true;
     }
     if (str_eq(q->path, STR("/readyz")) || str_eq(q->path, STR("/livez")) ||
@@ -191,7 +195,7 @@ static void serve_named(struct api *api, const struct api_request *q, const stru
 void api_serve(struct api *api, const struct api_request *q, struct api_reply *r)
 {
     struct api_target t;
-    if (serve_fixed(q, r)) {
+    if (serve_fixed(api, q, r)) {
         return;
     }
     if (reviews_serve(&api->reviews, q, r)) {

@@ -1,9 +1,14 @@
 /* POST .../pods/NAME/binding: contract 4.1 and 4.2, after pkg/registry/core/pod/storage
  * (BindingREST). */
+#include "base/bug.h"
 #include "demo/api_internal.h"
 #include "demo/doc_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* Servers before 1.23 ignored the preconditions of a Binding (contract R29). */
+enum { PRECONDITIONS_MINOR = 23 };
 
 /* The checks made before the pod is read. False: replied. */
 static bool check_binding(const struct api_target *t, const cJSON *b, struct api_reply *r)
@@ -36,13 +41,14 @@ static bool check_binding(const struct api_target *t, const cJSON *b, struct api
 }
 
 /* The checks made inside the transaction. False: replied. */
-static bool check_pod(const struct api_target *t, const cJSON *b, const cJSON *pod,
+static bool check_pod(struct api *api, const struct api_target *t, const cJSON *b, const cJSON *pod,
                       struct api_reply *r)
 {
     static const struct {
         const char *path, *word;
     } preconditions[] = {{"metadata.uid", "UID"}, {"metadata.resourceVersion", "ResourceVersion"}};
-    for (size_t i = 0; i < ARRAY_LEN(preconditions); i++) {
+    bool checks = atomic_load(&api->minor) >= PRECONDITIONS_MINOR;
+    for (size_t i = 0; checks && i < ARRAY_LEN(preconditions); i++) {
         const char *want = doc_text(b, preconditions[i].path);
         const char *have = doc_text(pod, preconditions[i].path);
         if (want[0] && strcmp(want, have) != 0) {
@@ -120,6 +126,88 @@ static bool annotations_are_text(const cJSON *b)
     return true;
 }
 
+/* ---- transactions that are held ---- */
+
+struct held_bind {
+    struct held_bind *next;
+    struct api_target target;
+    cJSON *binding;
+};
+
+static void hold(struct api *api, const struct api_target *t, const cJSON *b)
+{
+    struct held_bind *h = xcalloc(1, sizeof(*h)), **end = &api->held;
+    h->target = *t;
+    h->binding = cJSON_Duplicate(b, 1);
+    while (*end) {
+        end = &(*end)->next;
+    }
+    *end = h;
+}
+
+static struct held_bind *take_held(struct api *api)
+{
+    struct held_bind *h = api->held;
+    api->held = h ? h->next : NULL;
+    return h;
+}
+
+static void free_held(struct held_bind *h)
+{
+    cJSON_Delete(h->binding);
+    free(h);
+}
+
+/* The pod of the moment is checked, not the one of the request. */
+static bool land(struct api *api, const struct held_bind *h)
+{
+    char key[API_KEY_MAX];
+    struct api_reply nobody_hears;
+    api_reply_init(&nobody_hears);
+    api_key(&h->target, key);
+    struct version *v = objects_find(api->store, APISERVER_PODS, key);
+    bool lands = v && check_pod(api, &h->target, h->binding, v->doc, &nobody_hears);
+    if (lands) {
+        assign(api, key, h->binding, v->doc);
+        atomic_fetch_add(&api->binds, 1);
+        api->landed_n++;
+    }
+    api_reply_fini(&nobody_hears);
+    return lands;
+}
+
+uint32_t api_commit_held(struct api *api)
+{
+    struct held_bind *h;
+    uint32_t landed_n = 0;
+    objects_lock(api->store);
+    while ((h = take_held(api))) {
+        landed_n += land(api, h);
+        free_held(h);
+    }
+    objects_unlock(api->store);
+    return landed_n;
+}
+
+void api_count_held(struct api *api, uint32_t *ret_held, uint64_t *ret_landed)
+{
+    *ret_held = 0;
+    objects_lock(api->store);
+    for (const struct held_bind *h = api->held; h; h = h->next) {
+        ++*ret_held;
+    }
+    *ret_landed = api->landed_n;
+    objects_unlock(api->store);
+}
+
+void api_drop_held(struct api *api)
+{
+    struct held_bind *h;
+    while ((h = take_held(api))) {
+        free_held(h);
+    }
+}
+
 void api_bind(struct api *api, const struct api_request *q, const struct api_target *t,
               struct api_reply *r)
 {
@@ -140,9 +228,11 @@ void api_bind(struct api *api, const struct api_request *q, const struct api_tar
     struct version *v = objects_find(api->store, APISERVER_PODS, key);
     if (!v) {
         api_not_found(r, t);
-    } else if (check_pod(t, b, v->doc, r)) {
+    } else if (check_pod(api, t, b, v->doc, r)) {
         api_success(r, 201);
-        if (!api_query(q, "dryRun")) {
+        if (q->hold) {
+            hold(api, t, b);
+        } else if (!api_query(q, "dryRun")) {
             assign(api, key, b, v->doc);
             atomic_fetch_add(&api->binds, 1);
         }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#define VERSION_MINOR 36
 #define TICK_MS 50 /* how exactly bookmarks, watch ends and delays keep their time */
 
 static void on_change(void *ctx)
@@ -109,6 +110,7 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     a->api.bookmark_interval_ns =
         (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
     atomic_init(&a->api.watch_list, o.watch_list);
+    atomic_init(&a->api.minor, VERSION_MINOR);
     a->api.store = objects_new(o.history_max ? o.history_max : 8192, on_change, a);
     rng_init(&a->api.rng, o.seed);
     faults_init(&a->faults);
@@ -151,6 +153,7 @@ void apiserver_free(struct apiserver *a)
     streams_fini(&a->streams);
     faults_fini(&a->faults);
     reviews_fini(&a->api.reviews);
+    api_drop_held(&a->api);
     objects_free(a->api.store);
     pthread_cond_destroy(&a->late_cond);
     pthread_mutex_destroy(&a->late_lock);
@@ -195,6 +198,24 @@ void apiserver_drop_watches(struct apiserver *a)
 void apiserver_set_watch_list(struct apiserver *a, enum apiserver_watch_list mode)
 {
     atomic_store(&a->api.watch_list, mode);
+}
+
+uint32_t apiserver_commit(struct apiserver *a)
+{
+    return api_commit_held(&a->api);
+}
+
+uint32_t apiserver_held(struct apiserver *a)
+{
+    uint32_t held;
+    uint64_t landed;
+    api_count_held(&a->api, &held, &landed);
+    return held;
+}
+
+void apiserver_set_minor(struct apiserver *a, int32_t minor)
+{
+    atomic_store(&a->api.minor, minor);
 }
 
 void apiserver_compact(struct apiserver *a)

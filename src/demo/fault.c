@@ -14,6 +14,7 @@ static const char *const action_names[FAULT_ACTION__MAX] = {
     [FAULT_CLOSE_BEFORE] = "close-before",
     [FAULT_CLOSE_AFTER] = "close-after",
     [FAULT_SWALLOW] = "swallow",
+    [FAULT_COMMIT_LATE] = "commit-late",
 };
 
 static const char *const then_names[FAULT_THEN__MAX] = {
@@ -47,7 +48,8 @@ void faults_fini(struct faults *f)
 
 int faults_add(struct faults *f, const struct fault_rule *rule, struct err *reterr)
 {
-    bool fails = rule->action == FAULT_FAIL || rule->action == FAULT_FAIL_AFTER;
+    bool fails = rule->action == FAULT_FAIL || rule->action == FAULT_FAIL_AFTER ||
+                 (rule->action == FAULT_COMMIT_LATE && rule->status != 0);
     if (fails && (rule->status < 400 || rule->status > 599)) {
         return err_set(reterr, ERR_INVALID, "fault rule: status %d is not within 400..599",
                        rule->status);
@@ -132,11 +134,14 @@ bool faults_swallow(struct faults *f, const char *event, struct str path)
     return take(f, true, str_of(event), path, STR_NULL, &rule);
 }
 
-void faults_write(struct faults *f, struct strbuf *out)
+void faults_write(struct faults *f, const struct fault_counts *counts, struct strbuf *out)
 {
     struct json_writer w;
     json_writer_init(&w, out);
     json_write_object_begin(&w);
+    json_write_kv_i64(&w, "delayed", counts->delayed);
+    json_write_kv_i64(&w, "held", counts->held);
+    json_write_kv_i64(&w, "landed", (int64_t)counts->landed);
     json_write_key(&w, "rules");
     json_write_array_begin(&w);
     pthread_mutex_lock(&f->lock);
@@ -227,7 +232,7 @@ static void read_action(struct json_reader *r, enum fault_action *ret)
 {
     *ret = (enum fault_action)read_word(
         r, action_names, FAULT_ACTION__MAX,
-        "action is not pass, fail, fail-after, close-before, close-after or swallow");
+        "action is not pass, fail, fail-after, close-before, close-after, swallow or commit-late");
 }
 
 /* True when `key` was one of the flow's and is read. */
@@ -295,6 +300,10 @@ static void read_command(struct json_reader *r, struct fault_command *c)
             json_bool(r, &c->drop_watches);
         } else if (str_eq(key, STR("compact"))) {
             json_bool(r, &c->compact);
+        } else if (str_eq(key, STR("commit"))) {
+            json_bool(r, &c->commit);
+        } else if (str_eq(key, STR("minor"))) {
+            read_i32(r, &c->minor);
         } else if (str_eq(key, STR("watchList"))) {
             c->sets_watch_list = true;
             c->watch_list = (enum apiserver_watch_list)read_word(
@@ -311,7 +320,7 @@ static void read_command(struct json_reader *r, struct fault_command *c)
             }
         } else {
             json_fail(r, ERR_INVALID,
-                      "unknown member; known are clear, dropWatches, compact, watchList, rules");
+                      "unknown member; known are clear, dropWatches, compact, commit, watchList, minor, rules");
         }
     }
 }

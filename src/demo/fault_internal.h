@@ -33,13 +33,20 @@ bool faults_take(struct faults *f, struct str method, struct str path, struct st
 bool faults_swallow(struct faults *f, const char *event, struct str path);
 /* Whether the body has to be sent in a way of its own. */
 bool fault_flow_is_special(const struct fault_flow *f);
-/* {"rules":[{...,"hits":3}]} */
-void faults_write(struct faults *f, struct strbuf *out);
+struct fault_counts {
+    uint32_t delayed; /* requests that wait for their delay */
+    uint32_t held;    /* transactions */
+    uint64_t landed;  /* of those, so far */
+};
+/* {"delayed":0,"held":0,"landed":1,"rules":[{...,"hits":3}]} */
+void faults_write(struct faults *f, const struct fault_counts *counts, struct strbuf *out);
 
 struct fault_command {
     bool clear;
     bool drop_watches;
     bool compact;
+    bool commit;
+    int32_t minor; /* 0: stays */
     bool sets_watch_list;
     enum apiserver_watch_list watch_list;
     struct fault_rule rules[FAULT_RULES_MAX];

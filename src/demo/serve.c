@@ -80,12 +80,13 @@ static bool copy_query(struct httpd_request *req, struct kv_list *ret)
     return !arena->overflowed;
 }
 
-static void serve_api(struct apiserver *a, struct httpd_request *req, struct str content_type,
+static void serve_api(struct apiserver *a, struct httpd_request *req, struct str content_type, bool hold,
                       struct api_reply *r)
 {
     struct api_request q = {
         .method = httpd_request_method(req),
         .path = httpd_request_path(req),
+        .hold = hold,
         .content_type = content_type,
         .body = httpd_request_body(req),
     };
@@ -129,6 +130,15 @@ static void fail_by_rule(const struct fault_rule *rule, struct api_reply *r)
              rule->message[0] ? rule->message : "fault injected by the simulated API server");
 }
 
+/* Nobody gets the reply. */
+static void lose_reply(const struct apiserver *a, uint16_t peer_port, struct api_reply *r)
+{
+    cut_connection(a, peer_port);
+    api_reply_fini(r);
+    api_reply_init(r);
+    api_fail(r, 500, "", "nobody receives this");
+}
+
 static void serve_with(struct apiserver *a, struct httpd_request *req, struct str content_type,
                        bool gzip, uint16_t peer_port, const struct fault_rule *rule,
                        struct httpd_response *resp)
@@ -137,7 +147,7 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
     api_reply_init(&r);
     bool skip = rule->action == FAULT_FAIL || rule->action == FAULT_CLOSE_BEFORE;
     if (!skip) {
-        serve_api(a, req, content_type, &r);
+        serve_api(a, req, content_type, rule->action == FAULT_COMMIT_LATE, &r);
     }
     switch (rule->action) {
     case FAULT_PASS:
@@ -145,16 +155,30 @@ static void serve_with(struct apiserver *a, struct httpd_request *req, struct st
     case FAULT_FAIL:
     case FAULT_FAIL_AFTER: fail_by_rule(rule, &r); break;
     case FAULT_CLOSE_BEFORE:
-    case FAULT_CLOSE_AFTER:
-        cut_connection(a, peer_port);
-        api_reply_fini(&r);
-        api_reply_init(&r);
-        api_fail(&r, 500, "", "nobody receives this");
+    case FAULT_CLOSE_AFTER: lose_reply(a, peer_port, &r); break;
+    case FAULT_COMMIT_LATE: /* what it did not hold, it has answered */
+        if (r.status == 201 && rule->status == 0) {
+            lose_reply(a, peer_port, &r);
+        } else if (r.status == 201) {
+            fail_by_rule(rule, &r);
+        }
         break;
     case FAULT_ACTION__MAX: BUG("fault action");
     }
     fill_response(a, &r, gzip, &rule->flow, resp);
     api_reply_fini(&r);
+}
+
+static void write_faults(struct apiserver *a, struct strbuf *out)
+{
+    struct fault_counts counts = {0};
+    api_count_held(&a->api, &counts.held, &counts.landed);
+    pthread_mutex_lock(&a->late_lock);
+    for (const struct late *l = a->late; l; l = l->next) {
+        counts.delayed++;
+    }
+    pthread_mutex_unlock(&a->late_lock);
+    faults_write(&a->faults, &counts, out);
 }
 
 static void serve_faults(struct apiserver *a, struct httpd_request *req,
@@ -163,7 +187,7 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req,
     struct err err;
     struct fault_command *c = NULL;
     if (str_eq(httpd_request_method(req), STR("GET"))) {
-        faults_write(&a->faults, &resp->body);
+        write_faults(a, &resp->body);
         return;
     }
     if (!str_eq(httpd_request_method(req), STR("POST"))) {
@@ -181,6 +205,12 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req,
     if (rc == 0 && c->compact) {
         objects_compact(a->api.store);
     }
+    if (rc == 0 && c->commit) {
+        apiserver_commit(a);
+    }
+    if (rc == 0 && c->minor != 0) {
+        apiserver_set_minor(a, c->minor);
+    }
     if (rc == 0 && c->sets_watch_list) {
         apiserver_set_watch_list(a, c->watch_list);
     }
@@ -190,7 +220,7 @@ static void serve_faults(struct apiserver *a, struct httpd_request *req,
     if (rc) {
         httpd_response_text(resp, 400, err.msg);
     } else {
-        faults_write(&a->faults, &resp->body);
+        write_faults(a, &resp->body);
     }
     free(c);
 }

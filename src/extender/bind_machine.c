@@ -4,50 +4,57 @@
 
 #include <stddef.h>
 
+#define MS INT64_C(1000000)
 /* The first pause between tries, and the longest. */
-#define PAUSE_MIN_NS (INT64_C(200) * 1000000)
-#define PAUSE_MAX_NS (INT64_C(2000) * 1000000)
-/* After the caller has its answer nobody waits: ask more calmly. */
-#define BACKGROUND_NS (INT64_C(2000) * 1000000)
+#define PAUSE_MIN_NS (200 * MS)
+#define PAUSE_MAX_NS (2000 * MS)
+/* After the caller has its answer nobody waits. */
+#define CALM_MIN_NS (2000 * MS)
+#define CALM_MAX_NS (30000 * MS)
 
 static const char TEXT_UNKNOWN[] =
     "the API server did not answer in time: whether the pod was bound is not known yet; its GPUs stay charged";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
 static const char TEXT_BUSY[] = "the API server is overloaded: nothing was bound";
-static const char TEXT_CONFLICT[] =
-    "the API server refused the binding: the pod is being deleted, gated or was changed";
+static const char TEXT_CHANGED[] =
+    "the pod was changed or is being deleted since its GPUs were chosen: nothing was bound";
 static const char TEXT_ELSEWHERE[] = "the pod is already bound by somebody else";
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNAUTHORIZED[] = "the API server does not accept the credentials of fgpu";
 static const char TEXT_REFUSED[] = "the API server refused the binding";
-static const char TEXT_NOT_BOUND[] = "the API server lost the binding: nothing was bound";
+static const char TEXT_NOT_BOUND[] = "the API server did not take the binding: nothing was bound";
 
-void bind_machine_init(struct bind_machine *m, int64_t deadline_ns)
+void bind_machine_init(struct bind_machine *m, uint64_t version, int64_t deadline_ns)
 {
     *m = (struct bind_machine){
         .deadline_ns = deadline_ns,
-        .last_unsure_ns = INT64_MIN,
         .wake_ns = INT64_MIN,
         .next = BIND_POST,
         .resolution = BIND_OPEN,
+        .version = version,
     };
+}
+
+static int64_t doubled(int64_t first_ns, uint32_t n, int64_t max_ns)
+{
+    int64_t pause_ns = n < 8 ? first_ns << n : max_ns;
+
+    return pause_ns < max_ns ? pause_ns : max_ns;
 }
 
 int64_t bind_pause_ns(uint32_t n)
 {
-    int64_t pause_ns = n < 8 ? PAUSE_MIN_NS << n : PAUSE_MAX_NS;
-
-    return pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+    return doubled(PAUSE_MIN_NS, n, PAUSE_MAX_NS);
 }
 
-static int64_t next_pause_ns(struct bind_machine *m)
+int64_t bind_calm_pause_ns(uint32_t n)
 {
-    return bind_pause_ns(m->pause_n++);
+    return doubled(CALM_MIN_NS, n, CALM_MAX_NS);
 }
 
-static bool unsure(const struct bind_machine *m)
+static int64_t next_pause_ns(struct bind_machine *m, int64_t now_ns)
 {
-    return m->last_unsure_ns != INT64_MIN;
+    return now_ns < m->deadline_ns ? bind_pause_ns(m->pause_n++) : bind_calm_pause_ns(m->calm_n++);
 }
 
 static void wait_then(struct bind_machine *m, enum bind_action next, int64_t until_ns)
@@ -65,10 +72,12 @@ static void resolve(struct bind_machine *m, enum bind_resolution r, const char *
     }
 }
 
-/* Only a GET decides: now, or when it can prove that a lost send will never be applied. */
-static void ask(struct bind_machine *m, int64_t at_ns)
+static void note_send(struct bind_machine *m)
 {
-    wait_then(m, BIND_GET, at_ns);
+    m->sent_without = m->sent_without || m->version == 0;
+    if (m->version > m->sent_version) {
+        m->sent_version = m->version;
+    }
 }
 
 enum bind_action bind_machine_next(struct bind_machine *m, int64_t now_ns)
@@ -76,19 +85,17 @@ enum bind_action bind_machine_next(struct bind_machine *m, int64_t now_ns)
     if (m->next == BIND_END) {
         return BIND_END;
     }
-    if (now_ns >= m->deadline_ns && m->next == BIND_POST) {
-        /* No send after the deadline: the caller has been told, and would not learn of a success. */
-        if (unsure(m)) {
-            ask(m, m->last_unsure_ns + BIND_PROOF_NS);
-        } else {
-            resolve(m, BIND_RELEASED, m->error != NULL ? m->error : TEXT_UNREACHABLE);
-            return BIND_END;
-        }
+    if (now_ns >= m->deadline_ns && m->next == BIND_POST && !m->unknown) {
+        /* Nothing is on its way, and nobody would learn of a success. */
+        resolve(m, BIND_RELEASED, m->error != NULL ? m->error : TEXT_UNREACHABLE);
+        return BIND_END;
     }
     if (m->wake_ns > now_ns) {
         return BIND_WAIT;
     }
-    m->sent_ns = now_ns;
+    if (m->next == BIND_POST) {
+        note_send(m);
+    }
     return m->next;
 }
 
@@ -112,36 +119,59 @@ bool bind_machine_expire(struct bind_machine *m, int64_t now_ns, const char **re
     return true;
 }
 
-/* A send that was certainly not applied, and may be tried again. */
+void bind_machine_join(struct bind_machine *m, int64_t deadline_ns, int64_t now_ns)
+{
+    BUG_ON(m->resolution != BIND_OPEN);
+    m->answered = false;
+    m->error = NULL;
+    m->deadline_ns = deadline_ns;
+    m->pause_n = 0;
+    m->calm_n = 0;
+    m->renewal_n = 0;
+    if (m->wake_ns > now_ns) {
+        m->wake_ns = now_ns;
+    }
+}
+
+/* An answer that asks for another try. While an earlier send is unknown it settles nothing, and a GET comes first. */
 static void try_again(struct bind_machine *m, int64_t at_ns, const char *text)
 {
     m->error = text;
-    if (at_ns < m->deadline_ns) {
+    if (m->unknown) {
+        wait_then(m, BIND_GET, at_ns);
+    } else if (at_ns < m->deadline_ns) {
         wait_then(m, BIND_POST, at_ns);
-    } else if (unsure(m)) {
-        ask(m, m->last_unsure_ns + BIND_PROOF_NS);
     } else {
         resolve(m, BIND_RELEASED, text);
     }
 }
 
-/* A refusal that settles this send, but not an earlier one whose reply was lost. */
+/* A refusal that settles this send, but not an earlier one. */
 static void refused(struct bind_machine *m, const char *text, int64_t now_ns)
 {
-    if (unsure(m)) {
-        ask(m, now_ns);
+    if (m->unknown) {
+        wait_then(m, BIND_GET, now_ns);
     } else {
         resolve(m, BIND_RELEASED, text);
     }
+}
+
+static void asked_for_patience(struct bind_machine *m, int64_t retry_after_ms, int64_t now_ns)
+{
+    int64_t pause_ns = next_pause_ns(m, now_ns), longest_ms = CALM_MAX_NS / MS;
+
+    if (m->unknown && retry_after_ms > longest_ms) {
+        retry_after_ms = longest_ms;
+    }
+    if (pause_ns < retry_after_ms * MS) {
+        pause_ns = retry_after_ms * MS;
+    }
+    try_again(m, now_ns + pause_ns, TEXT_BUSY);
 }
 
 void bind_machine_posted(struct bind_machine *m, const struct bind_answer *answer, int64_t now_ns)
 {
-    int64_t pause_ns;
-
-    if (answer->maybe_bound) {
-        m->last_unsure_ns = m->sent_ns;
-    }
+    m->unknown = m->unknown || answer->maybe_bound;
     switch (answer->reply) {
     case BIND_BOUND:
         resolve(m, BIND_CONFIRMED, NULL);
@@ -155,18 +185,15 @@ void bind_machine_posted(struct bind_machine *m, const struct bind_answer *answe
         }
         return;
     case BIND_RETRY_AFTER:
-        pause_ns = next_pause_ns(m);
-        if (pause_ns < answer->retry_after_ms * 1000000) {
-            pause_ns = answer->retry_after_ms * 1000000;
-        }
-        try_again(m, now_ns + pause_ns, TEXT_BUSY);
+        asked_for_patience(m, answer->retry_after_ms, now_ns);
         return;
     case BIND_CONFLICT:
     case BIND_LOST:
-        ask(m, now_ns);
+        m->unknown = true;
+        wait_then(m, BIND_GET, now_ns);
         return;
     case BIND_NOT_SENT:
-        try_again(m, now_ns + next_pause_ns(m), TEXT_UNREACHABLE);
+        try_again(m, now_ns + next_pause_ns(m, now_ns), TEXT_UNREACHABLE);
         return;
     case BIND_REFUSED:
         refused(m, answer->reason != NULL ? answer->reason : TEXT_REFUSED, now_ns);
@@ -177,42 +204,62 @@ void bind_machine_posted(struct bind_machine *m, const struct bind_answer *answe
     BUG("unknown answer to a Binding");
 }
 
-/* The pod is unbound in a quorum read. */
-static void got_unbound(struct bind_machine *m, int64_t now_ns)
+/* Can none of the sends land any more? Versions of one object only grow, so one that is greater than all that were
+ * sent was carried by none of them, and none of theirs comes back. */
+static bool proves_all_dead(const struct bind_machine *m, const struct bind_sight *s)
 {
-    if (!unsure(m)) {
-        resolve(m, BIND_RELEASED, TEXT_CONFLICT);
-    } else if (m->sent_ns >= m->last_unsure_ns + BIND_PROOF_NS) {
-        resolve(m, BIND_RELEASED, TEXT_NOT_BOUND);
-    } else if (now_ns < m->deadline_ns) {
-        /* Sending again is safe: a second success is impossible, a duplicate is a 409 that a GET settles. */
+    return s->versions_hold && !m->sent_without && s->version > m->sent_version;
+}
+
+bool bind_machine_is_settled_by(const struct bind_machine *m, const struct bind_sight *s)
+{
+    return m->unknown && proves_all_dead(m, s);
+}
+
+static void seen_unbound(struct bind_machine *m, const struct bind_sight *s, int64_t now_ns)
+{
+    if (m->unknown && !proves_all_dead(m, s)) {
+        /* The same Binding again, after the deadline, too: the reservation stands, and what may land is just this. */
         m->error = TEXT_NOT_BOUND;
-        wait_then(m, BIND_POST, now_ns + next_pause_ns(m));
+        wait_then(m, BIND_POST, now_ns + next_pause_ns(m, now_ns));
+        return;
+    }
+    m->unknown = false;
+    if (!s->as_decided) {
+        resolve(m, BIND_RELEASED, TEXT_CHANGED);
+    } else if (now_ns >= m->deadline_ns || m->answered || m->renewal_n == BIND_RENEWALS_MAX) {
+        resolve(m, BIND_RELEASED, TEXT_NOT_BOUND);
     } else {
-        ask(m, m->last_unsure_ns + BIND_PROOF_NS);
+        m->version = s->version;
+        m->error = TEXT_NOT_BOUND;
+        wait_then(m, BIND_POST, m->renewal_n == 0 ? now_ns : now_ns + next_pause_ns(m, now_ns));
+        m->renewal_n++;
     }
 }
 
-void bind_machine_got(struct bind_machine *m, enum bind_get_outcome o, int64_t now_ns)
+void bind_machine_seen(struct bind_machine *m, const struct bind_sight *s, int64_t now_ns)
 {
-    switch (o) {
-    case BIND_GET_GONE:
+    switch (s->kind) {
+    case BIND_SEEN_GONE:
         resolve(m, BIND_RELEASED, TEXT_GONE);
         return;
-    case BIND_GET_OURS:
+    case BIND_SEEN_OURS:
         resolve(m, BIND_CONFIRMED, NULL);
         return;
-    case BIND_GET_ELSEWHERE:
+    case BIND_SEEN_OTHER_RECORD:
+        resolve(m, BIND_SUPERSEDED, TEXT_ELSEWHERE);
+        return;
+    case BIND_SEEN_ELSEWHERE:
         resolve(m, BIND_RELEASED, TEXT_ELSEWHERE);
         return;
-    case BIND_GET_UNBOUND:
-        got_unbound(m, now_ns);
+    case BIND_SEEN_UNBOUND:
+        seen_unbound(m, s, now_ns);
         return;
-    case BIND_GET_FAILED:
-        ask(m, now_ns + (now_ns < m->deadline_ns ? next_pause_ns(m) : BACKGROUND_NS));
+    case BIND_SEEN_NOTHING:
+        wait_then(m, BIND_GET, now_ns + next_pause_ns(m, now_ns));
         return;
-    case BIND_GET__MAX:
+    case BIND_SEEN__MAX:
         break;
     }
-    BUG("unknown outcome of a GET");
+    BUG("unknown sight of a pod");
 }

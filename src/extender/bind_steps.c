@@ -22,6 +22,7 @@ static const char TEXT_RECORD[] = "the assignment does not fit the pod's annotat
 static const char TEXT_NODE[] = "the node is not known to fgpu";
 static const char TEXT_NOT_OURS[] =
     "the pod asks for no GPU; set serving.bindsAllPods if managedResources of the scheduler is empty";
+static const char TEXT_DELETING[] = "the pod is being deleted";
 
 static struct str put(char **at, struct str s)
 {
@@ -49,7 +50,8 @@ struct bind *bind_new(struct binder *binder, const struct bind_request *r)
     strbuf_init(&b->path, BIND_PATH_BYTES_MAX);
     strbuf_init(&b->body, BINDING_BODY_MAX);
     strbuf_init(&b->get_path, BIND_PATH_BYTES_MAX);
-    bind_machine_init(&b->machine,
+    arena_init(&b->record, BIND_ARENA_BYTES);
+    bind_machine_init(&b->machine, 0,
                       clock_mono_ns(binder->clock) + binder->options.deadline_ms * 1000000);
     b->next = binder->binds;
     if (b->next != NULL) {
@@ -77,6 +79,7 @@ static void bind_free(struct bind *b)
     strbuf_fini(&b->path);
     strbuf_fini(&b->body);
     strbuf_fini(&b->get_path);
+    arena_fini(&b->record);
     rules_put(b->rules);
     free(b->text);
     free(b);
@@ -129,7 +132,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     bool bound = b->machine.resolution == BIND_CONFIRMED;
     const char *error;
 
-    if (b->reserved) {
+    if (b->reserved && b->machine.resolution != BIND_SUPERSEDED) {
         (void)apply(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
     }
     store_unhold(b->binder->store, b->request.pod_uid);
@@ -154,10 +157,41 @@ void bind_wake_at(struct binder *b, int64_t at_ns)
     }
 }
 
+/* Does the ledger know something that the machine does not? */
+static bool seen_by_watch(struct bind *b, struct bind_sight *ret)
+{
+    uint64_t version = 0;
+
+    if (!b->reserved || b->machine.resolution != BIND_OPEN) {
+        return false;
+    }
+    switch (store_binding_seen(b->binder->store, b->request.pod_uid, b->request.node_name,
+                               str_of(b->decision_id), &version)) {
+    case STORE_SEEN_NOTHING:
+        return false;
+    case STORE_SEEN_BOUND:
+        *ret = (struct bind_sight){.kind = BIND_SEEN_OURS};
+        return true;
+    case STORE_SEEN_OTHER:
+        *ret = (struct bind_sight){.kind = BIND_SEEN_OTHER_RECORD};
+        return true;
+    case STORE_SEEN_UNBOUND:
+        break;
+    }
+    *ret = (struct bind_sight){
+        .kind = BIND_SEEN_UNBOUND, .version = version, .versions_hold = binder_versions_hold(b->binder)};
+    if (b->busy || !bind_machine_is_settled_by(&b->machine, ret)) {
+        return false;
+    }
+    ret->as_decided = bind_holds(b, version);
+    return true;
+}
+
 void bind_advance(struct bind *b, struct bind_answer_due *due)
 {
     struct binder *binder = b->binder;
     int64_t now_ns = clock_mono_ns(binder->clock);
+    struct bind_sight sight;
     const char *error;
 
     if (bind_machine_expire(&b->machine, now_ns, &error)) {
@@ -174,10 +208,14 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
             break;
         case BIND_GET:
             if (!bind_send_get(b)) {
-                bind_machine_got(&b->machine, BIND_GET_FAILED, now_ns);
+                bind_machine_seen(&b->machine, &(struct bind_sight){.kind = BIND_SEEN_NOTHING}, now_ns);
             }
             break;
         case BIND_WAIT:
+            if (seen_by_watch(b, &sight)) {
+                bind_machine_seen(&b->machine, &sight, now_ns);
+                break;
+            }
             bind_wake_at(binder, b->machine.wake_ns);
             if (b->waiters != NULL) {
                 bind_wake_at(binder, b->machine.deadline_ns);
@@ -203,18 +241,19 @@ static int write_record(struct bind *b, struct arena *a, const struct store_rese
     return rc == 0 ? assignment_format(&as, a, ret, reterr) : rc;
 }
 
-/* Path and body of the POST; false when the record cannot be written. */
+/* The Binding, and its first path and body; false when the record cannot be written. */
 static bool prepare(struct bind *b, struct arena *a, const struct store_reservation *r)
 {
-    struct binding binding = {.namespace_ = b->request.pod_namespace,
-                              .pod_name = b->request.pod_name,
-                              .pod_uid = b->request.pod_uid,
-                              .node_name = b->request.node_name};
     struct err why;
 
-    if ((r == NULL || write_record(b, a, r, &binding.annotations, &why) == 0) &&
-        binding_request(&binding, r == NULL ? 0 : r->annotation_bytes, &b->path, &b->body, &why) ==
-            0) {
+    b->binding = (struct binding){.namespace_ = b->request.pod_namespace,
+                                  .pod_name = b->request.pod_name,
+                                  .pod_uid = b->request.pod_uid,
+                                  .pod_version = b->machine.version,
+                                  .node_name = b->request.node_name};
+    b->kept_bytes = r == NULL ? 0 : r->annotation_bytes;
+    if ((r == NULL || write_record(b, a, r, &b->binding.annotations, &why) == 0) &&
+        binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;
     }
     LOG_WARNING(b->binder->log, "Cannot write an assignment",
@@ -226,6 +265,7 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
 static void begin_reserved(struct bind *b, struct arena *a, const struct store_reservation *r,
                            struct bind_answer_due *due)
 {
+    b->machine.version = r->version;
     if (prepare(b, a, r)) {
         b->reserved = true;
         bind_advance(b, due);
@@ -295,16 +335,14 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     const struct bind_request *q = &b->request;
     struct store_reservation r = {0};
     struct err why = {0};
-    struct arena a;
     bool fetched = b->fetching;
     enum store_reserve_result result;
 
-    arena_init(&a, BIND_ARENA_BYTES);
     b->fetching = false;
-    result = reserve_on_verified(b, &a, &r, &why);
+    result = reserve_on_verified(b, &b->record, &r, &why);
     switch (result) {
     case STORE_RESERVED:
-        begin_reserved(b, &a, &r, due);
+        begin_reserved(b, &b->record, &r, due);
         break;
     case STORE_UNKNOWN_POD:
         begin_unknown(b, fetched, due);
@@ -322,6 +360,9 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
         /* A reservation without a bind of ours: its process-local owner was settled by an error. */
         bind_settle(b, BIND_OUTCOME_CONFLICT, BIND_TEXT_OTHER, due);
         break;
+    case STORE_DELETING:
+        bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
+        break;
     case STORE_NO_FIT:
         bind_settle(b, BIND_OUTCOME_NO_FIT, verdict_text(r.verdict), due);
         break;
@@ -334,27 +375,37 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_RECORD, due);
         break;
     }
-    arena_fini(&a);
 }
 
-bool bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due)
+bool bind_holds(struct bind *b, uint64_t version)
 {
-    enum store_seen seen = b->reserved
-                               ? store_binding_seen(b->binder->store, b->request.pod_uid,
-                                                    b->request.node_name, str_of(b->decision_id))
-                               : STORE_SEEN_NOTHING;
-    bool bound = seen == STORE_SEEN_BOUND;
-    const char *error;
+    size_t kept_bytes;
 
-    if (seen == STORE_SEEN_NOTHING) {
+    if (!b->reserved) {
+        return !store_knows_pod(b->binder->store, b->request.pod_uid); /* it still asks for no GPU */
+    }
+    if (store_not_ready(b->binder->store) != NULL ||
+        !store_reservation_holds(b->binder->store, b->request.pod_uid, version, &kept_bytes) ||
+        kept_bytes + binding_kept_bytes(b->binding.annotations, (struct kv_list){0}) > POD_ANNOTATION_BYTES_MAX) {
         return false;
     }
-    bind_machine_got(&b->machine, bound ? BIND_GET_OURS : BIND_GET_ELSEWHERE,
-                     clock_mono_ns(b->binder->clock));
+    b->kept_bytes = kept_bytes;
+    return true;
+}
+
+void bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due)
+{
+    struct bind_sight sight;
+    const char *error;
+
+    b->news = false;
+    if (!seen_by_watch(b, &sight)) {
+        return;
+    }
+    bind_machine_seen(&b->machine, &sight, clock_mono_ns(b->binder->clock));
     if (!b->busy) {
         bind_advance(b, due);
     } else if (bind_machine_take_answer(&b->machine, &error)) {
-        bind_answer(b, bound ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
+        bind_answer(b, sight.kind == BIND_SEEN_OURS ? BIND_OUTCOME_BOUND : BIND_OUTCOME_REFUSED, error, due);
     }
-    return true;
 }

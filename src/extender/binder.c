@@ -35,11 +35,17 @@ static struct bind *bind_find(struct binder *b, struct str uid)
 static void join(struct binder *b, struct bind *same, const struct bind_request *req, bind_done_fn *done,
                  void *ctx, struct bind_answer_due *due)
 {
-    if (same->machine.answered || !str_eq(same->request.node_name, req->node_name)) {
+    if (!str_eq(same->request.node_name, req->node_name)) {
         *due = (struct bind_answer_due){NULL, BIND_OUTCOME_CONFLICT, BIND_TEXT_OTHER};
         due->waiters = xmalloc(sizeof(*due->waiters));
         *due->waiters = (struct bind_waiter){done, ctx, NULL};
         return;
+    }
+    if (same->waiters == NULL) { /* all who asked so far were told that it is not known */
+        int64_t now_ns = clock_mono_ns(b->clock);
+
+        bind_machine_join(&same->machine, now_ns + b->options.deadline_ms * 1000000, now_ns);
+        bind_wake_at(b, now_ns);
     }
     bind_add_waiter(same, done, ctx);
     bind_wake_at(b, same->machine.deadline_ns);
@@ -57,8 +63,9 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     }
     BUG_ON(pthread_mutex_lock(&b->lock) != 0);
     same = bind_find(b, req->pod_uid);
-    if (same != NULL && !b->stopping && bind_resolve_by_watch(same, &earlier)) {
-        same = NULL;
+    if (same != NULL && !b->stopping) {
+        bind_resolve_by_watch(same, &earlier);
+        same = bind_find(b, req->pod_uid);
     }
     if (same != NULL) {
         join(b, same, req, done, ctx, &due);
@@ -88,9 +95,27 @@ uint32_t binder_in_flight(struct binder *b)
     return n;
 }
 
+/* On the thread that watches: only the binder's own thread answers callers. */
+static void reserved_was_seen(void *ctx, struct str uid)
+{
+    struct binder *b = ctx;
+    struct bind *seen;
+
+    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    seen = bind_find(b, uid);
+    if (seen != NULL) {
+        seen->news = true;
+        bind_wake_at(b, clock_mono_ns(b->clock));
+    }
+    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+}
+
 /* When the timer has something to do for this bind; INT64_MAX while its exchange is in flight. */
 static int64_t due_at_ns(const struct bind *b)
 {
+    if (b->news) {
+        return INT64_MIN;
+    }
     if (b->busy) {
         return INT64_MAX;
     }
@@ -128,7 +153,10 @@ static bool advance_one(struct binder *b)
             continue;
         }
         if (i->fetching) {
+            i->news = false;
             fetch_turn(i, expired, &due);
+        } else if (i->news) {
+            bind_resolve_by_watch(i, &due);
         } else {
             bind_advance(i, &due);
         }
@@ -149,6 +177,7 @@ static void *timer_main(void *arg)
         struct timespec until;
 
         b->wake_ns = INT64_MAX;
+        binder_ask_server(b);
         if (advance_one(b)) {
             continue;
         }
@@ -187,6 +216,7 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
     b->log = log;
     b->options = *options;
     b->wake_ns = INT64_MAX;
+    b->server.ask_at_ns = INT64_MIN;
     rng_init(&b->rng, seed);
     BUG_ON(pthread_mutex_init(&b->lock, NULL) != 0);
     BUG_ON(pthread_condattr_init(&attr) != 0);
@@ -197,6 +227,7 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
         free(b);
         return err_set(reterr, ERR_INTERNAL, "cannot start the binder's thread");
     }
+    store_watch_reserved(b->store, reserved_was_seen, b);
     *ret = b;
     return 0;
 }
@@ -225,6 +256,7 @@ void binder_free(struct binder *b)
         return;
     }
     BUG_ON(!b->stopping);
+    store_watch_reserved(b->store, NULL, NULL);
     while (b->binds != NULL) {
         bind_settle(b->binds, BIND_OUTCOME_UNKNOWN, TEXT_STOPPING, &due);
         bind_deliver(&due);

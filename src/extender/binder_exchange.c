@@ -18,6 +18,7 @@
 
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
+static const char TEXT_DELETING[] = "the pod is being deleted";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -42,6 +43,18 @@ static void unlock(struct binder *b)
 
 /* ---- POST ---- */
 
+/* Path and body, for the version of the pod that is to be bound. */
+static bool write_post(struct bind *b)
+{
+    if (b->binding.pod_version == b->machine.version) {
+        return true;
+    }
+    b->binding.pod_version = b->machine.version;
+    strbuf_reset(&b->path);
+    strbuf_reset(&b->body);
+    return binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, NULL) == 0;
+}
+
 static void posted(void *ctx, const struct kube_response *response)
 {
     struct bind *b = ctx;
@@ -65,13 +78,14 @@ bool bind_send_post(struct bind *b)
 {
     struct kube_request request = {
         .method = "POST",
-        .path = b->path.p,
-        .body = strbuf_view(&b->body),
         .deadline_ms = ms_left(b, (BINDING_TIMEOUT_S + 1) * 1000),
         .verb = "create",
         .resource = "pods/binding",
     };
 
+    BUG_ON(!write_post(b)); /* bind_holds() has looked at all that it depends on */
+    request.path = b->path.p;
+    request.body = strbuf_view(&b->body);
     b->busy = kube_client_submit(b->binder->client, &request, posted, b, NULL) == 0;
     return b->busy;
 }
@@ -79,9 +93,10 @@ bool bind_send_post(struct bind *b)
 /* ---- GET ---- */
 
 struct got_pod {
-    enum bind_get_outcome outcome;
-    bool passing; /* FAILED: another try may succeed */
+    enum bind_sight_kind kind;
+    bool passing; /* NOTHING: another try may succeed */
     int64_t retry_after_ms;
+    bool has_pod; /* the pod that was asked for */
     struct pod pod;
 };
 
@@ -108,12 +123,12 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
 {
     struct json_reader *r;
 
-    *ret = (struct got_pod){.outcome = BIND_GET_FAILED, .passing = true};
+    *ret = (struct got_pod){.kind = BIND_SEEN_NOTHING, .passing = true};
     if (response->outcome.kind != KUBE_ANSWERED) {
         return;
     }
     if (response->outcome.http_status == 404) {
-        ret->outcome = BIND_GET_GONE;
+        ret->kind = BIND_SEEN_GONE;
         return;
     }
     ret->passing = is_passing(response->outcome.http_status);
@@ -123,15 +138,31 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
         kube_parse_pod(r, response->body, a, &ret->pod, NULL) != 0) {
         return;
     }
-    if (!str_eq(ret->pod.uid, b->request.pod_uid)) {
-        ret->outcome = BIND_GET_GONE;
+    ret->has_pod = str_eq(ret->pod.uid, b->request.pod_uid);
+    if (!ret->has_pod) {
+        ret->kind = BIND_SEEN_GONE;
     } else if (ret->pod.node_name.n == 0) {
-        ret->outcome = BIND_GET_UNBOUND;
-    } else if (str_eq(ret->pod.node_name, b->request.node_name) && record_is_ours(b, &ret->pod, a)) {
-        ret->outcome = BIND_GET_OURS;
+        ret->kind = BIND_SEEN_UNBOUND;
+    } else if (!str_eq(ret->pod.node_name, b->request.node_name)) {
+        ret->kind = BIND_SEEN_ELSEWHERE;
     } else {
-        ret->outcome = BIND_GET_ELSEWHERE;
+        ret->kind = record_is_ours(b, &ret->pod, a) ? BIND_SEEN_OURS : BIND_SEEN_OTHER_RECORD;
     }
+}
+
+/* What a GET has shown goes into the ledger, which then says what is charged; without the binder's lock, because
+ * the ledger tells the binder of reserved pods. A pod whose end the watch has shown meanwhile stays ended. */
+static bool take_in(struct bind *b, struct arena *a, const struct got_pod *got)
+{
+    struct err why = {0};
+
+    if (!got->has_pod || (b->reserved && !store_knows_pod(b->binder->store, b->request.pod_uid)) ||
+        rulebook_observe(b->binder->book, a, &got->pod, &why) == 0) {
+        return true;
+    }
+    LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("namespace", b->request.pod_namespace),
+                LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
+    return false;
 }
 
 static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_answer_due *due)
@@ -150,27 +181,40 @@ static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_a
 }
 
 /* The pod that the ledger did not know: tell it, then begin again. */
-static void fetched(struct bind *b, struct arena *a, const struct got_pod *got,
-                    struct bind_answer_due *due)
+static void fetched(struct bind *b, const struct got_pod *got, bool taken_in, struct bind_answer_due *due)
 {
-    struct err why = {0};
-
-    if (got->outcome == BIND_GET_GONE) {
+    if (got->kind == BIND_SEEN_GONE) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_GONE, due);
-    } else if (got->outcome == BIND_GET_FAILED && got->passing) {
+    } else if (got->kind == BIND_SEEN_NOTHING && got->passing) {
         fetch_again(b, got, due);
-    } else if (got->outcome == BIND_GET_FAILED) {
+    } else if (got->kind == BIND_SEEN_NOTHING) {
         LOG_WARNING(b->binder->log, "Cannot read a pod", LOG_STR("namespace", b->request.pod_namespace),
                     LOG_STR("pod", b->request.pod_name));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
-    } else if (rulebook_observe(b->binder->book, a, &got->pod, &why) != 0) {
-        LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("pod", got->pod.name),
-                    LOG_CSTR("err", why.msg));
-        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREACHABLE, due);
+    } else if (!taken_in) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
+    } else if (got->pod.deleting && got->kind == BIND_SEEN_UNBOUND) {
+        bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
     } else {
         b->names_ours = dialect_claims_pod(b->rules->placement.policy, &got->pod);
+        b->machine.version = pod_version(&got->pod);
         bind_begin(b, due);
     }
+}
+
+/* What the pod on its way looked like. What the ledger could not take in must not end a reservation on that node. */
+static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, bool taken_in)
+{
+    struct bind_sight sight = {.kind = got->kind};
+
+    if (!taken_in && got->kind == BIND_SEEN_OTHER_RECORD) {
+        sight.kind = BIND_SEEN_NOTHING;
+    } else if (got->kind == BIND_SEEN_UNBOUND) {
+        sight.version = pod_version(&got->pod);
+        sight.versions_hold = binder_versions_hold(b->binder);
+        sight.as_decided = taken_in && !got->pod.deleting && bind_holds(b, sight.version);
+    }
+    return sight;
 }
 
 static void got(void *ctx, const struct kube_response *response)
@@ -180,17 +224,21 @@ static void got(void *ctx, const struct kube_response *response)
     struct bind_answer_due due = {0};
     struct got_pod reply;
     struct arena a;
+    bool taken_in;
 
     arena_init(&a, REPLY_ARENA_BYTES);
     read_reply(b, response, &a, &reply);
+    taken_in = take_in(b, &a, &reply);
     lock(binder);
     b->busy = false;
     if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
         if (b->fetching) {
-            fetched(b, &a, &reply, &due);
+            fetched(b, &reply, taken_in, &due);
         } else {
             if (b->machine.resolution == BIND_OPEN) {
-                bind_machine_got(&b->machine, reply.outcome, clock_mono_ns(binder->clock));
+                struct bind_sight sight = sight_of(b, &reply, taken_in);
+
+                bind_machine_seen(&b->machine, &sight, clock_mono_ns(binder->clock));
             }
             bind_advance(b, &due);
         }

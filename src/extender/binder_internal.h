@@ -1,12 +1,15 @@
 /* extender/binder_internal.h - one Binding on its way. binder.c has all of them, their callers and the time;
- * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due. */
+ * bind_steps.c takes one from its first step to its end; binder_exchange.c sends what is due; binder_server.c
+ * asks what the API server is. */
 #ifndef EXTENDER_BINDER_INTERNAL_H
 #define EXTENDER_BINDER_INTERNAL_H
 
+#include "base/arena.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
 #include "extender/bind_machine.h"
 #include "extender/binder.h"
+#include "kube/binding.h"
 #include "kube/transport.h"
 
 #include <pthread.h>
@@ -30,10 +33,23 @@ struct bind {
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved; /* the ledger holds devices for it */
     bool busy;     /* an exchange is in flight */
+    bool news;     /* the watch has shown the pod: the thread looks what that means */
     bool told_unknown; /* the caller was told that the outcome is not known */
     struct bind_machine machine;
+    struct arena record; /* of the annotations */
+    struct binding binding;
+    size_t kept_bytes; /* binding_request() */
     struct strbuf path, body, get_path;
     struct bind_waiter *waiters;
+};
+
+/* What is known of the API server. Only one that looks at the preconditions of a Binding lets a new version of a
+ * pod prove that earlier sends are dead; until it has said so, nothing is proven. */
+struct binder_server {
+    enum binding_preconditions preconditions;
+    bool asking;
+    uint32_t failed_n;
+    int64_t ask_at_ns; /* next time; INT64_MAX: never again */
 };
 
 struct binder {
@@ -51,6 +67,7 @@ struct binder {
     struct bind *binds;
     uint32_t bind_n;
     int64_t wake_ns; /* when the thread must look again; INT64_MAX: when told */
+    struct binder_server server;
     struct rng rng;
 };
 
@@ -77,8 +94,12 @@ void bind_advance(struct bind *b, struct bind_answer_due *due);
 void bind_fetch(struct bind *b, struct bind_answer_due *due);
 /* Has the watch shown where the pod was bound? Then nothing is open any more: spec.nodeName is never changed, so
  * what may still be on its way changes nothing. Its callers are answered now; the bind itself ends with its
- * exchange. */
-bool bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due);
+ * exchange. Or has it shown the pod unbound, at a version on which nothing that was sent can land? Looked at while
+ * no exchange is in flight; the bind may end or go on. */
+void bind_resolve_by_watch(struct bind *b, struct bind_answer_due *due);
+/* Is what was decided still right for the pod as the ledger has it, at this version? Then a Binding may be written
+ * for it. */
+bool bind_holds(struct bind *b, uint64_t version);
 /* Ends the bind with an answer, without touching the ledger. */
 void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
                  struct bind_answer_due *due);
@@ -86,6 +107,10 @@ void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
 /* Sends what is due (binder_exchange.c). False: could not be submitted. */
 bool bind_send_post(struct bind *b);
 bool bind_send_get(struct bind *b);
+
+/* GET /version, if it is time to (binder_server.c). */
+void binder_ask_server(struct binder *b);
+bool binder_versions_hold(const struct binder *b);
 
 /* The binder's thread looks again then, at the latest. */
 void bind_wake_at(struct binder *b, int64_t at_ns);

@@ -38,6 +38,9 @@ struct store {
     pthread_mutex_t incident_lock; /* as room_lock */
     store_incident_fn *incident_fn;
     void *incident_ctx;
+    pthread_mutex_t reserved_lock; /* as room_lock */
+    store_reserved_fn *reserved_fn;
+    void *reserved_ctx;
 };
 
 static inline void store_lock(struct store *s)
@@ -56,6 +59,11 @@ void store_stamp(struct store *s, struct ledger_op *op);
 /* The end of a section that applied something: gives the lock back, then tells who wants to hear. `room` is
  * ledger_room_generation() from before. More news than fit into one telling wait for the next op. */
 void store_unlock_and_tell(struct store *s, uint64_t room);
+
+/* Under the lock: is it an observation of a pod whose Binding is under way? */
+bool store_is_about_reserved(struct store *s, const struct ledger_op *op);
+/* Without the lock, after such an op. */
+void store_tell_reserved(struct store *s, struct str uid);
 
 /* store_tenants(), under the lock. */
 size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);

@@ -1,11 +1,17 @@
 #include "kube/binding.h"
 
+#include "base/arena.h"
+#include "base/json_read.h"
 #include "base/json_write.h"
 #include "kube/names.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { RETRY_DEFAULT_MS = 1000 }; /* client-go's, for a reply that names no time */
+enum { PRECONDITIONS_MINOR = 23 };
+#define VERSION_BYTES_MAX (64U * 1024)
 
 size_t binding_kept_bytes(struct kv_list existing, struct kv_list ours)
 {
@@ -75,6 +81,11 @@ static void write_body(const struct binding *b, struct strbuf *body)
     json_write_kv_str(&w, "name", b->pod_name);
     json_write_kv_str(&w, "namespace", b->namespace_);
     json_write_kv_str(&w, "uid", b->pod_uid);
+    if (b->pod_version != 0) {
+        char version[24];
+        snprintf(version, sizeof(version), "%" PRIu64, b->pod_version);
+        json_write_kv_cstr(&w, "resourceVersion", version);
+    }
     json_write_key(&w, "annotations");
     json_write_object_begin(&w);
     for (size_t i = 0; i < b->annotations.n; i++) {
@@ -153,10 +164,10 @@ static const struct status_row {
     {401, {BIND_UNAUTHORIZED, false, 0, "the API server does not accept our credentials (401)"}},
     {403, {BIND_REFUSED, false, 0, "no right to create pods/binding (403)"}},
     {404, {BIND_REFUSED, false, 0, "the pod does not exist (404)"}},
-    {409, {BIND_CONFLICT, false, 0, "the pod is not as expected (409)"}},
+    {409, {BIND_CONFLICT, true, 0, "the pod is not as expected (409)"}},
     {422, {BIND_REFUSED, false, 0, "the API server calls the binding invalid (422)"}},
     {429, {BIND_RETRY_AFTER, false, RETRY_DEFAULT_MS, "the API server limits our requests (429)"}},
-    {500, {BIND_REFUSED, true, 0, "the API server failed (500)"}},
+    {500, {BIND_LOST, true, 0, "the API server failed (500)"}},
     {503, {BIND_RETRY_AFTER, true, RETRY_DEFAULT_MS, "the API server is not available (503)"}},
     {504, {BIND_RETRY_AFTER, true, RETRY_DEFAULT_MS, "the API server ran out of time (504)"}},
 };
@@ -167,10 +178,6 @@ static struct bind_answer of_status(int http_status)
         if (status_rows[i].http_status == http_status) {
             return status_rows[i].answer;
         }
-    }
-    if (http_status >= 400 && http_status < 500) {
-        return (struct bind_answer){BIND_REFUSED, false, 0,
-                                    "the API server refuses the binding (4xx)"};
     }
     /* a gateway's answer, or none that the API documents: says nothing of what the server did */
     return (struct bind_answer){BIND_LOST, true, 0, "unexpected HTTP status"};
@@ -192,7 +199,10 @@ static struct bind_answer of_reply(const struct kube_outcome *o)
 struct bind_answer bind_classify(const struct kube_outcome *outcome)
 {
     if (outcome->kind == KUBE_ANSWERED) {
-        return of_reply(outcome);
+        struct bind_answer answer = of_reply(outcome);
+        answer.maybe_bound =
+            answer.maybe_bound || (outcome->sent_again && answer.reply != BIND_BOUND);
+        return answer;
     }
     if (outcome->kind == KUBE_NOT_SENT && outcome->http_status == 401) {
         return of_status(401);
@@ -203,4 +213,43 @@ struct bind_answer bind_classify(const struct kube_outcome *outcome)
     const char *reason = outcome->kind == KUBE_TIMED_OUT ? "the API server did not answer in time"
                                                          : "the connection to the API server broke";
     return (struct bind_answer){BIND_LOST, true, 0, reason};
+}
+
+/* ---- the server ---- */
+
+/* "36", and "23+" of those who build their own. */
+static uint64_t leading_number(struct str s)
+{
+    uint64_t n = 0;
+    size_t digit_n = 0;
+    while (digit_n < s.n && s.p[digit_n] >= '0' && s.p[digit_n] <= '9') {
+        digit_n++;
+    }
+    return str_to_u64((struct str){s.p, digit_n}, UINT32_MAX, &n) ? n : 0;
+}
+
+enum binding_preconditions binding_preconditions_of(struct str document)
+{
+    struct json_reader *r = xmalloc(sizeof(*r));
+    struct str key, text;
+    uint64_t major = 0, minor = 0;
+    struct arena a;
+    arena_init(&a, VERSION_BYTES_MAX);
+    json_reader_init(r, document, &a);
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        if (!str_eq(key, STR("major")) && !str_eq(key, STR("minor"))) {
+            json_skip(r);
+        } else if (json_string(r, &text)) {
+            *(key.p[1] == 'a' ? &major : &minor) = leading_number(text);
+        }
+    }
+    bool read = json_read_end(r, NULL) == 0 && major > 0;
+    arena_fini(&a);
+    free(r);
+    if (!read) {
+        return BINDING_PRECONDITIONS_UNKNOWN;
+    }
+    return major > 1 || minor >= PRECONDITIONS_MINOR ? BINDING_PRECONDITIONS_CHECKED
+                                                     : BINDING_PRECONDITIONS_IGNORED;
 }

@@ -247,7 +247,8 @@ static void slot_end(struct call_queue *q, struct slot *slot, const struct kube_
     bool again = exchange_end(&slot->exchange, q->context, call->verb, call->resource, outcome);
     slot->call = NULL;
     q->used_n--;
-    if (again && !call->sent_again) { /* a 401 has changed nothing, whatever the method */
+    /* A 401 has changed nothing, whatever the method; unless it answers a second copy only. */
+    if (again && !call->sent_again && !outcome->sent_again) {
         call->sent_again = true;
         list_append(&q->waiting, call);
     } else {

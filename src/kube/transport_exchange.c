@@ -44,6 +44,18 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
+/* Before every sending, that of a request whose connection broke included. */
+static int on_sending(void *ctx, char *peer, char *own, int peer_port, int own_port)
+{
+    struct exchange *x = ctx;
+    (void)peer;
+    (void)own;
+    (void)peer_port;
+    (void)own_port;
+    x->sent_n++;
+    return CURL_PREREQFUNC_OK;
+}
+
 static void add_header(struct exchange *x, const char *line)
 {
     struct curl_slist *more = curl_slist_append(x->headers, line);
@@ -138,10 +150,13 @@ int exchange_begin(struct exchange *x, const struct easy_context *c,
     x->error[0] = '\0';
     x->proof = NULL;
     x->told = false;
+    x->sent_n = 0;
     x->begun_ns = clock_mono_ns(c->clock);
     curl_easy_reset(x->easy); /* connections stay */
     set_manners(x->easy, c);
     EASY_SET(x->easy, CURLOPT_ERRORBUFFER, x->error);
+    EASY_SET(x->easy, CURLOPT_PREREQFUNCTION, on_sending);
+    EASY_SET(x->easy, CURLOPT_PREREQDATA, x);
     int rc = identity_get(c->identity, &x->proof, reterr);
     if (rc != 0) {
         return rc;
@@ -198,11 +213,12 @@ static enum kube_outcome_kind kind_of(CURLcode code, int http_status, bool sent)
 void exchange_outcome(const struct exchange *x, CURLcode code, struct kube_outcome *ret)
 {
     long status = 0;
-    bool sent = request_left(x->easy);
+    bool sent = request_left(x->easy) || x->sent_n > 1;
     EASY_GET(x->easy, CURLINFO_RESPONSE_CODE, &status);
     *ret = (struct kube_outcome){
         .kind = kind_of(code, (int)status, sent),
         .maybe_sent = sent,
+        .sent_again = x->sent_n > 1,
         .http_status = (int)status,
         .retry_after_ms = retry_after_ms(x->easy),
     };

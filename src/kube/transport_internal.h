@@ -46,6 +46,7 @@ struct exchange {
     char error[CURL_ERROR_SIZE];
     const struct proof *proof; /* one reference while it runs; or NULL */
     bool told;                 /* the identity knows the status */
+    unsigned sent_n;           /* how often libcurl was about to send the request */
     int64_t begun_ns;
 };
 

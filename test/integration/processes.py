@@ -183,6 +183,9 @@ class ApiServer(Process):
     def set_phase(self, pod, phase):
         self.patch(pod_path(pod) + "/status", {"status": {"phase": phase}})
 
+    def patch_pod(self, pod, change, subresource=""):
+        self.patch(pod_path(pod) + subresource, change)
+
     def bind_behind_our_back(self, pod, node, annotations=None):
         name = pod["metadata"]["name"]
         self.call("POST", pod_path(pod) + "/binding", status=201, body={

@@ -166,10 +166,9 @@ def test_bind__unknown_outcome_resolved__told(cluster, api, fgpu):
     node = cluster.node(gpus=1)
     pod = api.pod(milli(100))
     cluster.settle()
-    api.faults({"method": "POST", "path": pod_path(pod) + "/binding", "times": 1, "action": "fail-after", "status": 504},
-               {"method": "GET", "path": pod_path(pod), "times": -1, "action": "fail", "status": 503})
+    api.faults({"method": "POST", "path": pod_path(pod) + "/binding", "times": -1, "action": "commit-late", "status": 504})
     assert fgpu.bind(pod, node) != ""
-    api.faults(clear=True)
+    api.faults(clear=True, commit=True)
     event, = told(api, pod, "GPUBindingResolved")
     assert "it is bound" in event["note"] and event["type"] == "Normal"
     assert node_name(api.get_pod(pod)) == event["related"]["name"] == node

@@ -29,6 +29,7 @@ type ControlPlane struct {
 	Dir           string // everything they write
 	Etcd          *Process
 	API           *Process
+	EtcdAddress   string // host:port
 	URL           string
 	Config        *rest.Config          // system:masters
 	Client        *kubernetes.Clientset // system:masters
@@ -59,6 +60,7 @@ func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, err
 		return nil, err
 	}
 	client, peer := loopback("http", ports[0]), loopback("http", ports[1])
+	cp.EtcdAddress = fmt.Sprintf("127.0.0.1:%d", ports[0])
 	cp.URL = loopback("https", ports[2])
 	cp.Etcd = &Process{
 		Name: "etcd", Path: filepath.Join(bin, "etcd"), LogFile: filepath.Join(dir, "etcd.log"),
@@ -67,22 +69,7 @@ func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, err
 			"--initial-cluster", "e2e=" + peer, "--unsafe-no-fsync", "--log-level", "warn"},
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, client+"/health", ""); return err },
 	}
-	certs := filepath.Join(dir, "certs")
-	cp.API = &Process{
-		Name: "kube-apiserver", Path: filepath.Join(bin, "kube-apiserver"), LogFile: filepath.Join(dir, "kube-apiserver.log"),
-		// Nobody runs the controllers that create default service accounts and take the not-ready taint
-		// off new nodes, so the two admission plugins that count on them are off.
-		Args: []string{"--etcd-servers", client, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(ports[2]),
-			"--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none", "--cert-dir", certs,
-			"--service-cluster-ip-range", "10.0.0.0/24",
-			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
-			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
-			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
-			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
-			"--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition",
-			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"},
-		Ready: func(ctx context.Context) error { _, err := Get(ctx, cp.URL+"/readyz", cp.token); return err },
-	}
+	cp.API = cp.apiServer("kube-apiserver", client, ports[2])
 	if err := cp.Etcd.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -97,6 +84,54 @@ func StartControlPlane(ctx context.Context, bin, dir string) (*ControlPlane, err
 		return nil, err
 	}
 	return cp, nil
+}
+
+// apiServer on a port, with an etcd. All of one control plane have the same certificates, tokens and keys.
+func (cp *ControlPlane) apiServer(name, etcd string, port int) *Process {
+	certs := filepath.Join(cp.Dir, "certs")
+	url := loopback("https", port)
+	return &Process{
+		Name: name, Path: filepath.Join(cp.Bin, "kube-apiserver"), LogFile: filepath.Join(cp.Dir, name+".log"),
+		// Nobody runs the controllers that create default service accounts and take the not-ready taint
+		// off new nodes, so the two admission plugins that count on them are off.
+		Args: []string{"--etcd-servers", etcd, "--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
+			"--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none", "--cert-dir", certs,
+			"--service-cluster-ip-range", "10.0.0.0/24",
+			"--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file", filepath.Join(certs, "sa.pub"),
+			"--service-account-signing-key-file", filepath.Join(certs, "sa.key"),
+			"--token-auth-file", filepath.Join(certs, "tokens.csv"), "--authorization-mode", "RBAC",
+			"--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition",
+			"--event-ttl", "30m", "--allow-privileged", "--profiling=false", "--v", "1"},
+		Ready: func(ctx context.Context) error { _, err := Get(ctx, url+"/readyz", cp.token); return err },
+	}
+}
+
+// StartAPI runs one more API server on the same cluster, which reaches etcd at `etcdAddress`; returns it with its URL.
+func (cp *ControlPlane) StartAPI(ctx context.Context, name, etcdAddress string) (*Process, string, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, "", err
+	}
+	p := cp.apiServer(name, "http://"+etcdAddress, port)
+	return p, loopback("https", port), p.Start(ctx)
+}
+
+// ClientAt is an administrator's client of one of several API servers.
+func (cp *ControlPlane) ClientAt(url string) (*kubernetes.Clientset, error) {
+	config := cp.restConfig(cp.token)
+	config.Host = url
+	return kubernetes.NewForConfig(config)
+}
+
+// KubeconfigAt writes a kubeconfig of a service account for another address of this cluster.
+func (cp *ControlPlane) KubeconfigAt(ctx context.Context, namespace, serviceAccount, url string) (string, error) {
+	token, err := cp.TokenFor(ctx, namespace, serviceAccount)
+	if err != nil {
+		return "", err
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")
+	return cp.writeKubeconfigAt(serviceAccount+"-at-"+port, token, url)
 }
 
 // Stop ends both, the API server first. It has nothing left to save, so it is not asked twice.
@@ -206,6 +241,10 @@ func (cp *ControlPlane) UserKubeconfig(user string) (string, error) {
 }
 
 func (cp *ControlPlane) writeKubeconfig(name, token string) (string, error) {
+	return cp.writeKubeconfigAt(name, token, cp.URL)
+}
+
+func (cp *ControlPlane) writeKubeconfigAt(name, token, url string) (string, error) {
 	file := filepath.Join(cp.Dir, name+".kubeconfig")
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -224,7 +263,7 @@ contexts:
   context:
     cluster: e2e
     user: %s
-`, cp.URL, filepath.Join(cp.Dir, "certs", "apiserver.crt"), name, token, name)
+`, url, filepath.Join(cp.Dir, "certs", "apiserver.crt"), name, token, name)
 	return file, os.WriteFile(file, []byte(text), 0o600)
 }
 

@@ -53,7 +53,7 @@ static void describe__defaults__exact(void **state)
         "\"opsAllowedHosts\":[],"
         "\"healthAddress\":\"127.0.0.1:9441\",\"bindsAllPods\":false,\"tls\":{\"certFile\":\"\",\"keyFile\":\"\",\"clientCAFile\":\"\","
         "\"allowedNames\":[\"system:kube-scheduler\"],\"onLoopback\":\"plain\"}},\"election\":\"none\","
-        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"maxInFlightBinds\":1000,\"staleAfter\":\"20s\","
+        "\"clientConnection\":{\"bindDeadline\":\"5s\",\"holdOff\":\"6s\",\"maxInFlightBinds\":1000,\"staleAfter\":\"20s\","
         "\"wakeObject\":\"fgpu-system/fgpu-wake\"},"
         "\"audit\":{\"interval\":\"5m\",\"settle\":\"5s\"},"
         "\"signing\":{\"mode\":\"on\",\"privateKey\":\"\",\"publicKeys\":[],\"acceptUnsignedBefore\":\"\"},"

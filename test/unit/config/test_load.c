@@ -20,6 +20,7 @@ static void defaults__built_in__the_documented_values(void **state)
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_REMOTE);
     assert_int_equal(c->election, ELECTION_NONE);
     assert_int_equal(c->client.bind_deadline_ms, 5000);
+    assert_int_equal(c->client.hold_off_ms, 6000);
     assert_int_equal(c->client.binds_in_flight_max, 1000);
     assert_int_equal(c->audit.interval_ms, 300000);
     assert_int_equal(c->audit.settle_ms, 5000);
@@ -58,7 +59,7 @@ static void parse__every_key__stored(void **state)
                     "serving: {verbsAddress: '[::1]:1', opsAddress: localhost:2, "
                     "healthAddress: 0.0.0.0:3, opsAuthorization: always}\n"
                     "election: none\n"
-                    "clientConnection: {bindDeadline: 4500ms, maxInFlightBinds: 7, wakeObject: a/b}\n"
+                    "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
                     "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: 1970-01-01T00:00:07Z}\n"
                     "logging: {format: json, verbosity: 4}\n"
@@ -106,6 +107,7 @@ static void parse__every_key__stored(void **state)
     assert_string_equal(address_text(&c->serving.health, text), "0.0.0.0:3");
     assert_int_equal(c->serving.ops_authorization, OPS_AUTHORIZATION_ALWAYS);
     assert_int_equal(c->client.bind_deadline_ms, 4500);
+    assert_int_equal(c->client.hold_off_ms, 90000);
     assert_int_equal(c->client.binds_in_flight_max, 7);
     expect_text(c->client.wake_object, "a/b", NULL);
     assert_int_equal(c->audit.interval_ms, 0);
@@ -240,6 +242,10 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:34: clientConnection.bindDeadline: 10s is out of range 1s..9s (one bind, "
          "retries included)\n"
          "  clientConnection: {bindDeadline: 10s}\n                                   ^\n"},
+        {"hold-off out of range", "clientConnection: {holdOff: 11m}\n",
+         "f.yaml:3:29: clientConnection.holdOff: 11m is out of range 0s..10m (time after the start in "
+         "which writes of a predecessor may still land: nothing is promised before)\n"
+         "  clientConnection: {holdOff: 11m}\n                              ^\n"},
         {"duration past all bounds", "packing: {hold: 99999999999999999999h}\n",
          "f.yaml:3:17: packing.hold: 99999999999999999999h is out of range 0s..1m "
          "(time for which the node ranked first for one pod scores lower for the next)\n"

@@ -167,6 +167,70 @@ static void binding__poisonous_annotation__later_updates_fail(void **state)
     http_reply_fini(&r);
 }
 
+/* ---- transactions that land late ---- */
+
+#define BINDING                                                                                    \
+    "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"resourceVersion\":\"%llu\"},"                     \
+    "\"target\":{\"kind\":\"Node\",\"name\":\"n1\"}}"
+
+/* A pod, and a Binding of it that carries its resourceVersion and is held. */
+static void hold_a_binding(int status)
+{
+    struct fault_rule rule = {.times = 1, .action = FAULT_COMMIT_LATE, .status = status, .retry_after_s = -1,
+                              .path = "*/binding"};
+    char body[256];
+    create("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"}," SPEC "}");
+    assert_int_equal(apiserver_fault_add(server, &rule, NULL), 0);
+    snprintf(body, sizeof(body), BINDING, (unsigned long long)apiserver_rv(server));
+    http_expect(server, "POST", PODS "/p/binding", body, status);
+    assert_int_equal(apiserver_held(server), 1);
+}
+
+static void expect_node(const char *node)
+{
+    struct http_reply r = http_call(server, "GET", PODS "/p", NULL);
+    assert_string_equal(json_text(r.doc, "spec.nodeName"), node);
+    http_reply_fini(&r);
+}
+
+static void commit_late__whatever_was_answered__lands_when_told(void **state)
+{
+    static const int statuses[] = {0, 409, 500, 503, 504};
+    (void)state;
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        server_start(NULL);
+        hold_a_binding(statuses[i]);
+        expect_node("");
+        http_expect(server, "POST", "/_faults", "{\"commit\":true}", 200);
+        expect_node("n1");
+        assert_int_equal(apiserver_held(server), 0);
+        server_stop(NULL);
+    }
+}
+
+/* The transaction replaces the revision that was checked and no other. */
+static void commit_late__pod_changed_meanwhile__is_lost(void **state)
+{
+    (void)state;
+    hold_a_binding(409);
+    assert_int_equal(
+        apiserver_patch(server, APISERVER_PODS, "ns", "p", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", NULL), 0);
+    assert_int_equal(apiserver_commit(server), 0);
+    assert_int_equal(apiserver_held(server), 0);
+    expect_node("");
+}
+
+static void commit_late__server_before_1_23__lands_on_the_changed_pod(void **state)
+{
+    (void)state;
+    http_expect(server, "POST", "/_faults", "{\"minor\":22}", 200);
+    hold_a_binding(500);
+    assert_int_equal(
+        apiserver_patch(server, APISERVER_PODS, "ns", "p", "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", NULL), 0);
+    assert_int_equal(apiserver_commit(server), 1);
+    expect_node("n1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +241,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(binding__dry_run__nothing_changes, server_start,
                                         server_stop),
         cmocka_unit_test_setup_teardown(binding__poisonous_annotation__later_updates_fail,
+                                        server_start, server_stop),
+        cmocka_unit_test(commit_late__whatever_was_answered__lands_when_told),
+        cmocka_unit_test_setup_teardown(commit_late__pod_changed_meanwhile__is_lost, server_start, server_stop),
+        cmocka_unit_test_setup_teardown(commit_late__server_before_1_23__lands_on_the_changed_pod,
                                         server_start, server_stop),
     };
     return cmocka_run_group_tests_name("demo/apiserver_bind", tests, NULL, NULL);

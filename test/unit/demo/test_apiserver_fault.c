@@ -427,6 +427,7 @@ static void control_path__bad_commands__400_and_nothing_added(void **state)
         "{\"unknown\":1}",
         "{\"rules\":[{\"action\":\"explode\"}]}",
         "{\"rules\":[{\"action\":\"fail\",\"status\":200}]}",
+        "{\"rules\":[{\"action\":\"commit-late\",\"status\":200}]}",
         "{\"rules\":[{\"delayMs\":-1}]}",
         "{\"rules\":[{\"color\":\"red\"}]}",
         "{\"rules\":[{\"times\":\"1\"}]}",
@@ -438,7 +439,7 @@ static void control_path__bad_commands__400_and_nothing_added(void **state)
         http_expect(server, "POST", "/_faults", bodies[i], 400);
     }
     struct http_reply r = http_call(server, "GET", "/_faults", NULL);
-    assert_string_equal(r.body.p, "{\"rules\":[]}");
+    assert_string_equal(r.body.p, "{\"delayed\":0,\"held\":0,\"landed\":0,\"rules\":[]}");
     http_reply_fini(&r);
 }
 

@@ -260,6 +260,102 @@ static void R8__numbers_change_and_the_cause_does_not__same_reason(void **state)
     }
 }
 
+static bool holds_at(const char *uid, uint64_t version)
+{
+    size_t bytes;
+
+    return store_reservation_holds(store, str_of(uid), version, &bytes);
+}
+
+/* What a Binding with a new version has to be asked before. */
+static void store_reservation_holds__only_for_the_object_that_was_decided_for(void **state)
+{
+    static const struct kv labels[] = {{STR("team"), STR("x")}};
+    struct test_pod p;
+    struct store_reservation r;
+    uint64_t version = 0;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    p.pod.resource_version = STR("7");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_false(holds_at("p", 7)); /* nothing is reserved */
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    assert_int_equal(r.version, 7);
+    assert_int_equal(store_binding_seen(store, STR("p"), names[0], STR("decision"), &version), STORE_SEEN_UNBOUND);
+    assert_int_equal(version, 7);
+    p.pod.resource_version = STR("9");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_true(holds_at("p", 9));
+    assert_false(holds_at("p", 7));
+    p.pod.deleting = true;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_false(holds_at("p", 9));
+    p.pod.deleting = false;
+    p.pod.labels = (struct kv_list){labels, 1};
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_false(holds_at("p", 9));
+}
+
+static void store_reservation_holds__another_request__does_not(void **state)
+{
+    struct test_pod p, more;
+    struct store_reservation r;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    make_pod(&more, "p", "fgpu.io/gpu-milli", "400");
+    p.pod.resource_version = more.pod.resource_version = STR("7");
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    assert_true(holds_at("p", 7));
+    assert_int_equal(ingest_pod(&ingest, &arena, &more.pod, NULL), 0);
+    assert_false(holds_at("p", 7));
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_false(holds_at("p", 7)); /* to and fro: it was another for a while */
+}
+
+static void store_reserve__being_deleted__is_not_tried(void **state)
+{
+    struct test_pod p;
+    struct store_reservation r;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    p.pod.deleting = true;
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(reserve("p", names[0], &r), STORE_DELETING);
+}
+
+static void reserved_was_seen(void *ctx, struct str uid)
+{
+    unsigned *told = ctx;
+
+    *told += str_eq_cstr(uid, "p");
+}
+
+static void store_watch_reserved__tells_of_reserved_pods_alone(void **state)
+{
+    struct test_pod p, other;
+    struct store_reservation r;
+    unsigned told = 0;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300");
+    make_pod(&other, "other", "fgpu.io/gpu-milli", "300");
+    store_watch_reserved(store, reserved_was_seen, &told);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(told, 0);
+    assert_int_equal(reserve("p", names[0], &r), STORE_RESERVED);
+    assert_int_equal(ingest_pod(&ingest, &arena, &other.pod, NULL), 0);
+    assert_int_equal(told, 0);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(told, 1);
+    store_watch_reserved(store, NULL, NULL);
+    assert_int_equal(ingest_pod(&ingest, &arena, &p.pod, NULL), 0);
+    assert_int_equal(told, 1);
+}
+
 static void store_reserve__states_of_a_pod__each_has_its_answer(void **state)
 {
     struct test_pod p, bad;
@@ -579,6 +675,10 @@ int main(void)
         T(B7_B11__absurd_wishes__are_defects_with_one_constant_text),
         T(B3__node_fills_up__the_next_answer_knows),
         T(R8__numbers_change_and_the_cause_does_not__same_reason),
+        T(store_reservation_holds__only_for_the_object_that_was_decided_for),
+        T(store_reservation_holds__another_request__does_not),
+        T(store_reserve__being_deleted__is_not_tried),
+        T(store_watch_reserved__tells_of_reserved_pods_alone),
         T(store_reserve__states_of_a_pod__each_has_its_answer),
         T(prioritize__best_node__is_alone_at_ten_and_held),
         T(filter__more_fit_than_candidates__the_best_in_order),

@@ -169,11 +169,11 @@ static const struct {
     int64_t wait_ms;
 } replies[] = {
     {"bound", KUBE_ANSWERED, true, 201, NONE, BIND_BOUND, false, 0},
-    {"already bound, deleted, gated, other uid", KUBE_ANSWERED, true, 409, NONE, BIND_CONFLICT,
-     false, 0},
+    {"already bound, deleted, gated, other uid; or etcd failed", KUBE_ANSWERED, true, 409, NONE, BIND_CONFLICT,
+     true, 0},
     {"pod absent", KUBE_ANSWERED, true, 404, NONE, BIND_REFUSED, false, 0},
     {"name mismatch", KUBE_ANSWERED, true, 400, NONE, BIND_REFUSED, false, 0},
-    {"target invalid", KUBE_ANSWERED, true, 500, NONE, BIND_REFUSED, true, 0},
+    {"target invalid, or etcd failed", KUBE_ANSWERED, true, 500, NONE, BIND_LOST, true, 0},
     {"no permission", KUBE_ANSWERED, true, 403, NONE, BIND_REFUSED, false, 0},
     {"bad token", KUBE_ANSWERED, true, 401, NONE, BIND_UNAUTHORIZED, false, 0},
     {"invalid", KUBE_ANSWERED, true, 422, NONE, BIND_REFUSED, false, 0},
@@ -186,7 +186,8 @@ static const struct {
     {"500 with a time", KUBE_ANSWERED, true, 500, 1000, BIND_RETRY_AFTER, true, 1000},
     {"400 with a time is still a no", KUBE_ANSWERED, true, 400, 1000, BIND_REFUSED, false, 0},
     {"gateway", KUBE_ANSWERED, true, 502, NONE, BIND_LOST, true, 0},
-    {"other 4xx", KUBE_ANSWERED, true, 413, NONE, BIND_REFUSED, false, 0},
+    {"other 4xx", KUBE_ANSWERED, true, 413, NONE, BIND_LOST, true, 0},
+    {"a proxy's 405", KUBE_ANSWERED, true, 405, NONE, BIND_LOST, true, 0},
     {"200 is not what the API answers", KUBE_ANSWERED, true, 200, NONE, BIND_LOST, true, 0},
     {"redirect", KUBE_ANSWERED, true, 302, NONE, BIND_LOST, true, 0},
     {"refused connection", KUBE_NOT_SENT, false, 0, NONE, BIND_NOT_SENT, false, 0},
@@ -214,6 +215,58 @@ static void classify__table__as_the_contract_says(void **state)
                      a.maybe_bound, (long long)a.retry_after_ms);
         }
     }
+}
+
+/* The transport sent it once more on another connection: the answer is that to the second copy. */
+static void classify__sent_again__only_201_settles(void **state)
+{
+    static const int statuses[] = {201, 400, 401, 403, 404, 409, 422, 429, 500};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        const struct kube_outcome o = {.kind = KUBE_ANSWERED,
+                                       .maybe_sent = true,
+                                       .sent_again = true,
+                                       .http_status = statuses[i],
+                                       .retry_after_ms = NONE};
+        assert_int_equal(bind_classify(&o).maybe_bound, statuses[i] != 201);
+    }
+}
+
+static void preconditions__from_1_23_on__are_looked_at(void **state)
+{
+    static const struct {
+        const char *document;
+        enum binding_preconditions expected;
+    } rows[] = {
+        {"{\"major\":\"1\",\"minor\":\"36\",\"gitVersion\":\"v1.36.3\"}", BINDING_PRECONDITIONS_CHECKED},
+        {"{\"minor\":\"23+\",\"major\":\"1\"}", BINDING_PRECONDITIONS_CHECKED},
+        {"{\"major\":\"1\",\"minor\":\"22\"}", BINDING_PRECONDITIONS_IGNORED},
+        {"{\"major\":\"1\",\"minor\":\"9+\"}", BINDING_PRECONDITIONS_IGNORED},
+        {"{\"major\":\"1\"}", BINDING_PRECONDITIONS_IGNORED},
+        {"{\"major\":\"2\",\"minor\":\"0\"}", BINDING_PRECONDITIONS_CHECKED},
+        {"{\"major\":\"\",\"minor\":\"\"}", BINDING_PRECONDITIONS_UNKNOWN},
+        {"{\"major\":1,\"minor\":36}", BINDING_PRECONDITIONS_UNKNOWN},
+        {"{\"major\":\"1\",\"minor\":\"36\"", BINDING_PRECONDITIONS_UNKNOWN},
+        {"{}", BINDING_PRECONDITIONS_UNKNOWN},
+        {"ok", BINDING_PRECONDITIONS_UNKNOWN},
+        {"", BINDING_PRECONDITIONS_UNKNOWN},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (binding_preconditions_of(str_of(rows[i].document)) != rows[i].expected) {
+            fail_msg("%s", rows[i].document);
+        }
+    }
+}
+
+static void request__known_version__is_a_precondition(void **state)
+{
+    struct binding b = plain();
+    (void)state;
+    b.pod_version = 18446744073709551615U;
+    assert_int_equal(binding_request(&b, 0, &f.path, &f.body, NULL), 0);
+    assert_non_null(
+        strstr(f.body.p, "\"uid\":\"u-1\",\"resourceVersion\":\"18446744073709551615\",\"annotations\""));
 }
 
 /* Texts that vary make kube-scheduler spin (contract.md 9.3, P2). */
@@ -244,6 +297,9 @@ int main(void)
         TEST(kept_bytes__overwritten_keys__do_not_count),
         TEST(request__buffer_too_small__is_a_limit),
         TEST(pod_path__names__are_checked),
+        TEST(request__known_version__is_a_precondition),
+        TEST(preconditions__from_1_23_on__are_looked_at),
+        TEST(classify__sent_again__only_201_settles),
         TEST(classify__table__as_the_contract_says),
         TEST(classify__same_outcome__same_reason),
     };

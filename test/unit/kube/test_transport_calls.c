@@ -123,6 +123,21 @@ static void call__lost_on_a_reused_connection_then_refused__is_lost(void **state
     assert_int_equal(result.outcome.kind, KUBE_LOST);
 }
 
+/* And what is answered in the end says nothing of it. */
+static void call__lost_on_a_reused_connection_then_answered__says_so(void **state)
+{
+    struct kube_request r = post("/second-drops");
+    struct call_result result;
+    (void)state;
+    connect_client();
+    call_now(f.client, &r, &result);
+    assert_false(result.outcome.sent_again);
+    call_now(f.client, &r, &result);
+    assert_int_equal(f.seen_n, 3);
+    assert_int_equal(result.outcome.kind, KUBE_ANSWERED);
+    assert_true(result.outcome.sent_again);
+}
+
 static void call__reply_cut_off__is_lost(void **state)
 {
     struct kube_request r = post("/half");
@@ -310,6 +325,7 @@ int main(void)
         TEST(call__refused_connection__was_not_sent),
         TEST(call__connection_dropped_behind_the_request__is_lost),
         TEST(call__lost_on_a_reused_connection_then_refused__is_lost),
+        TEST(call__lost_on_a_reused_connection_then_answered__says_so),
         TEST(call__reply_cut_off__is_lost),
         TEST(call__garbage_reply__is_lost),
         TEST(call__no_answer_before_the_deadline__is_timed_out),

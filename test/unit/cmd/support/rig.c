@@ -41,7 +41,7 @@ static struct {
     struct binder *binder;
     struct feed feeds[KUBE_RESOURCE__MAX];
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
-    atomic_uint posts, gets;
+    atomic_uint posts, gets, versions;
     pthread_mutex_t lock; /* of the answers */
     pthread_cond_t answered;
     struct asked *asked;
@@ -57,7 +57,9 @@ static void observe(void *ctx, const char *verb, const char *resource, int http_
     (void)duration_ns;
     if (strcmp(resource, "pods/binding") == 0) {
         atomic_fetch_add(&rig.posts, 1);
-    } else if (strcmp(verb, "get") == 0) {
+    } else if (strcmp(resource, "version") == 0) {
+        atomic_fetch_add(&rig.versions, 1);
+    } else if (strcmp(verb, "get") == 0 && strcmp(resource, "pods") == 0) {
         atomic_fetch_add(&rig.gets, 1);
     }
 }
@@ -88,6 +90,15 @@ static void start_watcher(enum kube_resource resource)
                                         &rig.watchers[resource], NULL), 0);
 }
 
+/* What the server is has been answered, and later replies are worked off after that. */
+static void await_version(void)
+{
+    for (int ms = 0; atomic_load(&rig.versions) == 0; ms += POLL_US / 1000) {
+        assert_true(ms < RIG_PATIENCE_MS);
+        usleep(POLL_US);
+    }
+}
+
 static void start_watchers(void)
 {
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
@@ -114,9 +125,15 @@ void rig_start(const struct rig_options *o)
     signal(SIGPIPE, SIG_IGN);
     atomic_store(&rig.posts, 0);
     atomic_store(&rig.gets, 0);
+    atomic_store(&rig.versions, 0);
     rig.asked = NULL;
     rig.probe_n = 0;
     assert_int_equal(apiserver_start(NULL, &rig_api, NULL), 0);
+    if (o->minor > 0) {
+        apiserver_set_minor(rig_api, o->minor);
+    } else if (o->minor < 0) {
+        RIG_FAULT("GET", "/version", -1, .action = FAULT_FAIL, .status = 403);
+    }
     for (int i = 0; i < (o->node_n > 0 ? o->node_n : 2); i++) {
         create_node(i, o->gpu_n > 0 ? o->gpu_n : 1);
     }
@@ -128,6 +145,7 @@ void rig_start(const struct rig_options *o)
     assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
     assert_int_equal(binder_new(rig.book, rig.client, clock_system(), NULL, &options, &rig.binder,
                                 NULL), 0);
+    await_version();
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
         feed_init(&rig.feeds[i], rig.book, (enum kube_resource)i);
     }
@@ -222,6 +240,9 @@ void rig_create(const struct rig_pod *p)
         }
         strbuf_addf(&json, "\"}");
     }
+    if (p->deleting) {
+        strbuf_addf(&json, ",\"deletionTimestamp\":\"2026-11-22T08:00:00Z\"");
+    }
     strbuf_addf(&json, "},\"spec\":{%s\"containers\":[{\"name\":\"main\",\"resources\":{",
                   p->gated ? "\"schedulingGates\":[{\"name\":\"wait\"}]," : "");
     if (p->milli > 0 || p->names_zero) {
@@ -243,6 +264,11 @@ void rig_create(const struct rig_pod *p)
 void rig_delete(const char *name)
 {
     assert_int_equal(apiserver_delete(rig_api, APISERVER_PODS, "ns", name, 0, NULL), 0);
+}
+
+void rig_patch(const char *name, const char *json)
+{
+    assert_int_equal(apiserver_patch(rig_api, APISERVER_PODS, "ns", name, json, NULL), 0);
 }
 
 /* No update of a pod may set its node, so it is put back as it would look then. */
@@ -347,13 +373,20 @@ void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *pa
 
 /* ---- what became of it ---- */
 
-unsigned rig_posts(void)
+unsigned rig_posts_so_far(void)
 {
     return atomic_load(&rig.posts);
 }
 
+unsigned rig_posts(void)
+{
+    rig_await_settled();
+    return rig_posts_so_far();
+}
+
 unsigned rig_gets(void)
 {
+    rig_await_settled();
     return atomic_load(&rig.gets);
 }
 
@@ -415,6 +448,15 @@ void rig_await_settled(void)
         assert_true(ms < RIG_PATIENCE_MS);
         usleep(POLL_US);
     }
+}
+
+void rig_expect_charged(const char *node)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "probe-%u", rig.probe_n++);
+    rig_create(&(struct rig_pod){.name = name, .uid = name, .milli = 1000});
+    rig_expect_error(rig_bind(name, name, node), BIND_OUTCOME_NO_FIT, "");
 }
 
 void rig_expect_free(const char *node)

@@ -26,6 +26,8 @@ struct rig_options {
     bool unsynced;          /* no watchers */
     struct signing *signing; /* NULL: signing is off; there is no verifier's thread either way */
     bool binds_all_pods;
+    int32_t minor;          /* of the API server's version; 0: one that looks at preconditions;
+                             -1: GET /version always fails */
 };
 
 void rig_start(const struct rig_options *o);
@@ -46,11 +48,14 @@ struct rig_pod {
     size_t annotation_bytes;
     bool gated;
     bool names_zero; /* a limit of 0 of our resource */
+    bool deleting;
 };
 
 /* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */
 void rig_create(const struct rig_pod *p);
 void rig_delete(const char *name);
+/* Merge patch; gives the pod another resourceVersion. */
+void rig_patch(const char *name, const char *json);
 /* Bound by somebody else to GPU 0 of that node, with that one's record. Only after rig_freeze(). */
 void rig_bind_by_other(const char *name, const char *uid, int node, int32_t milli);
 
@@ -77,14 +82,19 @@ void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *pa
 
 /* ---- what became of it ---- */
 
-unsigned rig_posts(void); /* Bindings sent, whatever came of them */
-unsigned rig_gets(void);  /* pods fetched */
+/* Bindings sent, whatever came of them, and pods fetched. Counted when their exchange ends; the watch may answer a
+ * caller before that, so these wait until nothing is in flight. */
+unsigned rig_posts(void);
+unsigned rig_gets(void);
+unsigned rig_posts_so_far(void);
 uint64_t rig_binds(void); /* Bindings that the API server accepted */
 /* spec.nodeName is `node` (NULL: none), and whether a record of fgpu is there. */
 void rig_expect_pod(const char *name, const char *node, bool record);
 void rig_await_state(const char *uid, enum ledger_pod_state state);
 void rig_expect_state(const char *uid, enum ledger_pod_state state);
 void rig_await_settled(void); /* no bind is in flight */
+/* No whole GPU of the node can be given out. */
+void rig_expect_charged(const char *node);
 /* A whole GPU of the node can be given out: proves that nothing is charged on a node with one. */
 void rig_expect_free(const char *node);
 

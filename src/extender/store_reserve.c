@@ -1,0 +1,179 @@
+/* Reservations: devices for one bind, and what observations say of it afterwards. */
+#include "extender/store_internal.h"
+
+#include "base/bug.h"
+#include "core/outlook.h"
+#include "core/pack.h"
+
+static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
+{
+    switch (pod->state) {
+    case LEDGER_PENDING:
+        if (pod->demand->defect != DEMAND_OK) {
+            return STORE_DEFECT;
+        }
+        return pod->deleting ? STORE_DELETING : STORE_RESERVED;
+    case LEDGER_RESERVED:
+        return STORE_IN_FLIGHT;
+    case LEDGER_FOREIGN:
+        return STORE_BOUND_ELSEWHERE;
+    case LEDGER_CONFIRMED:
+    case LEDGER_BOUND:
+        return str_eq(pod->node_name, node_name) ? STORE_ALREADY_BOUND : STORE_BOUND_ELSEWHERE;
+    case LEDGER_POD_STATE__MAX:
+        break;
+    }
+    BUG("unknown pod state");
+}
+
+/* By which strategies the pod gets its devices on this node. */
+static struct pack_params params_on(const struct store *s, const struct ledger_pod *pod, struct str node_name,
+                                    const struct pack_plans *plans)
+{
+    struct agenda agenda;
+
+    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    return agenda.steps[agenda_step(&agenda, ledger_node_rules(s->ledger, node_name))].plan->params;
+}
+
+static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,
+                                         const struct pack_params *params,
+                                         struct store_reservation *ret, struct err *reterr)
+{
+    struct placement at;
+    struct ledger_op op = *asked;
+
+    ret->verdict = ledger_place_pod(s->ledger, op.reserve.node_name, op.reserve.uid, params, &at);
+    if (ret->verdict != VERDICT_FITS) {
+        return STORE_NO_FIT;
+    }
+    ret->assignment = (struct assignment){.id = op.reserve.decision_id};
+    op.reserve.placement = &at;
+    if (ledger_apply(s->ledger, &op, reterr) != 0) {
+        return STORE_FAILED;
+    }
+    if (ledger_chose_devices(s->ledger, op.reserve.uid) &&
+        ledger_assignment(s->ledger, op.reserve.uid, a, &ret->assignment, reterr) != 0) {
+        struct ledger_op undo = {.kind = LEDGER_RELEASE, .at_ms = op.at_ms, .name = op.reserve.uid};
+
+        BUG_ON(ledger_apply(s->ledger, &undo, NULL) != 0);
+        return STORE_FAILED;
+    }
+    return STORE_RESERVED;
+}
+
+enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
+                                        struct str namespace_, struct str name, struct str node_name,
+                                        struct str decision_id, const struct pack_plans *plans,
+                                        struct store_reservation *ret, struct err *reterr)
+{
+    struct ledger_op op = {
+        .kind = LEDGER_RESERVE,
+        .at_ms = clock_wall_ms(s->clock),
+        .reserve = {.uid = uid, .node_name = node_name, .decision_id = decision_id},
+    };
+    enum store_reserve_result r;
+    const char *not_ready = store_not_ready(s);
+    bool looked_ahead;
+
+    do { /* mostly once: filter has been here before, and there is nothing left to look at */
+        struct ledger_pod pod;
+        uint64_t room;
+
+        r = STORE_UNKNOWN_POD;
+        looked_ahead = true;
+        store_lock(s);
+        room = ledger_room_generation(s->ledger);
+        if (ledger_find_pod(s->ledger, uid, &pod) && str_eq(pod.namespace_, namespace_) &&
+            str_eq(pod.name, name)) {
+            r = not_ready != NULL ? STORE_NOT_READY : result_of_state(&pod, node_name);
+            ret->not_ready = not_ready;
+            ret->defect = pod.demand->defect;
+            ret->annotation_bytes = pod.annotation_bytes;
+            ret->version = pod.version;
+        }
+        if (r == STORE_RESERVED) {
+            struct pack_params params = params_on(s, &pod, node_name, plans);
+
+            params.outlook = s->outlook;
+            looked_ahead = store_look_ahead(s, &params);
+            r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
+        }
+        store_unlock_and_tell(s, room); /* a nomination may have ended */
+    } while (!looked_ahead);
+    return r;
+}
+
+enum store_seen store_binding_seen(struct store *s, struct str uid, struct str node_name,
+                                   struct str decision_id, uint64_t *ret_version)
+{
+    enum store_seen seen = STORE_SEEN_NOTHING;
+    struct ledger_pod pod;
+
+    store_lock(s);
+    if (!ledger_find_pod(s->ledger, uid, &pod)) {
+        seen = STORE_SEEN_NOTHING;
+    } else if (pod.state == LEDGER_RESERVED) {
+        seen = STORE_SEEN_UNBOUND;
+        *ret_version = pod.version;
+    } else if (pod.state == LEDGER_BOUND || pod.state == LEDGER_FOREIGN) {
+        seen = pod.state == LEDGER_BOUND && str_eq(pod.node_name, node_name) &&
+                       str_eq(pod.decision_id, decision_id)
+                   ? STORE_SEEN_BOUND
+                   : STORE_SEEN_OTHER;
+    }
+    store_unlock(s);
+    return seen;
+}
+
+bool store_reservation_holds(struct store *s, struct str uid, uint64_t version, size_t *ret_annotation_bytes)
+{
+    struct ledger_pod pod;
+    bool holds;
+
+    store_lock(s);
+    holds = ledger_find_pod(s->ledger, uid, &pod) && pod.as_reserved && !pod.deleting && pod.version == version;
+    if (holds) {
+        *ret_annotation_bytes = pod.annotation_bytes;
+    }
+    store_unlock(s);
+    return holds;
+}
+
+bool store_knows_pod(struct store *s, struct str uid)
+{
+    struct ledger_pod pod;
+    bool known;
+
+    store_lock(s);
+    known = ledger_find_pod(s->ledger, uid, &pod);
+    store_unlock(s);
+    return known;
+}
+
+/* ---- who hears of reserved pods ---- */
+
+bool store_is_about_reserved(struct store *s, const struct ledger_op *op)
+{
+    struct ledger_pod pod;
+
+    return op->kind == LEDGER_POD_OBSERVED && ledger_find_pod(s->ledger, op->pod.uid, &pod) &&
+           pod.state == LEDGER_RESERVED;
+}
+
+void store_tell_reserved(struct store *s, struct str uid)
+{
+    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    if (s->reserved_fn != NULL) {
+        s->reserved_fn(s->reserved_ctx, uid);
+    }
+    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+}
+
+void store_watch_reserved(struct store *s, store_reserved_fn *fn, void *ctx)
+{
+    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    s->reserved_fn = fn;
+    s->reserved_ctx = ctx;
+    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+}
