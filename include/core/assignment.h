@@ -113,4 +113,15 @@ WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assign
 WARN_UNUSED int assignment_signed_bytes(const struct assignment *as, struct str pod_uid, struct str node_name,
                                         struct arena *a, struct str *ret, struct err *reterr);
 
+/* Keys of fgpu's answer that a pod carries before it is bound: a restored pod does, and a copy of a running one. They
+ * mean nothing, but programs of a node may obey them, and a Binding can overwrite annotations, not remove them. So what
+ * the new answer does not say is overwritten with nothing. */
+
+/* Is this a key of fgpu's answer, the record's own included? */
+bool assignment_writes_key(struct str key);
+/* Those among the annotations, each with a line feed behind it, in `a`; empty: none. False: the arena is full. */
+WARN_UNUSED bool assignment_leftovers(struct kv_list annotations, struct arena *a, struct str *ret);
+/* Adds them to the annotations of a decision, with empty values, where that does not say them. ERR_LIMIT. */
+WARN_UNUSED int assignment_blank(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr);
+
 #endif

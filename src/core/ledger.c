@@ -222,6 +222,7 @@ bool ledger_find_pod(const struct ledger *l, struct str uid, struct ledger_pod *
         .decision_id = str_of(p->decision_id),
         .demand = p->demand,
         .annotation_bytes = p->annotation_bytes,
+        .leftovers = str_of(p->leftovers),
         .label_hashes = p->labels,
         .label_n = p->label_n,
         .deleting = p->deleting,

@@ -83,7 +83,8 @@ static void put_pod(struct ledger *scratch, const struct ledger *l, const struct
                                            .label_n = p->label_n,
                                            .tolerations = p->tolerations,
                                            .toleration_n = p->toleration_n,
-                                           .annotation_bytes = p->annotation_bytes}};
+                                           .annotation_bytes = p->annotation_bytes,
+                                           .leftovers = str_of(p->leftovers)}};
     struct pod_entry *copy;
     uint32_t i;
 

@@ -158,6 +158,7 @@ struct pod_entry {
     struct toleration *tolerations; /* until it is seen bound; one block */
     size_t toleration_n;
     size_t annotation_bytes;
+    char *leftovers; /* of the fact; NULL: none */
     struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
     size_t ref_n;
     struct record_part *record_parts; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */

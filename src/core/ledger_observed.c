@@ -112,6 +112,14 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
     }
 }
 
+static void set_leftovers(struct pod_entry *p, struct str leftovers)
+{
+    if (!str_eq(str_of(p->leftovers), leftovers)) {
+        free(p->leftovers);
+        p->leftovers = leftovers.n > 0 ? str_dup(leftovers) : NULL;
+    }
+}
+
 int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
                         struct err *reterr)
 {
@@ -149,6 +157,7 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     l->pods[pod].created_ms = f->created_ms;
     l->pods[pod].annotation_bytes = f->annotation_bytes;
     l->pods[pod].version = f->version;
+    set_leftovers(&l->pods[pod], f->leftovers);
     ledger_pod_set_labels(l, &l->pods[pod], f->label_hashes, f->label_n);
     tolerations_replace(&l->pods[pod].tolerations, &l->pods[pod].toleration_n, f->tolerations,
                         bound ? 0 : f->toleration_n);

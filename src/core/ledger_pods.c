@@ -146,6 +146,7 @@ void ledger_pod_drop(struct ledger *l, uint32_t pod)
     free(p->proof);
     free(p->labels);
     free(p->tolerations);
+    free(p->leftovers);
     free(p->charges);
     *p = (struct pod_entry){.used = false};
     l->free_pods[l->free_pod_n++] = pod;

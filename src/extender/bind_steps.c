@@ -238,7 +238,10 @@ static int write_record(struct bind *b, struct arena *a, const struct store_rese
     struct assignment as = r->assignment;
     int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, a, reterr);
 
-    return rc == 0 ? assignment_format(&as, a, ret, reterr) : rc;
+    if (rc == 0) {
+        rc = assignment_format(&as, a, ret, reterr);
+    }
+    return rc == 0 ? assignment_blank(ret, r->leftovers, a, reterr) : rc;
 }
 
 /* The Binding, and its first path and body; false when the record cannot be written. */
@@ -252,7 +255,8 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
                                   .pod_version = b->machine.version,
                                   .node_name = b->request.node_name};
     b->kept_bytes = r == NULL ? 0 : r->annotation_bytes;
-    if ((r == NULL || write_record(b, a, r, &b->binding.annotations, &why) == 0) &&
+    if ((r == NULL ? assignment_blank(&b->binding.annotations, b->leftovers, a, &why)
+                   : write_record(b, a, r, &b->binding.annotations, &why)) == 0 &&
         binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;
     }
@@ -282,7 +286,7 @@ static void begin_without_demand(struct bind *b, struct bind_answer_due *due)
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_NOT_OURS, due);
     } else if (!store_has_node(b->binder->store, b->request.node_name)) {
         bind_settle(b, BIND_OUTCOME_NO_FIT, TEXT_NODE, due);
-    } else if (prepare(b, NULL, NULL)) {
+    } else if (prepare(b, &b->record, NULL)) {
         bind_advance(b, due);
     } else {
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_RECORD, due);

@@ -195,6 +195,8 @@ static void fetched(struct bind *b, const struct got_pod *got, bool taken_in, st
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else if (got->pod.deleting && got->kind == BIND_SEEN_UNBOUND) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
+    } else if (!assignment_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else {
         b->names_ours = dialect_claims_pod(b->rules->placement.policy, &got->pod);
         b->machine.version = pod_version(&got->pod);

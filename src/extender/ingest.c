@@ -59,7 +59,8 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
 int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
                     struct ingest_fact *ret, struct err *reterr)
 {
-    const struct str *record = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
+    const struct str *record = text != NULL && text->n > 0 ? text : NULL; /* overwritten with nothing: none */
 
     if (pod_is_terminal(pod)) {
         ret->op = (struct ledger_op){.kind = LEDGER_POD_GONE, .name = pod->uid};
@@ -85,7 +86,8 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
                 .demand = &ret->demand},
     };
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
-        !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n)) {
+        !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n) ||
+        (pod->node_name.n == 0 && !assignment_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */

@@ -90,6 +90,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             ret->not_ready = not_ready;
             ret->defect = pod.demand->defect;
             ret->annotation_bytes = pod.annotation_bytes;
+            ret->leftovers = arena_str(a, pod.leftovers);
             ret->version = pod.version;
         }
         if (r == STORE_RESERVED) {

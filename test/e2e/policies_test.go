@@ -134,8 +134,13 @@ func TestANewPodMayBringAnOldRecordButNotANode(t *testing.T) {
 	_, err := plane.Client.CoreV1().Pods(c.namespace).Create(c.ctx, copied, createOptions)
 	c.denied("a copy with its node", err, "remove spec.nodeName")
 	copied.Spec.NodeName = ""
+	stale := "fgpu.io/visible-devices.c7" // of a container that the copy has no more
+	annotated(copied, stale+"=GPU-restored-0")
 	c.create(copied)
 	second := c.bound("copied")
+	if left, there := second.Annotations[stale]; !there || left != "" {
+		t.Errorf("%s of the copy is %q, expected nothing", stale, left)
+	}
 
 	// A restore recreates a pod with its annotations and without its node. It gets a record of its own.
 	c.must(nil, c.remove("first"))

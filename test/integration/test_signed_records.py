@@ -235,3 +235,22 @@ def test_restart__own_records__believed_again(api, tmp_path):
     assert [(n, u) for n, u, _ in fgpu.allocations(pod)] == [(n, u) for n, u, _ in before]
     assert fgpu.states_of(pod) == {"bound"}
     fgpu.stop()
+
+
+def test_restored_pod__its_old_answer__is_overwritten_by_the_binding(api, tmp_path):
+    """A restore brings annotations back, those of fgpu's answer included: a Binding cannot remove them."""
+    fgpu = Fgpu(api.url, tmp_path, signing(new_key(tmp_path)) + "serving: {bindsAllPods: true}\n").ready()
+    pod, node, record = bound_record(api, fgpu)
+    old = api.get_pod(pod)["metadata"]["annotations"]
+    old["fgpu.io/visible-devices.c7"] = "GPU-of-somebody"
+    for limits in (milli(300), None):
+        restored = api.pod(limits, old)
+        eventually(lambda: fgpu.fits(restored, [node]), "room")
+        assert fgpu.bind(restored, node) == ""
+        new = api.get_pod(restored)["metadata"]["annotations"]
+        assert new["fgpu.io/visible-devices.c7"] == ""
+        if limits:
+            assert json.loads(new[KEY])["id"] != record["id"]
+        else:
+            assert set(new.values()) == {""}, "it asks for no GPU and gets none"
+    fgpu.stop()

@@ -37,21 +37,12 @@ static bool is_in_domain(struct str key)
 
 static bool is_known_annotation(struct str key)
 {
-    static const char *const written[] = {ASSIGNMENT_VISIBLE_KEY, ASSIGNMENT_PERCENTAGE_KEY, ASSIGNMENT_MEM_LIMIT_KEY};
-
     for (size_t i = 0; i < ARRAY_LEN(annotations); i++) {
         if (str_eq_cstr(key, annotations[i].key)) {
             return true;
         }
     }
-    for (size_t i = 0; i < ARRAY_LEN(written); i++) {
-        struct str rest = str_drop(key, str_of(written[i]).n);
-
-        if (str_starts(key, str_of(written[i])) && (rest.n == 0 || rest.p[0] == '.')) {
-            return true;
-        }
-    }
-    return str_eq_cstr(key, ASSIGNMENT_KEY);
+    return assignment_writes_key(key);
 }
 
 static bool is_named(const struct str *names, size_t n, struct str name)

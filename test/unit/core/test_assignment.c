@@ -702,6 +702,48 @@ static void assignment_parse__arena_full__error(void **state)
     arena_fini(&a);
 }
 
+/* A restored pod carries the answer of its former life: the Binding overwrites all of it. */
+static void leftovers__of_an_earlier_answer__are_overwritten_with_nothing(void **state)
+{
+    const struct kv carried[] = {{STR("fgpu.io/gpu-fraction"), STR("0.5")},
+                                 {STR("fgpu.io/visible-devices.c0"), STR("GPU-old")},
+                                 {STR("fgpu.io/visible-devices.c7"), STR("GPU-old")},
+                                 {STR("fgpu.io/visible-devices-of-mine"), STR("1")},
+                                 {STR("fgpu.io/mps-active-thread-percentage.i0"), STR("100")},
+                                 {STR("fgpu.io/assignment"), STR("{}")}};
+    const struct kv ours[] = {{STR("fgpu.io/assignment"), STR("new")}, {STR("fgpu.io/visible-devices.c0"), STR("GPU-a")}};
+    struct kv_list list = {ours, ARRAY_LEN(ours)};
+    struct str leftovers;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 16);
+    assert_true(assignment_leftovers((struct kv_list){carried, ARRAY_LEN(carried)}, &a, &leftovers));
+    assert_int_equal(assignment_blank(&list, leftovers, &a, NULL), 0);
+    assert_int_equal(list.n, 4);
+    assert_true(str_eq(*kv_find(list, STR("fgpu.io/assignment")), STR("new")));
+    assert_true(str_eq(*kv_find(list, STR("fgpu.io/visible-devices.c0")), STR("GPU-a")));
+    assert_int_equal(kv_find(list, STR("fgpu.io/visible-devices.c7"))->n, 0);
+    assert_int_equal(kv_find(list, STR("fgpu.io/mps-active-thread-percentage.i0"))->n, 0);
+    arena_fini(&a);
+}
+
+static void leftovers__none__nothing_is_added(void **state)
+{
+    const struct kv asked = {STR("fgpu.io/gpu-fraction"), STR("0.5")};
+    struct kv_list list = {&asked, 1};
+    struct str leftovers;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 16);
+    assert_true(assignment_leftovers(list, &a, &leftovers));
+    assert_int_equal(leftovers.n, 0);
+    assert_int_equal(assignment_blank(&list, leftovers, &a, NULL), 0);
+    assert_ptr_equal(list.items, &asked);
+    arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -719,6 +761,8 @@ int main(void)
         cmocka_unit_test(assignment_parse__long_texts__refused),
         cmocka_unit_test(assignment_parse__random_damage__never_crashes),
         cmocka_unit_test(assignment_parse__arena_full__error),
+        cmocka_unit_test(leftovers__of_an_earlier_answer__are_overwritten_with_nothing),
+        cmocka_unit_test(leftovers__none__nothing_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
 static void B4__unreadable_record__counts_on_every_device_and_is_reported(void **state)
 {
     static const char *const records[] = {
-        "", "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}",
+        "null", "[]", "{", "{\"v\":2}", "{\"v\":1,\"id\":\"x\",\"containers\":[{}]}",
         RECORD_AT("\"\"", "-1"),
     };
 
