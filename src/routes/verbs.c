@@ -236,7 +236,7 @@ struct bind_call {
     const struct verbs *verbs;
     struct httpd_request *req;
     int64_t start_ns;
-    char *text; /* "namespace/pod", node and caller, for the log */
+    char *text; /* "namespace/pod", uid, node and caller: for the binder, and for the log */
     struct str pod, node;
     struct str caller; /* the name in its certificate; of a plain connection: its address */
 };
@@ -262,37 +262,47 @@ static void bind_done(void *ctx, enum bind_outcome outcome, const char *error)
     free(call);
 }
 
-static struct bind_call *call_new(const struct verbs *v, struct httpd_request *req,
-                                  const struct bind_request *bind)
+static struct str put_text(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
+/* Everything that outlives the request's memory; `bind` becomes what is kept of it. */
+static struct bind_call *call_new(const struct verbs *v, struct httpd_request *req, struct bind_request *bind)
 {
     struct bind_call *call = xcalloc(1, sizeof(*call));
-    size_t pod_n = bind->pod_namespace.n + 1 + bind->pod_name.n;
     struct str caller = httpd_request_client(req);
+    char *at;
 
     if (caller.n == 0) {
         caller = httpd_request_peer(req);
     }
-
     call->verbs = v;
     call->req = req;
     call->start_ns = httpd_request_start_ns(req);
-    call->text = xmalloc(pod_n + bind->node_name.n + caller.n);
-    memcpy(call->text, bind->pod_namespace.p, bind->pod_namespace.n);
-    call->text[bind->pod_namespace.n] = '/';
-    memcpy(call->text + bind->pod_namespace.n + 1, bind->pod_name.p, bind->pod_name.n);
-    memcpy(call->text + pod_n, bind->node_name.p, bind->node_name.n);
-    call->pod = (struct str){call->text, pod_n};
-    call->node = (struct str){call->text + pod_n, bind->node_name.n};
-    call->caller = (struct str){call->text + pod_n + bind->node_name.n, caller.n};
-    if (caller.n > 0) {
-        memcpy(call->text + pod_n + bind->node_name.n, caller.p, caller.n);
-    }
+    call->text = at =
+        xmalloc(bind->pod_namespace.n + 1 + bind->pod_name.n + bind->pod_uid.n + bind->node_name.n + caller.n);
+    bind->pod_namespace = put_text(&at, bind->pod_namespace);
+    *at++ = '/';
+    bind->pod_name = put_text(&at, bind->pod_name);
+    bind->pod_uid = put_text(&at, bind->pod_uid);
+    bind->node_name = put_text(&at, bind->node_name);
+    call->pod = (struct str){call->text, bind->pod_namespace.n + 1 + bind->pod_name.n};
+    call->node = bind->node_name;
+    call->caller = put_text(&at, caller);
     return call;
 }
 
 static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struct httpd_response *resp)
 {
     const struct verbs *v = ctx;
+    struct bind_call *call;
     struct bind_request bind;
     struct err err;
     int r = check_body(req, &err);
@@ -306,7 +316,9 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
         observe(v, VERB_BIND, "error", httpd_request_start_ns(req));
         return HTTPD_REPLY;
     }
-    binder_bind(v->binder, &bind, bind_done, call_new(v, req, &bind));
+    call = call_new(v, req, &bind);
+    arena_reset(httpd_request_arena(req)); /* a bind may wait for seconds, and a thousand of them at once */
+    binder_bind(v->binder, &bind, bind_done, call);
     return HTTPD_SUSPENDED;
 }
 

@@ -291,9 +291,8 @@ def test_over_committed_gpu__closed_shown_and_open_again(cluster, api, fgpu):
     # A GPU that became smaller than what is on it is no different.
     api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory([device(node, 0, mem_mib=1024)])}})
     eventually(lambda: fgpu.node_state(node)["gpus"][0]["memMib"]["capacity"] == 1024)
-    ours_mem = api.pod({"fgpu.io/gpu-milli": 100, "fgpu.io/gpu-memory-mib": 1000}, nodeName=node)
-    eventually(lambda: fgpu.reasons(tiny, [node]), "the GPU to be closed")
-    api.delete_pod(ours_mem)
+    eventually(lambda: fgpu.reasons(tiny, [node]), "the GPU to be closed: our pod has the memory that its record says")
+    api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory([device(node, 0)])}})
     eventually(lambda: fgpu.fits(tiny, [node]) == [node], "the GPU to be open again")
     eventually(lambda: "A GPU is not over-committed any more" in fgpu.log())
     eventually(lambda: {"GPUOvercommitted", "GPURecovered"} <=

@@ -13,7 +13,7 @@ CHECKS = {**PODS, "query": "limit=1"}
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\n")
+    c = Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n")
     c.ready()
     yield c
     c.stop()

@@ -49,13 +49,15 @@ def test_B2_node_shrinks__shown_as_negative_and_closed(cluster, api, fgpu):
     eventually(lambda: not fgpu.fits(pod_object("p", limits=whole(2)), [node]))
 
 
-def test_B2_pod_without_a_gpu_wish__not_failed_at_bind(cluster, api, fgpu):
-    node = cluster.node(gpus=1)
+def test_B2_pod_without_a_gpu_wish__not_failed_at_bind(tmp_path):
+    cluster = Cluster(tmp_path, "serving: {bindsAllPods: true}\n").ready()
+    api, fgpu, node = cluster.api, cluster.fgpu, cluster.node(gpus=1)
     for limits in ({"cpu": 1}, {"fgpu.io/gpu-milli": 0}, {}):
         pod = api.pod(limits)
         assert fgpu.fits(pod, [node]) == [node]
         assert fgpu.bind(pod, node) == ""
         assert node_name(api.get_pod(pod)) == node
+    cluster.stop()
 
 
 def test_B3_unequal_shapes_on_a_full_node__equal_answers(cluster, api, fgpu):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from objects import assignment, device, milli, pod_path, uid, unique
-from processes import BINARY, Fgpu, eventually
+from processes import BINARY, Cluster, Fgpu, eventually
 
 CONFIG = "audit: {interval: 0, settle: 300ms}\n"
 DOUBLE, FOREIGN = "double_booking", "foreign_decision"
@@ -33,6 +33,15 @@ def decision_of_another(node, index, amount, container="main"):
     return {"fgpu.io/assignment": json.dumps({
         "v": 1, "id": unique("decision-of-another"), "containers": [{"name": container, "init": False, "devices": [
             {"uuid": gpu["uuid"], "index": index, "milli": amount, "memMib": gpu["memMib"] * amount // 1000}]}]})}
+
+
+@pytest.fixture
+def unsigned(tmp_path):
+    """One fgpu that believes records as they stand, so that a test can forge those of another."""
+    c = Cluster(tmp_path, CONFIG + "signing: off\n").ready()
+    c.fgpu.expect_incidents()
+    yield c
+    c.stop()
 
 
 def incidents(fgpu, kind):
@@ -126,13 +135,13 @@ def test_two_processes_at_once_book_a_gpu_twice__both_see_it_and_neither_audit_i
         assert metric(fgpu, DOUBLE, "fgpu_incidents_total") == 1
 
 
-def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younger_named(own):
+def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younger_named(unsigned):
     """The GPU was given to another pod meanwhile. What lands late looks as what this Binding looks like."""
-    api, fgpu = own.api, own.fgpu
-    node = own.node(gpus=2)
+    api, fgpu = unsigned.api, unsigned.fgpu
+    node = unsigned.node(gpus=2)
     late = api.pod(milli(700))
     pods = [late, *(api.pod(milli(700)) for _ in range(2))]
-    own.settle()
+    unsigned.settle()
     for p in pods[1:]:
         assert fgpu.bind(p, node) == ""
     ours, = (p for p in pods[1:] if assignment(api.get_pod(p))["containers"][0]["devices"][0]["index"] == 0)
@@ -161,26 +170,26 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
     for p in (late, ours):
         api.patch(pod_path(p), {"metadata": {"labels": {"seen": "again"}}})
     api.faults(dropWatches=True, compact=True)
-    own.settle()
+    unsigned.settle()
     assert metric(fgpu, DOUBLE, "fgpu_incidents_total") == metric(fgpu, FOREIGN, "fgpu_incidents_total") == 1
     for p in (late, ours):
         assert len(notes(api, p, "GPUDoubleBooked")) == 1
         assert "series" not in next(e for e in events(api, p["metadata"]["name"])
                                    if e["reason"] == "GPUDoubleBooked")
     fgpu.kill()
-    again = own.restarted().expect_incidents().ready()
+    again = unsigned.restarted().expect_incidents().ready()
     await_incidents(again, **{DOUBLE: 1})
     api.delete_pod(late)
     await_incidents(again)
 
 
-def test_decision_of_another_on_a_pod_that_was_pending_here__an_incident_even_where_it_fits(own):
-    api, fgpu = own.api, own.fgpu
-    node = own.node(gpus=2)
+def test_decision_of_another_on_a_pod_that_was_pending_here__an_incident_even_where_it_fits(unsigned):
+    api, fgpu = unsigned.api, unsigned.fgpu
+    node = unsigned.node(gpus=2)
     assert fgpu.schedule(api.pod(milli(100)), [node]) == node
     await_incidents(fgpu)
     pod, past_us = api.pod(milli(100)), api.pod(milli(100))
-    own.settle()
+    unsigned.settle()
     api.bind_behind_our_back(past_us, node)  # nobody's decision: counted everywhere, and told otherwise
     eventually(lambda: fgpu.states_of(past_us) == {"foreign"})
     await_incidents(fgpu)

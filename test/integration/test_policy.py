@@ -159,13 +159,13 @@ def test_overrides__memory_only__compute_is_what_the_node_says(own):
     fgpu = own.restarted().ready()
     assert charged() == [0, 1000]
     assert fgpu.fits(more, [free, plain]) == [free]
-    # the other way round: requests in annotations keep what they were charged
+    # the other way round: running pods keep what their records say
     own.config = START + "devices: {memoryOnly: free, overrides: [{nodeSelector: {pool: free}, memoryOnly: share}]}\n"
     Configured(own).effective(own.config)
-    assert charged() == [500, 750]
+    assert charged() == [0, 1000]
     own.fgpu.kill()
     fgpu = own.restarted().ready()
-    assert charged() == [500, 750]
+    assert charged() == [0, 1000]
     assert fgpu.audit()["result"] == "clean"
 
 

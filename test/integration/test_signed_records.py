@@ -204,7 +204,7 @@ def test_record_without_a_valid_signature__grants_nothing__every_device_charged(
 def test_unsigned_record__pod_created_before_the_moment__as_before(api, tmp_path):
     key = new_key(tmp_path)
     for before, states in (("2999-01-01T00:00:00Z", {"bound"}), ("2000-01-01T00:00:00Z", {"foreign"})):
-        fgpu = Fgpu(api.url, tmp_path, signing(key, f"  acceptUnsignedBefore: {before}\n")).ready()
+        fgpu = Fgpu(api.url, tmp_path, signing(key, f"  acceptUnsignedBefore: {before}\n")).ready().expect_incidents()
         node = api.node(gpus=2)
         eventually(lambda: fgpu.node_state(node), "the node")
         pod = forged(api, node, {KEY: text_of(fgpu.node_state(node)["gpus"][0]["uuid"])})
@@ -213,7 +213,7 @@ def test_unsigned_record__pod_created_before_the_moment__as_before(api, tmp_path
 
 
 def test_accept_unsigned_before__changed_while_fgpu_runs__pods_are_judged_again(api, tmp_path):
-    fgpu = Fgpu(api.url, tmp_path, signing(new_key(tmp_path))).ready()
+    fgpu = Fgpu(api.url, tmp_path, signing(new_key(tmp_path))).ready().expect_incidents()
     config = tmp_path / "fgpu.yaml"
     node = api.node(gpus=2)
     eventually(lambda: fgpu.node_state(node), "the node")

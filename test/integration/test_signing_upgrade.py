@@ -39,7 +39,7 @@ class Cluster:
             self.fgpu.stop()
         directory = self.directory / unique("run")
         directory.mkdir()
-        self.fgpu = Fgpu(self.api.url, directory, config).ready()
+        self.fgpu = Fgpu(self.api.url, directory, config + "clientConnection: {holdOff: 0s}\n").ready()
         return self
 
     def agree(self):
