@@ -15,17 +15,16 @@ import (
 	"fgpu.io/fgpu/test/e2e/harness"
 )
 
-// decideElsewhere binds a pod as another fgpu would, or a predecessor whose Binding lands late: with the same identity,
-// and a record of the device under an id that no process here has made. The one place in these tests that forges a record.
+// decideElsewhere binds a pod as another fgpu with the same key would, or a predecessor whose Binding lands late: with the
+// same identity, and a signed record of the device under an id that no process here has made.
 func (c *cluster) decideElsewhere(p *corev1.Pod, node, uuid string, milli, memMiB int64) {
 	c.Helper()
-	record, err := json.Marshal(map[string]any{"v": 1, "id": "decision-of-another", "containers": []any{map[string]any{
-		"name": "main", "init": false, "devices": []any{map[string]any{"uuid": uuid, "index": 0, "milli": milli, "memMib": memMiB}}}}})
+	record, err := plane.SignedRecord(string(p.UID), node, "decision-of-another", harness.RecordDevice{UUID: uuid, Milli: milli, MemMiB: memMiB})
 	c.must(record, err)
 	other, err := plane.ClientFor(c.ctx, "fgpu-system", "fgpu")
 	c.must(other, err)
 	c.must(nil, other.CoreV1().Pods(c.namespace).Bind(c.ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: p.UID, Annotations: map[string]string{checker.AssignmentKey: string(record)}},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, UID: p.UID, Annotations: map[string]string{checker.AssignmentKey: record}},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{}))
 }

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +122,51 @@ func TestABreakGlassGroupMayRepairAnnotations(t *testing.T) {
 	_, err = repairer.CoreV1().Pods(c.namespace).Patch(c.ctx, "asked", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"fgpu.io/visible-devices.c0":"GPU-repaired"}}}`), metav1.PatchOptions{DryRun: dryRun.DryRun})
 	c.must(nil, err)
+}
+
+// Issue 12, item 3: an edit never becomes what a GPU is charged, not even by a restart.
+func TestAnEditedRecordIsNotBelievedAfterARestart(t *testing.T) {
+	c := newCluster(t, gpuNode("edited", 2, gib80))
+	c.ownFgpu(light)
+	c.startScheduler(light)
+	c.create(pod("victim", "fgpu.io/gpu-milli=700"))
+	record := c.bound("victim").Annotations[checker.AssignmentKey]
+	edited := strings.Replace(record, `"milli":700`, `"milli":1`, 1)
+	if edited == record {
+		t.Fatalf("there is no 700 in %s", record)
+	}
+	c.recorder.Bypass("victim")
+	c.recorder.DoubleBook("edited") // the edit says something else than the pod asks for
+	repairer, err := plane.Impersonate("repairer", "fgpu:break-glass", "system:masters")
+	c.must(repairer, err)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{checker.AssignmentKey: edited}}})
+	c.must(patch, err)
+	_, err = repairer.CoreV1().Pods(c.namespace).Patch(c.ctx, "victim", types.MergePatchType, patch, metav1.PatchOptions{})
+	c.must(nil, err)
+	charged := func() (all []int64) {
+		s, err := c.fgpu.State(c.ctx)
+		c.must(s, err)
+		for _, g := range s.Nodes[0].GPUs {
+			all = append(all, g.Milli.Charged)
+		}
+		slices.Sort(all)
+		return all
+	}
+	c.eventually("the edit is shown", func() (bool, string) {
+		s, err := c.fgpu.State(c.ctx)
+		return err == nil && len(s.Conflicts) == 1, fmt.Sprint(err)
+	})
+	if got := charged(); !slices.Equal(got, []int64{0, 700}) {
+		t.Errorf("charged %v after the edit, expected what was granted first", got)
+	}
+	c.fgpu.Kill()
+	c.must(nil, c.fgpu.Start(c.ctx))
+	c.eventually("it counts on both GPUs, because nobody can prove which one it has", func() (bool, string) {
+		got := charged()
+		return slices.Equal(got, []int64{700, 700}), fmt.Sprint(got)
+	})
+	c.create(pod("half", "fgpu.io/gpu-milli=500"))
+	c.refused("half")
 }
 
 func TestANewPodMayBringAnOldRecordButNotANode(t *testing.T) {
