@@ -76,6 +76,7 @@ struct audit_report {
     uint64_t incident_n;   /* at its end; */
     struct audit_incident incidents[AUDIT_INCIDENTS_MAX]; /* the first of them */
     size_t described_n;
+    uint64_t excess[EXCESS_CAUSE_N]; /* over-committed devices by cause: store_excess_causes() */
     const char *invariant; /* the broken one, static; NULL: none */
     char error[ERR_MSG_MAX];
 };

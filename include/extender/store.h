@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "core/ledger.h"
 #include "core/ledger_audit.h"
+#include "core/ledger_excess.h"
 #include "core/ledger_incidents.h"
 #include "core/ledger_standing.h"
 #include "core/ledger_walk.h"
@@ -226,6 +227,8 @@ WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct led
 typedef void store_audit_fn(void *ctx, const struct ledger_audit_entry *e);
 bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
 bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
+/* How many over-committed devices have each cause (core/ledger_excess.h; bit i counts in ret[i]). */
+void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
 /* Advisory holds (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
  * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_HOLDS_MAX are kept, the

@@ -238,6 +238,7 @@ static void conclude(struct audit *a)
     struct audit_report *r = a->report;
 
     report_incidents(a);
+    store_excess_causes(a->ingest.store, r->excess);
     if (r->invariant == NULL) {
         r->invariant = store_check(a->ingest.store);
     }

@@ -1,6 +1,8 @@
 /* What audits ask of the store. */
 #include "extender/store_internal.h"
 
+#include <string.h>
+
 #define AUDIT_SLICE 256 /* entries handed out in one section */
 
 struct ledger *store_audit_scratch(struct store *s)
@@ -56,4 +58,26 @@ bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *
     more = ledger_audit_nodes(s->ledger, at, AUDIT_SLICE, fn, ctx);
     store_unlock(s);
     return more;
+}
+
+static void count_causes(void *ctx, const struct ledger_excess *e)
+{
+    uint64_t *counts = ctx;
+
+    for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {
+        counts[i] += e->causes >> i & 1;
+    }
+}
+
+void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N])
+{
+    uint32_t at = 0;
+    bool more = true;
+
+    memset(ret, 0, EXCESS_CAUSE_N * sizeof(*ret));
+    while (more) {
+        store_lock(s);
+        more = ledger_excesses(s->ledger, &at, AUDIT_SLICE, count_causes, ret);
+        store_unlock(s);
+    }
 }

@@ -26,6 +26,18 @@ static void write_incidents(struct json_writer *w, const struct audit_report *r)
     json_write_array_end(w);
 }
 
+static void write_excess(struct json_writer *w, const struct audit_report *r)
+{
+    json_write_key(w, "overCommittedByCause");
+    json_write_object_begin(w);
+    for (unsigned i = 0; i < EXCESS_CAUSE_N; i++) {
+        if (r->excess[i] > 0) {
+            json_write_kv_i64(w, excess_cause_name((enum excess_cause)(1U << i)), (int64_t)r->excess[i]);
+        }
+    }
+    json_write_object_end(w);
+}
+
 void audit_write(struct json_writer *w, const struct audit_report *r)
 {
     json_write_object_begin(w);
@@ -49,6 +61,7 @@ void audit_write(struct json_writer *w, const struct audit_report *r)
     }
     json_write_object_end(w);
     write_incidents(w, r);
+    write_excess(w, r);
     json_write_kv_str(w, "error", str_of(r->invariant != NULL ? r->invariant : r->error));
     json_write_object_end(w);
 }

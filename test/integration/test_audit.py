@@ -285,6 +285,7 @@ def test_over_committed_gpu__closed_shown_and_open_again(cluster, api, fgpu):
     assert fgpu.reasons(tiny, [node]) == {node: "GPUs are over-committed and take no new pods until that is over"}
     assert "over-committed" in fgpu.bind(api.pod(milli(1)), node)
     assert "A GPU is over-committed" in fgpu.log()
+    assert fgpu.audit()["overCommittedByCause"] == {"unproven": 1}
     api.delete_pod(other)
     eventually(lambda: fgpu.fits(tiny, [node]) == [node], "the GPU to be open again")
     assert not fgpu.node_state(node)["gpus"][0]["overCommitted"]
@@ -292,8 +293,10 @@ def test_over_committed_gpu__closed_shown_and_open_again(cluster, api, fgpu):
     api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory([device(node, 0, mem_mib=1024)])}})
     eventually(lambda: fgpu.node_state(node)["gpus"][0]["memMib"]["capacity"] == 1024)
     eventually(lambda: fgpu.reasons(tiny, [node]), "the GPU to be closed: our pod has the memory that its record says")
+    assert fgpu.audit()["overCommittedByCause"] == {"capacity": 1}
     api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": inventory([device(node, 0)])}})
     eventually(lambda: fgpu.fits(tiny, [node]) == [node], "the GPU to be open again")
     eventually(lambda: "A GPU is not over-committed any more" in fgpu.log())
+    assert fgpu.audit()["overCommittedByCause"] == {}
     eventually(lambda: {"GPUOvercommitted", "GPURecovered"} <=
                {e["reason"] for e in api.list("events") if e["regarding"]["name"] == node}, "the Events")
