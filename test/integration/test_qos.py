@@ -116,6 +116,6 @@ def test_restart__equal_shares_of_a_window_that_has_closed__charged_as_before(ow
     own.fgpu.kill()
     own.config = start + "devices: {maxSharers: 4}\n"
     own.restarted()
-    eventually(lambda: charged(own, node) == 560, "the charges of before")
+    eventually(lambda: own.fgpu.node_state(node) and charged(own, node) == 560, "the charges of before")
     shown = own.fgpu.node_state(node)["gpus"][0]["allocations"]
     assert sorted(a["qos"] for a in shown) == ["best-effort", "equal-share", "equal-share"]

@@ -46,7 +46,7 @@ static void item18__printable_json__means_the_same(void **state)
     static struct json_reader r;
     struct strbuf out;
     struct arena a;
-    struct str key, before, after;
+    struct str key, before = STR_NULL, after = STR_NULL;
 
     (void)state;
     arena_init(&a, 1 << 16);
