@@ -257,10 +257,13 @@ func (c *cluster) ownFgpuBeside(f form) {
 
 // files puts the test's certificates in place of those that the form has in /etc/kubernetes/fgpu.
 func (c *cluster) files(names ...string) []harness.Replacement {
+	return certificateFiles(c.certificateDir, names...)
+}
+
+func certificateFiles(dir string, names ...string) []harness.Replacement {
 	var r []harness.Replacement
 	for _, name := range names {
-		r = append(r, harness.Replacement{Old: "File: /etc/kubernetes/fgpu/" + name,
-			New: "File: " + filepath.Join(c.certificateDir, name)})
+		r = append(r, harness.Replacement{Old: "File: /etc/kubernetes/fgpu/" + name, New: "File: " + filepath.Join(dir, name)})
 	}
 	return r
 }

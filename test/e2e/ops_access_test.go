@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +18,9 @@ import (
 	"fgpu.io/fgpu/test/e2e/harness"
 )
 
+// anyServer believes whoever answers on the loopback, and has no certificate of its own.
+var anyServer = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
 // ask returns status and body of a GET with that token.
 func ask(t *testing.T, url, token string) (int, string) {
 	t.Helper()
@@ -26,7 +31,7 @@ func ask(t *testing.T, url, token string) (int, string) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := anyServer.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +82,15 @@ func opsStory(t *testing.T, folder, reader string, makeKubeconfig func() (string
 		t.Fatal(err)
 	}
 	config := filepath.Join(plane.Dir, "ops-access-"+folder+".yaml")
-	if err := harness.Adapt(manifest(folder, "fgpu.yaml"), config,
-		harness.Replacement{Old: "serving:\n", New: "serving:\n  opsAuthorization: always\n"}); err != nil {
+	changes := []harness.Replacement{{Old: "serving:\n", New: "serving:\n  opsAuthorization: always\n"}}
+	if folder == "control-plane" { // which speaks TLS on the loopback, too
+		certificates := config + ".certificates"
+		if out, err := exec.Command(manifest("mtls", "certificates.sh"), certificates).CombinedOutput(); err != nil {
+			t.Fatalf("certificates.sh: %v\n%s", err, out)
+		}
+		changes = append(changes, certificateFiles(certificates, "tls.crt", "tls.key", "ca.crt")...)
+	}
+	if err := harness.Adapt(manifest(folder, "fgpu.yaml"), config, changes...); err != nil {
 		t.Fatal(err)
 	}
 	tokens := map[string]string{}
@@ -100,6 +112,9 @@ func opsStory(t *testing.T, folder, reader string, makeKubeconfig func() (string
 	fgpu, err := plane.StartFgpu(ctx, binary, "ops-access-"+folder, config, kubeconfig)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if folder == "control-plane" {
+		fgpu.OpsURL = strings.Replace(fgpu.OpsURL, "http:", "https:", 1)
 	}
 	defer func() {
 		if err := fgpu.StopCleanly(); err != nil {
