@@ -66,7 +66,7 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 	if _, err := os.Stat(binary); err != nil {
 		return nil, fmt.Errorf("no fgpu to test: %w (scripts/build builds it, FGPU_BIN names another one)", err)
 	}
-	config, err := cp.withKeys(name, config)
+	config, key, err := cp.withKeys(name, config)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 		client: loopbackClient}
 	f.Process = &Process{
 		Name: "fgpu", Path: binary, LogFile: filepath.Join(cp.Dir, name+".fgpu.log"),
-		Args: []string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],
-			"--ops-address", addresses[1], "--health-address", addresses[2]},
+		Args: append([]string{"serve", "--config", config, "--kubeconfig", kubeconfig, "--verbs-address", addresses[0],
+			"--ops-address", addresses[1], "--health-address", addresses[2]}, key...),
 		Ready: func(ctx context.Context) error { _, err := Get(ctx, "http://"+addresses[2]+"/readyz", ""); return err },
 	}
 	return f, nil
@@ -93,25 +93,28 @@ func (cp *ControlPlane) NewFgpu(binary, name, config, kubeconfig string) (*Fgpu,
 var shippedKeys = []string{"/etc/fgpu-signing", "/etc/kubernetes/fgpu/signing"}
 
 // withKeys copies a configuration with a folder of the test in place of the shipped ones, where all fgpus of a control
-// plane find the same key.
-func (cp *ControlPlane) withKeys(name, config string) (string, error) {
+// plane find the same key. One that says nothing of keys gets the key by a flag.
+func (cp *ControlPlane) withKeys(name, config string) (path string, flags []string, err error) {
 	dir, err := cp.signingKeys()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	text, err := os.ReadFile(config)
 	if err != nil {
-		return "", err
+		return "", nil, err
+	}
+	if !strings.Contains(string(text), "\nsigning:") {
+		flags = []string{"--signing-key", filepath.Join(dir, "key.pem")}
 	}
 	out := string(text)
 	for _, shipped := range shippedKeys {
 		out = strings.ReplaceAll(out, shipped, dir)
 	}
 	if out == string(text) {
-		return config, nil
+		return config, flags, nil
 	}
 	copied := filepath.Join(cp.Dir, name+".keys.yaml")
-	return copied, os.WriteFile(copied, []byte(out), 0o600)
+	return copied, flags, os.WriteFile(copied, []byte(out), 0o600)
 }
 
 // signingKeys makes the folder at its first call: the files that `fgpu signing-key` would write, made without fgpu.
