@@ -9,6 +9,7 @@
 #include "fuzz.h"
 
 #include "base/rng.h"
+#include "kube/transport.h"
 #include "obs/catalog.h"
 #include "routes/health.h"
 #include "routes/ops.h"
@@ -33,6 +34,7 @@
 static struct world {
     struct canned cluster;
     struct store *empty; /* never synced: for the binder */
+    struct kube_client *client;
     struct rulebook *empty_book;
     struct verbs verbs;
     struct ops ops;
@@ -56,6 +58,8 @@ static void world_start(void)
     const struct ledger_limits limits = {
         .hash_key = {1, 1}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
     const struct binder_options options = {.deadline_ms = 100, .max_in_flight = 4};
+    static char nowhere[] = "http://127.0.0.1:9"; /* nobody answers: binds are refused before they would ask */
+    static const struct credentials nobody = {.server = nowhere};
     const struct httpd_listener_config listeners[LISTENERS] = {
         {.name = "verbs",
          .address = "127.0.0.1:0",
@@ -77,8 +81,9 @@ static void world_start(void)
     canned_init(&w.cluster);
     w.empty = store_new(&limits, clock_system());
     w.empty_book = book_of(&(struct ingest){.store = w.empty, .policy = policy_defaults()});
+    FUZZ_CHECK(kube_client_new(&nobody, &(struct kube_client_options){0}, &w.client, NULL) == 0);
     FUZZ_CHECK(
-        binder_new(w.empty_book, NULL, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
+        binder_new(w.empty_book, w.client, clock_system(), NULL, &options, &w.verbs.binder, NULL) == 0);
     w.verbs.book = book_of(&w.cluster.ingest);
     w.verbs.clock = clock_system();
     verbs_routes(&w.verbs, w.verb_routes);
