@@ -239,7 +239,7 @@ struct ledger_pod {
     size_t label_n;
     bool deleting;
     uint64_t version; /* of the last observation, whatever it showed; 0: not known */
-    /* Reserved, and everything observed since asks for the same, with the same labels. */
+    /* Reserved, and everything observed since asks for the same, with the same labels and leftovers. */
     bool as_reserved;
     struct holding held; /* charged, over all devices (core/tenancy.h) */
 };
