@@ -285,6 +285,9 @@ struct ledger_unverified {
 size_t ledger_unverified(const struct ledger *l, struct str node_name, struct arena *a, struct ledger_unverified *ret,
                          size_t max);
 
+/* Does a pod of this node have such a record? O(its pods). */
+bool ledger_is_unverified(const struct ledger *l, struct str node_name);
+
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */
 WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,

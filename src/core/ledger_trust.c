@@ -138,3 +138,14 @@ size_t ledger_unverified(const struct ledger *l, struct str node_name, struct ar
     }
     return n;
 }
+
+bool ledger_is_unverified(const struct ledger *l, struct str node_name)
+{
+    uint32_t node = l->unverified_first == LEDGER_NONE ? LEDGER_NONE : ledger_node_find(l, node_name);
+    bool found = false;
+
+    for (uint32_t i = 0; node != LEDGER_NONE && i < l->nodes[node].pod_n && !found; i++) {
+        found = l->pods[l->nodes[node].pods[i]].trust == RECORD_PROVISIONAL;
+    }
+    return found;
+}
