@@ -163,6 +163,34 @@ static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_
     arena_fini(&a);
 }
 
+/* Who takes shares of a node keeps its plugin's pods away: by what was granted. */
+static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it(void **state)
+{
+    struct demand plugin = {.dialect = "native", .unsteered_n = 1};
+    struct wish w, other;
+    struct demand d = fixture_annotated(&w, 300), edited = fixture_annotated(&other, 0);
+    struct assignment record;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    fixture_node_unsteered(&fx, "n2", 2, 80 * GIB, 2);
+    record = bind_pod("a", &d, "n2", &a);
+    observe("a", &d, "n2", &record, RECORD_VERIFIED, "");
+    other.kind = WISH_WHOLE;
+    other.profile = mig_profile_parse(STR("1g.10gb"));
+    observe("a", &edited, "n2", NULL, RECORD_UNSIGNED, "");
+    assert_int_equal(fixture_milli_free(&fx, "n2", 0), 700);
+    observe("p", &plugin, NULL, NULL, RECORD_UNSIGNED, "");
+    assert_int_not_equal(fixture_reserve(&fx, "p", "n2"), 0);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    record = bind_pod("b", &d, "n2", &a); /* and where records are not signed */
+    observe("b", &d, "n2", &record, RECORD_UNSIGNED, "");
+    observe("b", &edited, "n2", &record, RECORD_UNSIGNED, "");
+    assert_int_not_equal(fixture_reserve(&fx, "p", "n2"), 0);
+    arena_fini(&a);
+}
+
 static void item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowhere_if_not(void **state)
 {
     struct wish w;
@@ -887,6 +915,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_conflict_is_shown),
+        TEST(item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it),
         TEST(item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowhere_if_not),
         TEST(item3__forged_record_is_believed_until_the_verdict__then_it_is_as_without_it),
         TEST(item3__signature_holds__nothing_changes_and_nothing_is_left_to_verify),
