@@ -90,6 +90,10 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
     p->touched = l->generation + 1;
     if (j->valid) {
         ledger_trust_set(l, p, RECORD_VERIFIED, STR_NULL);
+        if (!p->reserved_here) { /* from now on it is known to hold its devices (core/ledger_incidents.h) */
+            p->attached = l->generation + 1;
+            ledger_overcommit_note(l, p->node);
+        }
     } else if (p->reserved_here) {
         refuse(l, p, &j->proof);
         p->conflict = ledger_conflict_signature;
