@@ -156,6 +156,7 @@ struct ledger_judged {
     struct str uid;
     struct str proof;
     bool valid;
+    bool key_gone; /* not valid, because its key is not known any more: believed again when it is */
 };
 
 struct ledger_op {

@@ -104,7 +104,9 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
             .uid = str_of(uid), .node_name = l->names[p->node], .demand = asked};
 
         asked->host = p->demand->host;
-        refuse(l, p, &j->proof);
+        if (!j->key_gone) {
+            refuse(l, p, &j->proof);
+        }
         ledger_pod_adopt(l, pod, &seen, asked, p->node, at_ms);
         free(uid);
         free(asked);
