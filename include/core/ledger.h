@@ -156,6 +156,7 @@ struct ledger_judged {
     struct str uid;
     struct str proof;
     bool valid;
+    bool key_gone; /* not valid, because its key is not known any more: believed again when it is */
 };
 
 struct ledger_op {
@@ -239,7 +240,7 @@ struct ledger_pod {
     size_t label_n;
     bool deleting;
     uint64_t version; /* of the last observation, whatever it showed; 0: not known */
-    /* Reserved, and everything observed since asks for the same, with the same labels. */
+    /* Reserved, and everything observed since asks for the same, with the same labels and leftovers. */
     bool as_reserved;
     struct holding held; /* charged, over all devices (core/tenancy.h) */
 };
@@ -284,6 +285,9 @@ struct ledger_unverified {
  * O(max), oldest first; they come again until they are judged, or gone. */
 size_t ledger_unverified(const struct ledger *l, struct str node_name, struct arena *a, struct ledger_unverified *ret,
                          size_t max);
+
+/* Does a pod of this node have such a record? O(its pods). */
+bool ledger_is_unverified(const struct ledger *l, struct str node_name);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

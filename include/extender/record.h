@@ -40,7 +40,9 @@ struct record_judgement {
 WARN_UNUSED bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, const struct pod *pod,
                               const struct assignment *as, struct arena *a, struct record_judgement *ret);
 
-/* Did a key of the ring sign what the proof says? Also false for what is no proof. */
+/* Is the key that the proof names in the ring? Also false for what is no proof. */
+bool record_proof_has_key(const struct sign_keyring *keys, struct str proof);
+/* Did it sign what the proof says? */
 bool record_proof_holds(const struct sign_keyring *keys, struct str proof);
 
 #endif

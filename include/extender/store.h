@@ -87,6 +87,7 @@ enum store_reserve_result {
     STORE_BOUND_ELSEWHERE,
     STORE_IN_FLIGHT,     /* a reservation of this pod waits for its outcome */
     STORE_DELETING,      /* it has a deletion timestamp: no Binding would be accepted */
+    STORE_UNVERIFIED,    /* a record of this node waits to be verified: verify_records(), and try again */
     STORE_NO_FIT,        /* *ret_verdict says why */
     STORE_DEFECT,        /* *ret_defect says why */
     STORE_FAILED,        /* reterr */

@@ -57,6 +57,10 @@ struct str httpd_request_client(struct httpd_request *req);
 /* Memory for decoding this request; its cap is httpd_config.arena_max_bytes. */
 struct arena *httpd_request_arena(struct httpd_request *req);
 
+/* Gives back what was decoded there, and the query, for a request that is to wait for long. Method, path and target stay
+ * known. Within the handler only. */
+void httpd_request_forget(struct httpd_request *req);
+
 /* Monotonic time at which the request line was complete: latency includes receiving the body. */
 int64_t httpd_request_start_ns(const struct httpd_request *req);
 

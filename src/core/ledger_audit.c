@@ -31,10 +31,7 @@ const char *ledger_drift_name(enum ledger_drift d)
 
 struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
-    struct ledger *scratch = ledger_new(&l->limits); /* the same hash key, so that device references compare */
-
-    scratch->texts_count = l->texts_count; /* what a request counts for depends on it */
-    return scratch;
+    return ledger_new(&l->limits); /* the same hash key, so that device references compare */
 }
 
 /* ---- pods ---- */
@@ -211,6 +208,7 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
     if (p != NULL && p->state != LEDGER_PENDING && op->pod.node_name.n == 0) {
         return DRIFT_POD_UNBOUND;
     }
+    scratch->texts_count = l->texts_count; /* what a request counts for depends on it */
     if (p != NULL) {
         put_pod(scratch, l, p);
     }

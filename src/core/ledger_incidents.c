@@ -114,12 +114,16 @@ struct holders {
     bool exceed;          /* together they are more than it has */
 };
 
-/* What `p` is charged on the device; NULL: it is not known to hold it. */
+/* What `p` is charged on the device; NULL: it is not known to hold it, or only by a record that anybody may have
+ * written. */
 static const struct charge *known_charge(const struct ledger *l, uint32_t node, const struct pod_entry *p,
                                          uint32_t ordinal)
 {
     struct placement at;
 
+    if (p->trust == RECORD_PROVISIONAL && !p->reserved_here) {
+        return NULL;
+    }
     for (size_t i = 0; i < p->charge_n; i++) {
         if (p->charges[i].ordinal == ordinal) {
             return !ledger_pod_is_counted(&l->rows[node], p) && ledger_pod_placement(&l->nodes[node], p, &at)

@@ -115,6 +115,7 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
 static void set_leftovers(struct pod_entry *p, struct str leftovers)
 {
     if (!str_eq(str_of(p->leftovers), leftovers)) {
+        p->rewritten = true; /* a Binding that was prepared does not overwrite them */
         free(p->leftovers);
         p->leftovers = leftovers.n > 0 ? str_dup(leftovers) : NULL;
     }

@@ -17,6 +17,13 @@ static void note_record(struct pod_entry *p, bool is_ours)
     }
 }
 
+/* Whoever was given shares keeps a plugin's pods away from its node, whatever its annotations say now. */
+static bool stays_of_its_kind(const struct demand *was, const struct demand *now)
+{
+    return ledger_same_shape(was, now) &&
+           (was->source != DEMAND_FROM_ANNOTATIONS || demand_takes_shares(was) == demand_takes_shares(now));
+}
+
 /* The pod is where we know it to be, without a signed record. What may still change: amounts and constraints, and
  * contradictions. */
 static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f,
@@ -39,7 +46,7 @@ static void request_reobserve(struct ledger *l, uint32_t pod, const struct ledge
     } else if (p->demand->source == DEMAND_FROM_ANNOTATIONS || !ledger_same_shape(p->demand, asked)) {
         p->conflict = ledger_conflict_request;
     }
-    if (ledger_same_shape(p->demand, asked)) {
+    if (stays_of_its_kind(p->demand, asked)) {
         ledger_pod_set_demand(l, p, asked); /* floors keep the larger charge */
         if (asked->says_qos && asked->qos == QOS_EQUAL_SHARE) {
             p->qos = QOS_EQUAL_SHARE;
@@ -98,7 +105,7 @@ static void granted_reobserve(struct ledger *l, struct pod_entry *p, const struc
     if (same) {
         renew_trust(l, p, f);
     }
-    if (demand_equal(p->demand, f->demand) || !(same || ledger_same_shape(p->demand, f->demand))) {
+    if (demand_equal(p->demand, f->demand) || !(same || stays_of_its_kind(p->demand, f->demand))) {
         return;
     }
     before = demand_copy(p->demand);

@@ -90,6 +90,10 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
     p->touched = l->generation + 1;
     if (j->valid) {
         ledger_trust_set(l, p, RECORD_VERIFIED, STR_NULL);
+        if (!p->reserved_here) { /* from now on it is known to hold its devices (core/ledger_incidents.h) */
+            p->attached = l->generation + 1;
+            ledger_overcommit_note(l, p->node);
+        }
     } else if (p->reserved_here) {
         refuse(l, p, &j->proof);
         p->conflict = ledger_conflict_signature;
@@ -100,7 +104,9 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
             .uid = str_of(uid), .node_name = l->names[p->node], .demand = asked};
 
         asked->host = p->demand->host;
-        refuse(l, p, &j->proof);
+        if (!j->key_gone) {
+            refuse(l, p, &j->proof);
+        }
         ledger_pod_adopt(l, pod, &seen, asked, p->node, at_ms);
         free(uid);
         free(asked);
@@ -137,4 +143,15 @@ size_t ledger_unverified(const struct ledger *l, struct str node_name, struct ar
         }
     }
     return n;
+}
+
+bool ledger_is_unverified(const struct ledger *l, struct str node_name)
+{
+    uint32_t node = l->unverified_first == LEDGER_NONE ? LEDGER_NONE : ledger_node_find(l, node_name);
+    bool found = false;
+
+    for (uint32_t i = 0; node != LEDGER_NONE && i < l->nodes[node].pod_n && !found; i++) {
+        found = l->pods[l->nodes[node].pods[i]].trust == RECORD_PROVISIONAL;
+    }
+    return found;
 }

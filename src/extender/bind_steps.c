@@ -310,8 +310,8 @@ static void begin_unknown(struct bind *b, bool fetched, struct bind_answer_due *
     bind_fetch(b, due);
 }
 
-/* store_reserve() by records of the node that have been verified: those that were there before, and those that came
- * while the devices were chosen, before anything is sent. */
+/* store_reserve() by records of the node that have been verified. One that comes before the devices are chosen is
+ * verified, too: it might be refuted afterwards, by whomever. */
 static enum store_reserve_result reserve_on_verified(struct bind *b, struct arena *a, struct store_reservation *r,
                                                      struct err *why)
 {
@@ -325,10 +325,9 @@ static enum store_reserve_result reserve_on_verified(struct bind *b, struct aren
             store_reserve(b->binder->store, a, q->pod_uid, q->pod_namespace, q->pod_name, q->node_name,
                           str_of(b->decision_id), &b->rules->placement.plans, r, why);
 
-        if (result != STORE_RESERVED || (verify_records(in, q->node_name, &refuted_n) && refuted_n == 0)) {
+        if (result != STORE_UNVERIFIED) {
             return result;
         }
-        (void)apply(b, LEDGER_RELEASE); /* nothing was sent */
     }
     err_set(why, ERR_UNAVAILABLE, "records of this node keep changing and cannot be verified");
     return STORE_FAILED;
@@ -373,6 +372,8 @@ void bind_begin(struct bind *b, struct bind_answer_due *due)
     case STORE_DEFECT:
         bind_settle(b, BIND_OUTCOME_NO_FIT, demand_defect_text(r.defect), due);
         break;
+    case STORE_UNVERIFIED:
+        BUG("a record that waits was verified");
     case STORE_FAILED:
         LOG_ERROR(b->binder->log, "A reservation failed", LOG_STR("pod", q->pod_name),
                   LOG_CSTR("err", why.msg));

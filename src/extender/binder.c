@@ -122,11 +122,13 @@ static int64_t due_at_ns(const struct bind *b)
     return b->fetching ? b->fetch_at_ns : b->machine.wake_ns;
 }
 
-/* A fetch that is out of time, or whose next try is due. */
+/* A fetch that is out of time, or whose next try is due. News is none for it: one exchange at a time. */
 static void fetch_turn(struct bind *b, bool expired, struct bind_answer_due *due)
 {
     if (!expired) {
-        bind_fetch(b, due);
+        if (!b->busy) {
+            bind_fetch(b, due);
+        }
     } else if (b->busy) {
         bind_answer(b, BIND_OUTCOME_REFUSED, TEXT_FETCH, due); /* the reply will find nobody waiting */
     } else {

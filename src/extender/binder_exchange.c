@@ -204,8 +204,18 @@ static void fetched(struct bind *b, const struct got_pod *got, bool taken_in, st
     }
 }
 
+/* Does the Binding of a pod without GPUs overwrite what the pod carries of an earlier answer? The ledger knows that of
+ * a pod with GPUs. */
+static bool overwrites_leftovers(const struct bind *b, const struct got_pod *got, struct arena *a)
+{
+    struct str leftovers;
+
+    return b->reserved ||
+           (assignment_leftovers(got->pod.annotations, a, &leftovers) && str_eq(leftovers, b->leftovers));
+}
+
 /* What the pod on its way looked like. What the ledger could not take in must not end a reservation on that node. */
-static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, bool taken_in)
+static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, bool taken_in, struct arena *a)
 {
     struct bind_sight sight = {.kind = got->kind};
 
@@ -214,7 +224,8 @@ static struct bind_sight sight_of(struct bind *b, const struct got_pod *got, boo
     } else if (got->kind == BIND_SEEN_UNBOUND) {
         sight.version = pod_version(&got->pod);
         sight.versions_hold = binder_versions_hold(b->binder);
-        sight.as_decided = taken_in && !got->pod.deleting && bind_holds(b, sight.version);
+        sight.as_decided = taken_in && !got->pod.deleting && overwrites_leftovers(b, got, a) &&
+                           bind_holds(b, sight.version);
     }
     return sight;
 }
@@ -238,7 +249,7 @@ static void got(void *ctx, const struct kube_response *response)
             fetched(b, &reply, taken_in, &due);
         } else {
             if (b->machine.resolution == BIND_OPEN) {
-                struct bind_sight sight = sight_of(b, &reply, taken_in);
+                struct bind_sight sight = sight_of(b, &reply, taken_in, &a);
 
                 bind_machine_seen(&b->machine, &sight, clock_mono_ns(binder->clock));
             }

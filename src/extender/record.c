@@ -89,6 +89,11 @@ bool record_judge(struct signing *signing, int64_t accept_unsigned_before_ms, co
     return make_proof(pod, as, a, &ret->proof);
 }
 
+bool record_proof_has_key(const struct sign_keyring *keys, struct str proof)
+{
+    return proof.n > PROOF_HEAD_BYTES && sign_keyring_find(keys, (struct str){proof.p, SIGN_KEY_ID_LEN}) != NULL;
+}
+
 bool record_proof_holds(const struct sign_keyring *keys, struct str proof)
 {
     const struct sign_public *key;

@@ -93,6 +93,9 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
             ret->leftovers = arena_str(a, pod.leftovers);
             ret->version = pod.version;
         }
+        if (r == STORE_RESERVED && ledger_is_unverified(s->ledger, node_name)) {
+            r = STORE_UNVERIFIED;
+        }
         if (r == STORE_RESERVED) {
             struct pack_params params = params_on(s, &pod, node_name, plans);
 

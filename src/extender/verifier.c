@@ -30,17 +30,18 @@ static void refuted(const struct ingest *in, const struct store_unverified *u)
     }
 }
 
-static bool tell_verdict(const struct ingest *in, const struct store_unverified *u, bool valid)
+static bool tell_verdict(const struct ingest *in, const struct store_unverified *u, bool valid, bool key_gone)
 {
-    struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED, .judged = {.uid = u->uid, .proof = u->proof, .valid = valid}};
+    struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED,
+                           .judged = {.uid = u->uid, .proof = u->proof, .valid = valid, .key_gone = key_gone}};
     struct err err;
 
     if (store_apply(in->store, &op, &err) != 0) {
         LOG_ERROR(in->log, "Cannot apply the verdict on a record", LOG_STR("uid", u->uid), LOG_CSTR("err", err.msg));
         return false;
     }
-    signing_count(in->signing, valid ? SIGNING_VERIFIED : SIGNING_REFUTED);
-    if (!valid) {
+    signing_count(in->signing, valid ? SIGNING_VERIFIED : key_gone ? SIGNING_IGNORED : SIGNING_REFUTED);
+    if (!valid && !key_gone) {
         refuted(in, u);
     }
     return true;
@@ -59,7 +60,7 @@ static struct batch_result verify_batch(const struct ingest *in, struct str node
     for (size_t i = 0; i < result.n; i++) {
         const bool valid = record_proof_holds(keys, batch[i].proof);
 
-        if (tell_verdict(in, &batch[i], valid)) {
+        if (tell_verdict(in, &batch[i], valid, !record_proof_has_key(keys, batch[i].proof))) {
             result.told_n++;
             result.refuted_n += !valid;
         }

@@ -1,6 +1,8 @@
 /* httpd/request_view.c - a request as its handler sees it. */
 #include "httpd/server_internal.h"
 
+#include <stdlib.h>
+
 struct str httpd_request_method(const struct httpd_request *req)
 {
     return req->method;
@@ -69,6 +71,22 @@ struct str httpd_request_client(struct httpd_request *req)
 struct arena *httpd_request_arena(struct httpd_request *req)
 {
     return &req->arena;
+}
+
+void httpd_request_forget(struct httpd_request *req)
+{
+    struct str *const kept[] = {&req->method, &req->path, &req->target};
+    char *copies[ARRAY_LEN(kept)];
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        copies[i] = str_dup(*kept[i]);
+    }
+    arena_reset(&req->arena);
+    req->query = NULL;
+    req->query_n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        *kept[i] = arena_str(&req->arena, str_of(copies[i]));
+        free(copies[i]);
+    }
 }
 
 void *httpd_request_note(const struct httpd_request *req)

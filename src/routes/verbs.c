@@ -317,7 +317,7 @@ static enum httpd_action handle_bind(void *ctx, struct httpd_request *req, struc
         return HTTPD_REPLY;
     }
     call = call_new(v, req, &bind);
-    arena_reset(httpd_request_arena(req)); /* a bind may wait for seconds, and a thousand of them at once */
+    httpd_request_forget(req); /* a bind may wait for seconds, and a thousand of them at once */
     binder_bind(v->binder, &bind, bind_done, call);
     return HTTPD_SUSPENDED;
 }

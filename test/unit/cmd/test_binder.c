@@ -12,6 +12,8 @@
 #include "base/compiler.h"
 #include "model/binding.h"
 
+#include <cjson/cJSON.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -302,6 +304,54 @@ static void bind__pod_changed_what_was_decided_by__error_and_released(void **sta
     assert_int_equal(rig_posts(), 2);
 }
 
+static void save_key(void *ctx, const struct cJSON *pod)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+    const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "fgpu.io/visible-devices.c1"));
+
+    snprintf(ctx, 64, "%s", text != NULL ? text : "(none)");
+}
+
+static void expect_key_without_meaning(void)
+{
+    char text[64] = "";
+
+    assert_true(apiserver_find(rig_api, APISERVER_PODS, "ns", "a", save_key, text));
+    assert_string_equal(text, "");
+}
+
+#define RESERVED_KEY "{\"metadata\":{\"annotations\":{\"fgpu.io/visible-devices.c1\":\"0,1\"}}}"
+
+/* A key of ours that came after the devices were chosen would stand in the bound pod as if we had written it. */
+static void bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next(void **state)
+{
+    (void)state;
+    create();
+    rig_freeze();
+    rig_patch("a", RESERVED_KEY);
+    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "was changed");
+    assert_int_equal(rig_binds(), 0);
+    rig_expect_bound(bind());
+    expect_key_without_meaning();
+}
+
+static void bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_by_the_next(void **state)
+{
+    struct asked *asked;
+
+    (void)state;
+    rig_create(&(struct rig_pod){A_POD, .names_zero = true});
+    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 1000);
+    asked = bind();
+    usleep(300 * 1000); /* by now it was read, and the Binding is on its way */
+    rig_patch("a", RESERVED_KEY);
+    rig_expect_error(asked, BIND_OUTCOME_REFUSED, "was changed");
+    assert_int_equal(rig_binds(), 0);
+    rig_expect_bound(bind());
+    expect_key_without_meaning();
+}
+
 static void bind__pod_began_to_be_deleted__error_and_released(void **state)
 {
     (void)state;
@@ -568,6 +618,8 @@ int main(void)
         STORY(bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged),
         STORY(bind__pod_changed_meanwhile__one_get_and_one_more_send),
         STORY(bind__pod_changed_what_was_decided_by__error_and_released),
+        STORY(bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next),
+        STORY(bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_by_the_next),
         STORY(bind__pod_began_to_be_deleted__error_and_released),
         STORY(bind__recreated_under_its_name__error_and_released),
         STORY(bind__deleted__error_and_released),

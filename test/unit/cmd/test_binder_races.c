@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define SLOW_MS 1000 /* for requests that others are to meet in flight */
 #define MANY 300
@@ -33,6 +34,13 @@ static int setup_one_at_a_time(void **state)
 {
     (void)state;
     rig_start(&(struct rig_options){.max_in_flight = 1});
+    return 0;
+}
+
+static int setup_version_unread(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.minor = -1});
     return 0;
 }
 
@@ -215,6 +223,25 @@ static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
     rig_expect_bound(bind(1, "node-00"));
 }
 
+/* The answer of /version makes every bind look again, also one that waits for a pod. */
+static void bind__version_read_while_a_pod_is_fetched__one_get_and_one_post(void **state)
+{
+    struct asked *asked;
+
+    (void)state;
+    rig_freeze();
+    create(1, 300);
+    usleep(600 * 1000); /* /version is read again 2 s after the first try; the GET ends after that */
+    apiserver_faults_clear(rig_api);
+    RIG_FAULT("GET", "*/pods/p1", -1, .action = FAULT_PASS, .delay_ms = 1800);
+    asked = bind(1, "node-00");
+    rig_expect_bound(asked);
+    assert_int_equal(rig_gets(), 1);
+    assert_int_equal(rig_posts(), 1);
+    rig_thaw();
+    rig_await_state("u1", LEDGER_BOUND);
+}
+
 static void binder_stop__binds_in_flight__every_caller_is_answered(void **state)
 {
     struct asked *asked[STOPPED];
@@ -264,6 +291,7 @@ int main(void)
         STORY(binds__same_pod_to_another_node__second_is_refused, setup),
         STORY(binds__three_hundred_at_once__all_answered_and_every_slice_given_once, setup_three_nodes),
         STORY(binds__more_than_allowed_in_flight__are_turned_away, setup_one_at_a_time),
+        STORY(bind__version_read_while_a_pod_is_fetched__one_get_and_one_post, setup_version_unread),
         STORY(binder_stop__binds_in_flight__every_caller_is_answered, setup),
         STORY(binder_stop__while_replies_arrive__every_caller_is_answered, setup),
     };

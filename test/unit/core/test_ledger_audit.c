@@ -176,6 +176,23 @@ static void pod__no_longer_bound__charge_is_given_back(void **state)
     }
 }
 
+/* The scratch is made once a run, without a lock: what changes meanwhile is asked of the ledger each time. */
+static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing(void **state)
+{
+    struct ledger_op begin = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
+    struct wish w;
+    struct demand d = fixture_annotated(&w, 300);
+    struct ledger_op op = observed("a", &d, "n1", NULL);
+
+    (void)state;
+    assert_int_equal(ledger_apply(fx.l, &begin, NULL), 0);
+    ledger_free(scratch);
+    scratch = ledger_audit_scratch(fx.l);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0); /* a tenant's text, and nothing else */
+    assert_int_equal(drift_of(&op), DRIFT_NONE);
+}
+
 static void pod__in_mid_bind__is_never_drift(void **state)
 {
     struct wish w;
@@ -498,6 +515,7 @@ int main(void)
         TEST(pod__binding_not_seen__state),
         TEST(pod__confirmed_but_its_event_lost__state),
         TEST(pod__no_longer_bound__charge_is_given_back),
+        TEST(pod__annotations_ceased_to_count_since_the_run_began__is_not_missing),
         TEST(pod__in_mid_bind__is_never_drift),
         TEST(pod__record_appeared__state_and_devices),
         TEST(pod__record_edited_unseen__assignment_and_known_devices_stay),

@@ -161,6 +161,57 @@ static void two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_ord
     assert_null(ledger_check(fx.l));
 }
 
+static void seen_with_unverified_record(const char *uid, int gpu, int32_t milli)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, milli);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, uid, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, GIB);
+    const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
+                                 .at_ms = 7000,
+                                 .pod = {.uid = str_of(uid),
+                                         .namespace_ = STR("default"),
+                                         .name = str_of(uid),
+                                         .node_name = STR("n1"),
+                                         .demand = &d,
+                                         .assignment = &as,
+                                         .record_trust = RECORD_PROVISIONAL,
+                                         .proof = str_of(uid)}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+}
+
+static void judge(const char *uid, bool valid)
+{
+    const struct ledger_op op = {.kind = LEDGER_RECORD_JUDGED,
+                                 .at_ms = 8000,
+                                 .judged = {.uid = str_of(uid), .proof = str_of(uid), .valid = valid}};
+
+    assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
+    assert_null(ledger_check(fx.l));
+}
+
+/* An incident names a pod to be deleted: anybody's text must not. */
+static void record_that_nobody_has_verified__no_incident_until_it_is(void **state)
+{
+    (void)state;
+    seen_bound("a", "a", 0, 700, 0, false);
+    seen_with_unverified_record("forged", 0, 700);
+    assert_int_equal(standing() + news(), 0);
+    judge("forged", false);
+    assert_int_equal(standing() + news(), 0);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "forged");
+    seen_with_unverified_record("late", 0, 700);
+    assert_int_equal(standing() + news(), 0);
+    judge("late", true);
+    assert_int_equal(standing(), 1);
+    assert_int_equal(news(), 1);
+    assert_int_equal(list->pod_n, 2);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "late");
+    assert_int_equal(standing(), 0);
+}
+
 static void repeated_observations_and_lists__told_once(void **state)
 {
     (void)state;
@@ -384,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_last),
         TEST(two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_order),
+        TEST(record_that_nobody_has_verified__no_incident_until_it_is),
         TEST(repeated_observations_and_lists__told_once),
         TEST(capacity_that_shrinks__over_committed_but_given_once__until_another_pod_comes),
         TEST(pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident),

@@ -223,6 +223,22 @@ static void more_models_than_there_is_room_for__said_and_over_when_they_go(void 
     assert_null(ledger_lacks_room(fx.l));
 }
 
+/* Whoever creates pods may write any name of a node into them. */
+static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
+{
+    const struct demand nothing = {.dialect = ""};
+    char name[32];
+
+    (void)state;
+    for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
+        snprintf(name, sizeof(name), "made-up-%06u", i);
+        assert_int_equal(fixture_pod(&fx, name, &nothing, name, NULL), 0);
+    }
+    describe("real", 0, 2); /* it asserts success */
+    assert_int_equal(fixture_state(&fx, "real")->device_n, 2);
+    assert_int_equal(fixture_pod(&fx, "pod", &nothing, "real", NULL), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -233,6 +249,7 @@ int main(void)
         TEST(device_that_is_held__keeps_its_names_until_the_pod_goes),
         TEST(snapshot_walk_mirror_and_news__read_after_their_node_has_gone),
         TEST(model_in_the_place_of_another__patterns_judge_the_new_one),
+        TEST(pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room),
         TEST(more_models_than_there_is_room_for__said_and_over_when_they_go),
     };
 

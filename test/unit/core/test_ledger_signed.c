@@ -163,6 +163,34 @@ static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_
     arena_fini(&a);
 }
 
+/* Who takes shares of a node keeps its plugin's pods away: by what was granted. */
+static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it(void **state)
+{
+    struct demand plugin = {.dialect = "native", .unsteered_n = 1};
+    struct wish w, other;
+    struct demand d = fixture_annotated(&w, 300), edited = fixture_annotated(&other, 0);
+    struct assignment record;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    fixture_node_unsteered(&fx, "n2", 2, 80 * GIB, 2);
+    record = bind_pod("a", &d, "n2", &a);
+    observe("a", &d, "n2", &record, RECORD_VERIFIED, "");
+    other.kind = WISH_WHOLE;
+    other.profile = mig_profile_parse(STR("1g.10gb"));
+    observe("a", &edited, "n2", NULL, RECORD_UNSIGNED, "");
+    assert_int_equal(fixture_milli_free(&fx, "n2", 0), 700);
+    observe("p", &plugin, NULL, NULL, RECORD_UNSIGNED, "");
+    assert_int_not_equal(fixture_reserve(&fx, "p", "n2"), 0);
+    fixture_name_op(&fx, LEDGER_POD_GONE, "a");
+    record = bind_pod("b", &d, "n2", &a); /* and where records are not signed */
+    observe("b", &d, "n2", &record, RECORD_UNSIGNED, "");
+    observe("b", &edited, "n2", &record, RECORD_UNSIGNED, "");
+    assert_int_not_equal(fixture_reserve(&fx, "p", "n2"), 0);
+    arena_fini(&a);
+}
+
 static void item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowhere_if_not(void **state)
 {
     struct wish w;
@@ -211,6 +239,32 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     judge("a", "forged", true);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record does not hold");
+}
+
+/* A key that is taken away too early, in the seconds after a start, and given back. */
+static void rotation__key_went_before_the_verdict_and_comes_back__believed_again(void **state)
+{
+    const struct ledger_op gone = {.kind = LEDGER_RECORD_JUDGED,
+                                   .judged = {.uid = STR("a"), .proof = STR("p"), .key_gone = true}};
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+
+    (void)state;
+    observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
+    assert_int_equal(ledger_apply(fx.l, &gone, NULL), 0);
+    assert_null(ledger_check(fx.l));
+    assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    observe("a", &d, "n1", NULL, RECORD_UNSIGNED, ""); /* listed again without the key, */
+    observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p"); /* and with it */
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    judge("a", "p", true);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+    assert_null(shown("a", "n1")->conflict_text);
 }
 
 static void item3__signature_holds__nothing_changes_and_nothing_is_left_to_verify(void **state)
@@ -887,8 +941,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_conflict_is_shown),
+        TEST(item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it),
         TEST(item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowhere_if_not),
         TEST(item3__forged_record_is_believed_until_the_verdict__then_it_is_as_without_it),
+        TEST(rotation__key_went_before_the_verdict_and_comes_back__believed_again),
         TEST(item3__signature_holds__nothing_changes_and_nothing_is_left_to_verify),
         TEST(item3__verified_record_comes_after_a_provisional_one__it_wins),
         TEST(item3__own_record_is_seen_unverified_and_refused__devices_chosen_here_stay),

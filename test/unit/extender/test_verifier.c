@@ -161,6 +161,51 @@ static void verify__more_than_a_batch__all_of_them(void **state)
     assert_int_equal(store_unverified_n(store), 0);
 }
 
+static void end_lists(void)
+{
+    static const enum ledger_op_kind kinds[] = {LEDGER_PODS_END, LEDGER_NODES_END};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct ledger_op op = {.kind = kinds[i]};
+
+        assert_int_equal(store_apply(store, &op, NULL), 0);
+    }
+}
+
+static enum store_reserve_result reserve(const char *uid, const char *node)
+{
+    struct store_reservation r = {0};
+    const struct rules *rules;
+    enum store_reserve_result result;
+
+    assert_int_equal(rules_new(&in, 1, NULL, NULL, &rules, NULL), 0);
+    result = store_reserve(store, &arena, str_of(uid), STR("d"), str_of(uid), str_of(node), STR("decision"),
+                           &rules->placement.plans, &r, NULL);
+    rules_put(rules);
+    return result;
+}
+
+/* A record that comes after the node's were verified, and is refuted by the thread before its bind looks again: the
+ * devices were chosen as if it held, and nobody would know. */
+static void reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict(void **state)
+{
+    const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("1000")};
+    const struct container c = {.name = STR("c"), .limits = {&limit, 1}};
+    const struct pod whole = {
+        .namespace_ = STR("d"), .name = STR("w"), .uid = STR("w"), .containers = &c, .container_n = 1};
+    size_t refuted_n;
+
+    (void)state;
+    observe("other", "n2", "forged"); /* waits, on another node */
+    assert_int_equal(ingest_pod(&in, &arena, &whole, NULL), 0);
+    end_lists();
+    assert_true(verify_records(&in, STR("n1"), &refuted_n));
+    observe("a", "n1", "forged");
+    assert_int_equal(reserve("w", "n1"), STORE_UNVERIFIED);
+    assert_true(verify_records(&in, STR("n1"), &refuted_n));
+    assert_int_equal(reserve("w", "n1"), STORE_NO_FIT);
+}
+
 static void no_keys_changed(void *ctx)
 {
     (void)ctx;
@@ -201,6 +246,7 @@ int main(void)
         T(verify__record_of_another_pod__counts_everywhere_and_is_told_once),
         T(verify__one_node__leaves_the_others),
         T(verify__more_than_a_batch__all_of_them),
+        T(reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict),
         T(verifier__records_that_come_meanwhile__are_verified_by_its_thread),
     };
 

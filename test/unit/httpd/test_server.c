@@ -272,6 +272,38 @@ static void server__observer__sees_every_request(void **state)
     assert_int_equal(atomic_load(&seen.status_sum), 200 + 404);
 }
 
+static enum httpd_action forget(void *ctx, struct httpd_request *req, struct httpd_response *resp)
+{
+    (void)ctx;
+    struct arena *a = httpd_request_arena(req);
+    httpd_request_forget(req);
+    memset(arena_alloc(a, 2048), 'x', 2048);
+    strbuf_add_str(&resp->body, httpd_request_target(req));
+    return HTTPD_REPLY;
+}
+
+static void observe_path(void *ctx, const struct httpd_observation *o)
+{
+    bool *same = ctx;
+    *same = str_eq(o->path, STR("/forget")) && str_eq(o->method, STR("GET"));
+}
+
+static void server__handler_gives_its_memory_back__what_was_asked_is_still_known(void **state)
+{
+    (void)state;
+    static const struct httpd_route routes[] = {{.method = "GET", .path = "/forget", .handle = forget}};
+    struct fixture f;
+    bool same = false;
+    const struct httpd_config config = {.observe = observe_path, .observe_ctx = &same};
+    fixture_start(&f, &config, routes, ARRAY_LEN(routes));
+    struct reply r;
+    get_once(f.port, "/forget?a=b", &r);
+    assert_true(str_eq((struct str){r.body, r.body_n}, STR("/forget?a=b")));
+    reply_fini(&r);
+    fixture_stop(&f);
+    assert_true(same);
+}
+
 static void server__several_listeners__have_their_own_routes_and_ports(void **state)
 {
     (void)state;
@@ -427,6 +459,7 @@ int main(void)
         cmocka_unit_test(server__routes__exact_prefix_head_404_405),
         cmocka_unit_test(server__ambiguous_heads__refused),
         cmocka_unit_test(server__observer__sees_every_request),
+        cmocka_unit_test(server__handler_gives_its_memory_back__what_was_asked_is_still_known),
         cmocka_unit_test(server__several_listeners__have_their_own_routes_and_ports),
         cmocka_unit_test(server__address_in_use__is_an_error_that_names_it),
         cmocka_unit_test(server__stop__refuses_new_clients_and_closes_idle_ones),
