@@ -115,6 +115,21 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
     return r;
 }
 
+static int read_ca(const struct inquiry *q, struct credentials *creds, struct err *reterr)
+{
+    struct strbuf pem;
+    int r = 0;
+
+    if (q->ca_file != NULL) {
+        strbuf_init(&pem, STATE_FILE_BYTES_MAX);
+        r = state_file_text(q->ca_file, &pem, reterr);
+        creds->ca_pem = r == 0 ? str_dup(strbuf_view(&pem)) : NULL;
+        creds->ca_file = str_dup(str_of(q->ca_file));
+        strbuf_fini(&pem);
+    }
+    return r;
+}
+
 static int ask(const struct inquiry *q, const char *path, struct strbuf *out, struct err *reterr)
 {
     struct credentials creds = {.server = NULL};
@@ -127,8 +142,10 @@ static int ask(const struct inquiry *q, const char *path, struct strbuf *out, st
     }
     creds.server = str_dup(server);
     creds.token_file = q->token_file != NULL ? str_dup(str_of(q->token_file)) : NULL;
-    creds.ca_file = q->ca_file != NULL ? str_dup(str_of(q->ca_file)) : NULL;
-    r = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
+    r = read_ca(q, &creds, reterr);
+    if (r == 0) {
+        r = kube_client_new(&creds, &(struct kube_client_options){0}, &client, reterr);
+    }
     if (r == 0) {
         r = get(q, client, path, out, reterr);
         kube_client_free(client);

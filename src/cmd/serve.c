@@ -309,6 +309,10 @@ static int load_keys(const struct config *c, const struct log *log, struct signi
         LOG_WARNING(log, "Signing is off: whoever may write the annotations of a pod decides what fgpu believes of it");
         return EXIT_OK;
     }
+    if (config_accept_unsigned_before_ms(&c->signing) > clock_wall_ms(clock_system())) {
+        LOG_WARNING(log, "signing.acceptUnsignedBefore is a moment to come: until then whoever may write the annotations "
+                         "of a pod is believed");
+    }
     if (signing_new(&o, ret, &err) == 0) {
         return EXIT_OK;
     }

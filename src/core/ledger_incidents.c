@@ -244,6 +244,15 @@ bool ledger_decision_is_open(const struct ledger *l, const struct ledger_op *op)
     return pod != LEDGER_NONE && (l->pods[pod].state == LEDGER_PENDING || l->pods[pod].state == LEDGER_RESERVED);
 }
 
+static void usurp(struct ledger *l, struct pod_entry *p, int64_t at_ms)
+{
+    p->usurped = true;
+    p->usurped_ms = at_ms;
+    l->incidents.counts[INCIDENT_FOREIGN_DECISION].now_n++;
+    l->incidents.counts[INCIDENT_FOREIGN_DECISION].begun_n++;
+    tell(l, decision_new(l, p));
+}
+
 void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open)
 {
     uint32_t pod = was_open ? ledger_pod_lookup(l, op->pod.uid) : LEDGER_NONE;
@@ -253,13 +262,23 @@ void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool
         return;
     }
     p = &l->pods[pod];
-    if ((p->state == LEDGER_BOUND || p->state == LEDGER_FOREIGN) && !p->reserved_here &&
-        str_of(p->decision_id).n > 0) {
-        p->usurped = true;
-        p->usurped_ms = op->at_ms;
-        l->incidents.counts[INCIDENT_FOREIGN_DECISION].now_n++;
-        l->incidents.counts[INCIDENT_FOREIGN_DECISION].begun_n++;
-        tell(l, decision_new(l, p));
+    if ((p->state != LEDGER_BOUND && p->state != LEDGER_FOREIGN) || p->reserved_here || str_of(p->decision_id).n == 0) {
+        return;
+    }
+    if (p->trust == RECORD_PROVISIONAL) { /* as yet anybody may have written it */
+        p->usurping = true;
+    } else {
+        usurp(l, p, op->at_ms);
+    }
+}
+
+void ledger_decision_verified(struct ledger *l, uint32_t pod, int64_t at_ms)
+{
+    struct pod_entry *p = &l->pods[pod];
+
+    if (p->usurping) {
+        p->usurping = false;
+        usurp(l, p, at_ms);
     }
 }
 

@@ -137,6 +137,7 @@ struct pod_entry {
     bool rewritten;     /* reserved, and seen with other labels or another request since */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     bool usurped;       /* bound by a foreign decision (core/ledger_incidents.h) */
+    bool usurping;      /* ... if its record turns out to be signed */
     enum ledger_pod_state state;
     enum qos qos; /* while it is attached: decided when it was (core/qos.h) */
     int32_t priority;
@@ -470,6 +471,8 @@ void ledger_booking_gone(struct ledger *l, uint32_t node, struct ledger_device *
 /* Before the op: will it show, to a process that decides, a Binding of a pod that nobody has seen bound? */
 bool ledger_decision_is_open(const struct ledger *l, const struct ledger_op *op);
 void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open);
+/* The record of an attached pod is found to hold: now it is known whose decision it is. */
+void ledger_decision_verified(struct ledger *l, uint32_t pod, int64_t at_ms);
 void ledger_decision_gone(struct ledger *l, const struct pod_entry *p); /* with its pod */
 
 /* cores and memory (ledger_host.c) */

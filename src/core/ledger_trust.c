@@ -93,6 +93,7 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
         if (!p->reserved_here) { /* from now on it is known to hold its devices (core/ledger_incidents.h) */
             p->attached = l->generation + 1;
             ledger_overcommit_note(l, p->node);
+            ledger_decision_verified(l, pod, at_ms);
         }
     } else if (p->reserved_here) {
         refuse(l, p, &j->proof);
@@ -104,6 +105,7 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
             .uid = str_of(uid), .node_name = l->names[p->node], .demand = asked};
 
         asked->host = p->demand->host;
+        p->usurping = false;
         if (!j->key_gone) {
             refuse(l, p, &j->proof);
         }

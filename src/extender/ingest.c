@@ -17,19 +17,44 @@ static int arena_full(struct err *reterr, const char *what, struct str name)
     return err_set(reterr, ERR_LIMIT, "%s %.*s is too large to interpret", what, STR_ARG(name));
 }
 
-static void ignore_record(const struct ingest *in, const struct pod *pod, const char *why)
+static void warn_of_record(const struct ingest *in, const struct pod *pod, const char *why)
 {
     uint64_t withheld;
 
-    if (in->signing != NULL) {
-        signing_count(in->signing, SIGNING_IGNORED);
-    }
     if (warn_limit_take(in->warnings, pod->uid, "assignment", &withheld)) {
         LOG_WARNING(in->log, "Ignored the assignment annotation of a bound pod; the pod counts on every device of its "
                              "node unless its devices are known, or it asks for none",
                     LOG_STR("namespace", pod->namespace_), LOG_STR("pod", pod->name), LOG_CSTR("err", why),
                     LOG_I64("warningsWithheld", (int64_t)withheld));
     }
+}
+
+static void ignore_record(const struct ingest *in, const struct pod *pod, const char *why)
+{
+    if (in->signing != NULL) {
+        signing_count(in->signing, SIGNING_IGNORED);
+    }
+    warn_of_record(in, pod, why);
+}
+
+/* A pod that asks for nothing has no request to fall back on when its record is refuted, and leaves no memory: what was
+ * believed of it provisionally would be charged, and taken back, at every observation. So its signature is verified at
+ * once. Nearly no pod is like this. */
+static bool read_unasked(const struct ingest *in, const struct pod *pod, const struct record_judgement *judgement,
+                         struct ingest_fact *ret)
+{
+    const struct sign_keyring *keys = signing_take(in->signing);
+    const bool holds = record_proof_holds(keys, judgement->proof);
+
+    sign_keyring_put(keys);
+    signing_count(in->signing, holds ? SIGNING_VERIFIED : SIGNING_REFUTED);
+    if (holds) {
+        ret->op.pod.assignment = &ret->assignment;
+        ret->op.pod.record_trust = RECORD_VERIFIED;
+    } else {
+        warn_of_record(in, pod, "its signature does not hold");
+    }
+    return true;
 }
 
 /* False: too large. */
@@ -49,6 +74,9 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
     if (!judgement.counts) {
         ignore_record(in, pod, judgement.why);
         return true;
+    }
+    if (judgement.trust == RECORD_PROVISIONAL && demand_is_empty(&ret->demand)) {
+        return read_unasked(in, pod, &judgement, ret);
     }
     ret->op.pod.assignment = &ret->assignment;
     ret->op.pod.record_trust = judgement.trust;

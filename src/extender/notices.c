@@ -72,8 +72,8 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
     } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here &&
                !was_open(before) && store_is_ready(s)) {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
-             "Bound with an assignment that this fgpu did not decide. It is charged as it stands; "
-             "see that "
+             "Bound with an assignment that this fgpu did not decide; /state says what it is charged. See "
+             "that "
              "only one fgpu and no user writes fgpu.io/assignment");
     }
     if (after->state == LEDGER_BOUND && after->conflict != NULL &&
@@ -187,7 +187,7 @@ static void tell_pod(struct events *events, const struct incident *in, const str
              STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
     } else {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, in->node_name,
-             "Bound by a decision that this fgpu did not make or had given up. It is charged as it stands. %s",
+             "Bound by a decision that this fgpu did not make or had given up. /state says what it is charged. %s",
              incident_remedy(in->kind));
     }
 }

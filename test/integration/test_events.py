@@ -149,8 +149,8 @@ def test_pod__bound_with_somebody_elses_assignment__told(cluster, api, fgpu):
     record = api.get_pod(ours)["metadata"]["annotations"]["fgpu.io/assignment"]
     pod = api.pod(milli(100))
     api.bind_behind_our_back(pod, node, {"fgpu.io/assignment": record})
-    # Signed for another pod: first it is seen that nobody here decided it, then that its signature does not hold.
-    told(api, pod, "GPUAssignmentForeign", "GPURecordRefuted")
+    # Signed for another pod: nobody decided this, and it is no decision of another fgpu either.
+    told(api, pod, "GPURecordRefuted")
     assert events(api, ours) == []
 
 

@@ -1,7 +1,10 @@
 """fgpu state: the table of nodes, GPUs and holders says what /state says."""
+import http.server
 import json
 import re
+import ssl
 import subprocess
+import threading
 
 import pytest
 
@@ -126,3 +129,31 @@ def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(used, tmp
         assert r.stdout or r.stderr
     shown = subprocess.run([str(BINARY), "state", "-o", "json", "--state", str(path)], capture_output=True, timeout=60)
     assert json.loads(shown.stdout)["nodes"] == document["nodes"]
+
+
+class Refuses(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *args):
+        pass
+
+
+def test_state__ca_file__is_what_the_server_is_verified_by(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out",
+                    str(certificate)], check=True, capture_output=True)
+    server = http.server.HTTPServer(("127.0.0.1", 0), Refuses)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"https://127.0.0.1:{server.server_address[1]}"
+    try:
+        for more, says in ([], "certificate"), (["--ca-file", str(certificate)], "404"), (["--ca-file", "/nope"], "/nope"):
+            r = subprocess.run([str(BINARY), "state", "--server", url, *more], capture_output=True, text=True, timeout=60)
+            assert r.returncode == 1 and says in r.stderr, (more, r.stderr)
+    finally:
+        server.shutdown()
+        server.server_close()

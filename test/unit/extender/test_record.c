@@ -23,11 +23,15 @@ static void count_warnings(void *ctx, const struct log_record *rec)
 }
 
 static struct warn_limit *limit;
+static const struct kv share = {STR("fgpu.io/gpu-milli"), STR("300")};
+static const struct container asking = {.name = STR("c"), .limits = {&share, 1}, .requests = {&share, 1}};
+static bool asks;
 
 static int setup(void **state)
 {
     (void)state;
     warnings = 0;
+    asks = true;
     log_counter = (struct log){.write = count_warnings};
     arena_init(&arena, 16 << 20);
     limit = warn_limit_new(clock_system());
@@ -74,7 +78,9 @@ static struct ledger_pod_fact fact(struct signing *by, int64_t accept_before_ms,
                     .uid = STR("u"),
                     .node_name = STR("n"),
                     .created_ms = created_ms,
-                    .annotations = {annotation, 1}};
+                    .annotations = {annotation, 1},
+                    .containers = &asking,
+                    .container_n = asks ? 1 : 0};
 
     assert_non_null(annotation);
     *annotation = (struct kv){STR(ASSIGNMENT_KEY), record};
@@ -190,6 +196,21 @@ static void record__ignored_a_thousand_times__one_warning_all_counted(void **sta
     assert_int_equal(stats.ignored_n, 1000);
 }
 
+/* Item 14: it would be charged and taken back at every observation, and each audit would miss it. */
+static void record__of_a_pod_that_asks_for_nothing__verified_at_once(void **state)
+{
+    struct ledger_pod_fact good, copied;
+
+    (void)state;
+    asks = false;
+    good = fact(ours, 0, 1, written(ours, "u", "n"));
+    copied = fact(ours, 0, 1, written(ours, "another", "n"));
+    assert_non_null(good.assignment);
+    assert_int_equal(good.record_trust, RECORD_VERIFIED);
+    assert_null(copied.assignment);
+    assert_int_equal(warnings, 1);
+}
+
 static void proof__of_any_length__never_read_beyond_its_end(void **state)
 {
     const struct str whole = fact(ours, 0, 1, written(ours, "u", "n")).proof;
@@ -215,6 +236,7 @@ int main(void)
         T(record__bad_signature_of_an_old_pod__not_excused),
         T(record__signing_off__as_before_whatever_stands_there),
         T(record__ignored_a_thousand_times__one_warning_all_counted),
+        T(record__of_a_pod_that_asks_for_nothing__verified_at_once),
         T(proof__of_any_length__never_read_beyond_its_end),
     };
 
