@@ -153,10 +153,7 @@ def still_served(cluster):
     node = cluster.node(gpus=2)
     held = api.pod(milli(300))
     assert fgpu.schedule(held, [node]) == node
-    def caught_up():  # the watch may answer a bind before the reply to its own POST has come
-        s = fgpu.state("?fields=summary")["summary"]
-        return s["pods"]["bound"] == 1 and s["bindsInFlight"] == 0
-    eventually(caught_up, "the watch to catch up")
+    cluster.quiet()
     before = fgpu.content()
     generation = fgpu.generation()
     yield node

@@ -428,6 +428,16 @@ class Cluster:
         self.api.delete_pod(marker)
         eventually(lambda: not any(p["uid"] == uid(marker) for p in self.fgpu.state()["pending"]), "its end")
 
+    def quiet(self):
+        """The same, and nothing is on its way: the watch may answer a bind before the reply to its own POST has come, and
+        records are verified after they are seen."""
+        self.settle()
+
+        def still():
+            s = self.fgpu.state("?fields=summary")
+            return s["summary"]["bindsInFlight"] == 0 and s["metadata"]["signing"]["unverified"] == 0
+        eventually(still, "binds and verdicts on records")
+
     def clear(self):
         """Removes everything, and waits until fgpu has seen it, so that the next test starts from nothing."""
         self.api.faults(clear=True)

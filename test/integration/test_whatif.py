@@ -19,6 +19,7 @@ def used(tmp_path_factory):
     for _ in range(3):
         assert c.fgpu.schedule(c.api.pod(milli(700)), c.names)
     c.api.pod(milli(300))
+    c.quiet()
     yield c
     c.stop()
 
@@ -98,7 +99,7 @@ def labelled(tmp_path_factory):
     gold = pod_object("gold", limits=milli(100))
     gold["metadata"]["labels"] = {"tier": "gold"}
     c.api.call("POST", "/api/v1/namespaces/default/pods", gold, status=201)
-    c.settle()
+    c.quiet()
     yield c
     c.stop()
 
