@@ -1,0 +1,131 @@
+/* Decoding of single fields, whatever object they are in. */
+#include "objects_internal.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* Fills from the object that comes next; null is an object without fields. */
+bool kube_decode_object(struct json_reader *r, const struct kube_field *fields, size_t field_n,
+                          void *into)
+{
+    if (json_accept_null(r)) {
+        return true;
+    }
+    struct str key;
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        size_t i = 0;
+        while (i < field_n && !str_eq(key, fields[i].key)) {
+            i++;
+        }
+        if (i == field_n) {
+            json_skip(r);
+        } else {
+            fields[i].decode(r, (char *)into + fields[i].offset);
+        }
+    }
+    return !json_failed(r);
+}
+
+bool kube_decode_text(struct json_reader *r, void *at)
+{
+    return json_accept_null(r) || json_string(r, at);
+}
+
+bool kube_decode_flag(struct json_reader *r, void *at)
+{
+    return json_accept_null(r) || json_bool(r, at);
+}
+
+bool kube_decode_i32(struct json_reader *r, void *at)
+{
+    int64_t v;
+    if (json_accept_null(r)) {
+        return true;
+    }
+    if (!json_i64(r, &v)) {
+        return false;
+    }
+    if (v < INT32_MIN || v > INT32_MAX) {
+        json_fail(r, ERR_INVALID, "number does not fit 32 bits");
+        return false;
+    }
+    *(int32_t *)at = (int32_t)v;
+    return true;
+}
+
+/* For times of which only the existence matters. */
+bool kube_decode_presence(struct json_reader *r, void *at)
+{
+    *(bool *)at = json_peek(r) != JSON_NULL;
+    return json_skip(r);
+}
+
+/* A moment that cannot be read is not known, and no reason to refuse the object. */
+bool kube_decode_moment(struct json_reader *r, void *at)
+{
+    struct str text;
+
+    if (json_peek(r) != JSON_STRING) {
+        return json_skip(r);
+    }
+    if (!json_string(r, &text)) {
+        return false;
+    }
+    if (!clock_rfc3339_parse(text, at)) {
+        *(int64_t *)at = 0;
+    }
+    return true;
+}
+
+/* Room for one more element in an array that lives in the arena; what it grew out of stays there.
+ */
+void *kube_decode_grow(struct json_reader *r, void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return items;
+    }
+    size_t more = *cap == 0 ? 4 : *cap * 2;
+    void *bigger = arena_calloc(r->arena, more, size);
+    if (bigger == NULL) {
+        json_fail(r, ERR_LIMIT, "the object needs more memory than one object may use");
+        return NULL;
+    }
+    if (n > 0) {
+        memcpy(bigger, items, n * size);
+    }
+    *cap = more;
+    return bigger;
+}
+
+/* Kubernetes writes quantities as strings; its own decoders take a plain number as well. */
+static bool decode_value(struct json_reader *r, struct str *ret)
+{
+    return json_peek(r) == JSON_NUMBER ? json_raw(r, ret) : kube_decode_text(r, ret);
+}
+
+bool kube_decode_kv_list(struct json_reader *r, void *at)
+{
+    struct kv *items = NULL;
+    size_t n = 0, cap = 0;
+    struct str key;
+    if (json_accept_null(r)) {
+        return true;
+    }
+    json_object_begin(r);
+    while (json_object_next(r, &key)) {
+        struct kv *room = kube_decode_grow(r, items, n, &cap, sizeof(*items));
+        if (room == NULL) {
+            return false;
+        }
+        items = room;
+        items[n].key = key;
+        if (!decode_value(r, &items[n].value)) {
+            return false;
+        }
+        n++;
+    }
+    *(struct kv_list *)at = (struct kv_list){items, n};
+    return !json_failed(r);
+}
