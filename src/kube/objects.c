@@ -5,7 +5,6 @@
 #include "scan_internal.h"
 
 #include "base/bug.h"
-#include "base/clock.h"
 
 #include <stddef.h>
 #include <string.h>
