@@ -98,8 +98,11 @@ class Cluster:
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         key = directory / f"key-{name}.pem"
         subprocess.run([build / "fgpu", "signing-key", "--out", key], stdout=subprocess.DEVNULL, check=True)
+        config = directory / f"fgpu-{name}.yaml"  # the pods that are there have records without signatures
+        config.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\nsigning:\n"
+                          f"  privateKey: {key}\n  acceptUnsignedBefore: 2999-01-01T00:00:00Z\n")
         self.started = time.monotonic()
-        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig, "--signing-key", key] +
+        self.fgpu = Child([build / "fgpu", "serve", "--kubeconfig", kubeconfig, "--config", config] +
                           [x for l in ("verbs", "ops", "health") for x in (f"--{l}-address", "127.0.0.1:0")],
                           directory / f"fgpu-{name}.log")
         self.wait_listed()
