@@ -40,7 +40,7 @@ static void ignore_record(const struct ingest *in, const struct pod *pod, const 
 /* A pod that asks for nothing has no request to fall back on when its record is refuted, and leaves no memory: what was
  * believed of it provisionally would be charged, and taken back, at every observation. So its signature is verified at
  * once. Nearly no pod is like this. */
-static bool read_unasked(const struct ingest *in, const struct pod *pod, const struct record_judgement *judgement,
+static void read_unasked(const struct ingest *in, const struct pod *pod, const struct record_judgement *judgement,
                          struct ingest_fact *ret)
 {
     const struct sign_keyring *keys = signing_take(in->signing);
@@ -54,7 +54,6 @@ static bool read_unasked(const struct ingest *in, const struct pod *pod, const s
     } else {
         warn_of_record(in, pod, "its signature does not hold");
     }
-    return true;
 }
 
 /* False: too large. */
@@ -76,7 +75,8 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
         return true;
     }
     if (judgement.trust == RECORD_PROVISIONAL && demand_is_empty(&ret->demand)) {
-        return read_unasked(in, pod, &judgement, ret);
+        read_unasked(in, pod, &judgement, ret);
+        return true;
     }
     ret->op.pod.assignment = &ret->assignment;
     ret->op.pod.record_trust = judgement.trust;
