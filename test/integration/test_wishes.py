@@ -101,6 +101,7 @@ def test_item16_unknown_key_on_a_running_pod__changes_no_charge(cluster, api, fg
     node = cluster.node(gpus=1)
     pod = api.pod(milli(300))
     assert fgpu.schedule(pod, [node]) == node
+    cluster.quiet()  # a reservation looks different until the watch has shown its Binding
     before = fgpu.node_state(node)["gpus"]
     api.patch(pod_path(pod), {"metadata": {"annotations": {"fgpu.io/gpu-fractoin": "0.5"}}})
     last = api.pod(milli(1))  # seen after it on the same watch
