@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/pack.h"
-#include "core/plan.h"
+#include "core/placement/pack.h"
+#include "core/placement/plan.h"
 #include "extender/store.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -58,7 +58,7 @@ struct prioritize_result {
 
 /* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */
 /* One node of a preemption: false when the pod does not fit there, whoever of lower priority leaves. `victims` as in
- * core/preempt.h. */
+ * core/ledger/preempt.h. */
 struct preempt_node {
     struct str name;
     const struct str *victims;

@@ -4,7 +4,7 @@
  * Reports, and influences nothing: an answer of filter is computed and written before the decision
  * is offered here, and nothing here writes to the ledger, to holds, or to what the store remembers.
  *
- * A thread of its own compares one decision at a time on a mirror of the ledger (core/trial.h), the
+ * A thread of its own compares one decision at a time on a mirror of the ledger (core/placement/trial.h), the
  * pod thought away if it has been bound meanwhile: both sides, the strategies in use and the
  * candidate, on the same numbers. While it is busy, further decisions are counted and left out, so
  * under load the comparison is a sample; it rests four times as long as it works, which bounds it

@@ -1,7 +1,7 @@
 #include "cmd/timekeeper.h"
 
 #include "base/bug.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "extender/notices.h"
 
 #include <pthread.h>

@@ -4,8 +4,8 @@
 
 #include "base/bug.h"
 #include "base/json_read.h"
-#include "core/assignment.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
+#include "core/record/assignment.h"
 #include "kube/binding.h"
 #include "kube/objects.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 static bool is_candidate(struct str name)
 {

@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/dialect.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/trial.h"
+#include "core/dialects/dialect.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/trial.h"
 
 #include <errno.h>
 #include <math.h>

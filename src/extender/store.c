@@ -1,9 +1,9 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/placement/pack.h"
 #include "extender/contact.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #define EXTENDER_STORE_INTERNAL_H
 
 #include "base/bug.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/score_cache.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/score_cache.h"
 #include "extender/store.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
-/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/plan.h). In sections, as
+/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/placement/plan.h). In sections, as
  * store_pack.c, which takes the plain decisions. */
 #include "extender/store_internal.h"
 
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "extender/vacancy.h"
 
 #include "base/bug.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/survey.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/report/survey.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Pods of the document that stand by themselves, and what they ask for. */
 #include "sim/state_file_internal.h"
 
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 #include "sim/testbed.h"
 
 #include "base/bug.h"
-#include "core/fragmentation.h"
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/outlook.h"
-#include "core/pack.h"
-#include "core/score_cache.h"
-#include "core/view.h"
+#include "core/forecast/fragmentation.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/view.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_cache.h"
+#include "core/request/mix.h"
 #include "model/device.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "core/assignment.h"
-#include "core/mig.h"
+#include "core/record/assignment.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

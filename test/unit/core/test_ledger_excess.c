@@ -1,7 +1,7 @@
 /* Over-committed devices have causes that are recorded, and that end. What is on a device beside it excuses nothing: a
  * fault of fgpu is found whoever else is there (issue: the audit excused the worst case). */
-#include "core/ledger_excess.h"
-#include "core/ledger_internal.h"
+#include "core/ledger/excess.h"
+#include "core/ledger/internal.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What is told of a mix and of what is scarce. */
-#include "core/ledger.h"
-#include "core/mix_report.h"
-#include "core/outlook.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/report/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <setjmp.h>

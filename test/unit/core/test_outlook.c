@@ -1,7 +1,7 @@
 /* Typical pods: which, in which order, with which probability. */
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/outlook.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>

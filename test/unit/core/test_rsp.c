@@ -1,7 +1,7 @@
 /* rsp: its prices by numbers worked out apart, and what it prefers. */
-#include "core/ledger.h"
-#include "core/outlook_internal.h"
-#include "core/pack.h"
+#include "core/forecast/internal.h"
+#include "core/ledger/ledger.h"
+#include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What is remembered must be what would be computed: after every op of a random simulation, and by
  * hand. */
-#include "core/pack.h"
-#include "core/score_cache.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_cache.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
 #include "core/support/simulation.h"

@@ -1,9 +1,9 @@
 /* Scores at other prices by what is kept of them: what a new look at the node would find, however many GPUs there
  * are to choose from. */
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/pack.h"
-#include "core/score_terms.h"
+#include "core/ledger/ledger.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_terms.h"
+#include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>

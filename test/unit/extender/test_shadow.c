@@ -2,7 +2,7 @@
 #include "extender/shadow.h"
 
 #include "base/rng.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
-#include "core/mig.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
