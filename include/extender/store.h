@@ -63,8 +63,8 @@ struct pack_plans;
 struct pack_result;
 
 /* Verdict and score for each name, in order, a name that comes again left out. Memory is from `a`, names are
- * borrowed. Verdicts and scores are remembered per shape (core/placement/score_cache.h). What holds for this pod, and on which
- * nodes, is looked up in the plans.
+ * borrowed. Verdicts and scores are remembered per shape (core/placement/score_cache.h). What holds for this pod, and
+ * on which nodes, is looked up in the plans.
  *
  * Each node is judged by its state of one moment; different nodes may be judged at different moments, because
  * writers get their turn in between. `generation` is that of the first: nothing older was seen. */
@@ -107,9 +107,9 @@ struct store_reservation {
 bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
                    size_t *ret_n);
 
-/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section (after as many as it
- * takes to bring the outlook up to date). `namespace_` and `name`
- * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
+/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
+ * (after as many as it takes to bring the outlook up to date). `namespace_` and `name` must be those of the UID, else
+ * STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
                                         struct str decision_id, const struct pack_plans *plans,

@@ -102,8 +102,8 @@ enum dialect_mode {
     DIALECT_SERVE,
 };
 
-/* Several node strategies at once. With weights their scores are added up (core/placement/plan.h); without, each further one
- * decides among equals of those before. */
+/* Several node strategies at once. With weights their scores are added up (core/placement/plan.h); without, each
+ * further one decides among equals of those before. */
 #define CRITERIA_MAX 4
 struct criteria {
     struct str names[CRITERIA_MAX];

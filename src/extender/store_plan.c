@@ -1,5 +1,5 @@
-/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/placement/plan.h). In sections, as
- * store_pack.c, which takes the plain decisions. */
+/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/placement/plan.h). In
+ * sections, as store_pack.c, which takes the plain decisions. */
 #include "extender/store_internal.h"
 
 #include "core/placement/pack.h"

@@ -47,7 +47,8 @@ struct strategy {
     bool tries_devices;
     bool looks_ahead; /* node_score reads the outlook, which must have been brought up to date */
     /* NULL, or: node_score at given prices, for strategies whose scores follow prices that change more often than
-     * nodes do. Leaves in `terms`, if given, what it takes to have the score again at other prices (core/forecast/outlook.h). */
+     * nodes do. Leaves in `terms`, if given, what it takes to have the score again at other prices
+     * (core/forecast/outlook.h). */
     int64_t (*priced_score)(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
                             struct outlook_terms *terms);
     /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with

@@ -108,8 +108,8 @@ enum record_trust {
     RECORD_VERIFIED,
 };
 
-/* Of a record that was believed once: "verified", "provisional", or "refused" where that has ended and the pod keeps its
- * devices for another reason (RECORD_UNSIGNED). */
+/* Of a record that was believed once: "verified", "provisional", or "refused" where that has ended and the pod keeps
+ * its devices for another reason (RECORD_UNSIGNED). */
 const char *record_trust_name(enum record_trust t);
 
 /* A record that grants nothing (no signature, an unknown key, a signature that does not hold) is given as
@@ -129,8 +129,8 @@ struct ledger_pod_fact {
     const struct assignment *assignment; /* as read from the pod; NULL: none, not readable, or not to be believed */
     enum record_trust record_trust;      /* of the assignment */
     struct str proof; /* of a provisional one: bytes that LEDGER_RECORD_JUDGED says again */
-    /* spec.initContainers, in their order: which containers of a signed record run together (core/request/demand.h). One
-     * that the record names and this list does not is taken to run beside all others. */
+    /* spec.initContainers, in their order: which containers of a signed record run together (core/request/demand.h).
+     * One that the record names and this list does not is taken to run beside all others. */
     const struct container *init_containers;
     size_t init_container_n;
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
@@ -200,18 +200,18 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  * Observations never fail except by ERR_LIMIT. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
-/* What pods have asked for so far (core/request/mix.h). A pod that asks for GPUs counts when it is first observed with a
- * request that can be read; one that asks for none, when it is bound and its node is known to have GPUs: at once, or
- * when the node is described, or, while the first lists are on their way, when both are complete, so that it does
- * not matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and
- * reservations count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
+/* What pods have asked for so far (core/request/mix.h). A pod that asks for GPUs counts when it is first observed with
+ * a request that can be read; one that asks for none, when it is bound and its node is known to have GPUs: at once, or
+ * when the node is described, or, while the first lists are on their way, when both are complete, so that it does not
+ * matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and reservations
+ * count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
 const struct mix *ledger_mix(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */
 uint64_t ledger_generation(const struct ledger *l);
-/* The generation in which room last appeared for a pod that was refused, for whatever reason: a charge ended, a node came
- * or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It may
- * be said once too often, never once too seldom; repeated facts do not count. 0: never. */
+/* The generation in which room last appeared for a pod that was refused, for whatever reason: a charge ended, a node
+ * came or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It
+ * may be said once too often, never once too seldom; repeated facts do not count. 0: never. */
 uint64_t ledger_room_generation(const struct ledger *l);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
@@ -294,8 +294,8 @@ bool ledger_is_unverified(const struct ledger *l, struct str node_name);
 WARN_UNUSED int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a,
                                   struct assignment *ret, struct err *reterr);
 
-/* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. What is not taken
- * for long is dropped. */
+/* A device that began, or ceased, to be over-committed (device_is_overcommitted), since the last call. What is not
+ * taken for long is dropped. */
 struct ledger_overcommit {
     struct str node_name;
     struct str uuid; /* empty: the device is its index */

@@ -1,4 +1,5 @@
-/* core/placement/score_terms.h - the terms of remembered scores, of one shape of pods by node index (core/placement/score_cache.h).
+/* core/placement/score_terms.h - the terms of remembered scores, of one shape of pods by node index
+ * (core/placement/score_cache.h).
  *
  * Most nodes have one or two placements to choose from, and three are kept beside the node. A node whose GPUs
  * are all filled otherwise has one for each of them: room for these is added where it is needed, so that the others

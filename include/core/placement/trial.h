@@ -1,8 +1,8 @@
 /* core/placement/trial.h - what one decision would be under another plan: a comparison, never a decision.
  *
- * A plan is that of core/placement/plan.h: rules by pod and node, one criterion or several. Both sides are computed from the same
- * numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of equal GPUs is
- * taken is no difference.
+ * A plan is that of core/placement/plan.h: rules by pod and node, one criterion or several. Both sides are computed
+ * from the same numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of
+ * equal GPUs is taken is no difference.
  */
 #ifndef CORE_PLACEMENT_TRIAL_H
 #define CORE_PLACEMENT_TRIAL_H
