@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+_Static_assert(ASSIGNMENT_CONTAINERS_MAX == DEMAND_WISHES_MAX, "every demand that is reserved can be recorded");
+
 const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct wish *w)
 {
     for (size_t i = 0; i < as->container_n; i++) {

@@ -21,7 +21,7 @@ struct parsing {
     struct arena *arena;
     struct container_draft draft;
     size_t container_n;
-    struct assigned_container containers[DEMAND_WISHES_MAX];
+    struct assigned_container containers[ASSIGNMENT_CONTAINERS_MAX];
 };
 
 static bool read_text(struct json_reader *r, size_t min, size_t max, struct str *ret,
@@ -174,7 +174,7 @@ static void read_containers(struct parsing *ps)
 
     json_array_begin(r);
     while (json_array_next(r)) {
-        if (ps->container_n == DEMAND_WISHES_MAX) {
+        if (ps->container_n == ASSIGNMENT_CONTAINERS_MAX) {
             json_fail(r, ERR_LIMIT, "too many containers");
             return;
         }
