@@ -243,8 +243,8 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 
 bool store_look_ahead(struct store *s, const struct pack_params *params)
 {
-    return outlook_follow(s->outlook, s->ledger, params->node_strategy) &&
-           outlook_follow(s->outlook, s->ledger, params->device_strategy);
+    return outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->node_strategy) &&
+           outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
@@ -304,7 +304,7 @@ void store_outlook(struct store *s, struct outlook *o, const struct strategy *fo
 
     do {
         store_lock(s);
-        done = outlook_follow(o, s->ledger, for_strategy);
+        done = outlook_follow(o, ledger_cluster_view(s->ledger), for_strategy);
         store_unlock(s);
     } while (!done);
 }

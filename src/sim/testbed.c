@@ -200,7 +200,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, b->ledger, b->strategy)) {
+    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), b->strategy)) {
     }
     n = nodes_with_room(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
@@ -301,7 +301,7 @@ double testbed_fragmentation(struct testbed *b)
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, b->ledger, strategy_find(STR("fgd")))) {
+    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), strategy_find(STR("fgd")))) {
     }
     for (uint32_t i = 0; i < v.node_n; i++) {
         const struct node_state *n = &v.nodes[i];

@@ -69,12 +69,6 @@ enum node_flag {
     NODE_ONE_UNIT = 1 << 6,     /* its plugin gives a container one unit and no more */
 };
 
-/* Cores and memory of a machine that pods can have; 0: not known. */
-struct host_capacity {
-    int32_t cpu_milli;
-    int32_t mem_mib;
-};
-
 /* Cores and memory of a machine, less what its pods ask for. Free amounts may be negative; a capacity of 0 is
  * not known, and then nothing is said about that dimension: free is 0, too. */
 struct host_state {

@@ -46,9 +46,9 @@ struct strategy {
      * first of the best wins; device_cost speaks only for pods that take several. */
     bool tries_devices;
     bool looks_ahead; /* node_score reads the outlook, which must have been brought up to date */
-    /* NULL, or: node_score at given prices, for strategies whose scores follow prices that change more often than
-     * nodes do. Leaves in `terms`, if given, what it takes to have the score again at other prices
-     * (core/forecast/outlook.h). */
+    /* NULL, or: node_score at given prices (NULL: those of the outlook as it is), for strategies whose scores follow
+     * prices that change more often than nodes do. Leaves in `terms`, if given, what it takes to have the score again
+     * at other prices (core/forecast/outlook.h). */
     int64_t (*priced_score)(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
                             struct outlook_terms *terms);
     /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with

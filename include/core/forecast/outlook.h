@@ -11,6 +11,7 @@
 #ifndef CORE_FORECAST_OUTLOOK_H
 #define CORE_FORECAST_OUTLOOK_H
 
+#include "core/fit/cluster_view.h"
 #include "core/fit/strategy.h"
 #include "core/request/demand.h"
 
@@ -18,7 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ledger;
 struct mix;
 struct outlook;
 
@@ -34,7 +34,7 @@ void outlook_give_mix(struct outlook *o, const struct mix *m);
  * that there is more to do, call again (the caller may let others at the ledger in between). Costs
  * next to nothing when nothing has changed. Before every decision; every op that changes the ledger
  * makes the outlook stale. An outlook follows one ledger all its life. */
-bool outlook_follow(struct outlook *o, const struct ledger *l, const struct strategy *s);
+bool outlook_follow(struct outlook *o, struct cluster_view c, const struct strategy *s);
 
 /* What takes the time of a decision that looks ahead is what nobody has asked about before. Counts that, here and in
  * scores: so many at a time under a lock, which is a millisecond or less. */

@@ -41,11 +41,13 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "core/fit/choice.h"
+#include "core/fit/cluster_view.h"
 #include "core/fit/placement.h"
 #include "core/fit/strategy.h"
 #include "core/fit/verdict.h"
 #include "core/record/assignment.h"
 #include "core/request/demand.h"
+#include "core/request/host.h"
 #include "core/tenancy/tenancy.h"
 #include "model/device.h"
 #include "model/node.h"
@@ -206,6 +208,9 @@ WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struc
  * matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and reservations
  * count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
 const struct mix *ledger_mix(const struct ledger *l);
+
+/* The numbers of its nodes, and the mix. */
+struct cluster_view ledger_cluster_view(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */
 uint64_t ledger_generation(const struct ledger *l);

@@ -15,12 +15,17 @@
 #ifndef CORE_REQUEST_HOST_H
 #define CORE_REQUEST_HOST_H
 
-#include "core/fit/device_state.h"
 #include "core/request/demand.h"
 #include "model/node.h"
 #include "model/pod.h"
 
 struct host_request host_request_of_pod(const struct pod *pod);
+
+/* Cores and memory of a machine that pods can have; 0: not known. */
+struct host_capacity {
+    int32_t cpu_milli;
+    int32_t mem_mib;
+};
 
 /* Of status.allocatable; 0 where it says nothing. */
 struct host_capacity host_capacity_of_node(const struct node *node);

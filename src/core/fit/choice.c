@@ -1,7 +1,6 @@
 #include "core/fit/choice.h"
 
 #include "core/fit/feasibility.h"
-#include "core/forecast/outlook.h"
 
 #include <string.h>
 
@@ -45,8 +44,7 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
     at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
     at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
     if (s->priced_score != NULL && p->outlook != NULL) {
-        return s->priced_score(p->outlook, p->prices != NULL ? p->prices : outlook_prices(p->outlook), &at,
-                               s == p->node_strategy ? terms : NULL);
+        return s->priced_score(p->outlook, p->prices, &at, s == p->node_strategy ? terms : NULL);
     }
     if (s->looks_ahead && p->outlook == NULL) {
         return 0; /* nothing is known: all placements are alike */

@@ -11,7 +11,6 @@
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
-#include "core/ledger/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +66,11 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 /* ---- kinds ---- */
 
 /* Where the amounts depend on the device, the largest part of any and the least memory on any stand for all. */
-static struct kind kind_of(const struct outlook *o, const struct ledger *l, const struct expected *e, uint8_t *room)
+static struct kind kind_of(const struct outlook *o, const struct cluster_view *c, const struct expected *e,
+                           uint8_t *room)
 {
     struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
-    const uint8_t *allowed = ledger_allowed_models(l, &d, room);
+    const uint8_t *allowed = models_allowed(c->models, &d, room);
     struct kind k = {.shape = e->shape,
                      .unsteered = e->shape->unsteered,
                      .count = e->shape->count,
@@ -147,7 +147,7 @@ static void fade_phantoms(struct kind *kinds, size_t real_n, size_t n)
     }
 }
 
-static size_t collect(const struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n,
+static size_t collect(const struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n,
                       struct kind *ret)
 {
     uint8_t *room = xmalloc(o->model_n + 1);
@@ -155,7 +155,7 @@ static size_t collect(const struct outlook *o, const struct ledger *l, const str
 
     for (size_t i = 0; i < n; i++) {
         if (pods[i].shape->count > 0) {
-            ret[kind_n] = kind_of(o, l, &pods[i], room);
+            ret[kind_n] = kind_of(o, c, &pods[i], room);
             kind_n += !set_is_empty(&ret[kind_n].hosts) && ret[kind_n].milli > 0;
         }
     }
@@ -373,10 +373,10 @@ static double phantom_share(const struct kind *kinds, size_t n)
     return all > 0 ? phantom / all : 0;
 }
 
-void outlook_classes_build(struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n)
+void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n)
 {
     struct kind *kinds = xcalloc(n + OUTLOOK_SHAPES_MAX + 1, sizeof(*kinds));
-    size_t kind_n = collect(o, l, pods, n, kinds), class_n = 0, kept = 0;
+    size_t kind_n = collect(o, c, pods, n, kinds), class_n = 0, kept = 0;
     struct scarcity *all = xcalloc(kind_n + SIZES_MAX + 1, sizeof(*all));
 
     for (size_t i = 0; i < kind_n; i++) {

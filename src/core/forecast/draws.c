@@ -7,7 +7,6 @@
 #include "base/bug.h"
 #include "base/rng.h"
 #include "core/forecast/internal.h"
-#include "core/ledger/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +148,7 @@ static void deal(const uint32_t *draws, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PO
     }
 }
 
-static void build_shape(struct outlook *o, const struct ledger *l, struct node_shape *s, const struct expected *pods,
+static void build_shape(struct outlook *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
                         size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
 {
     struct draw *resolved = xmalloc((n + 1) * sizeof(*resolved));
@@ -163,7 +162,7 @@ static void build_shape(struct outlook *o, const struct ledger *l, struct node_s
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 
-        runs[i] = outlook_runs(s, pods[i].shape, ledger_allowed_models(l, &d, room), &resolved[i]);
+        runs[i] = outlook_runs(s, pods[i].shape, models_allowed(c->models, &d, room), &resolved[i]);
     }
     for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
         for (unsigned i = 0; i < ROLLOUT_PODS; i++) {
@@ -178,7 +177,7 @@ static void build_shape(struct outlook *o, const struct ledger *l, struct node_s
     free(resolved);
 }
 
-void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expected *pods, size_t n)
+void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n)
 {
     uint32_t draws[DRAWS] = {0}, lists[ROLLOUT_LISTS][ROLLOUT_PODS];
     bool any;
@@ -187,7 +186,7 @@ void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expec
     any = draw_pods(pods, n, draws);
     deal(draws, lists);
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        build_shape(o, l, &o->shapes[i], pods, n, lists, any);
+        build_shape(o, c, &o->shapes[i], pods, n, lists, any);
     }
     o->draws_gen++;
     rollout_memo_forget(o->walks);

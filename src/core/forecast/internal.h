@@ -1,4 +1,4 @@
-/* core/forecast/internal.h - the outlook's layout, shared by outlook*.c only.
+/* core/forecast/internal.h - the outlook's layout, shared by the files of the outlook only.
  *
  * What is derived from what:
  *
@@ -14,6 +14,7 @@
 #ifndef CORE_FORECAST_INTERNAL_H
 #define CORE_FORECAST_INTERNAL_H
 
+#include "core/fit/cluster_view.h"
 #include "core/fit/device_state.h"
 #include "core/forecast/outlook.h"
 #include "core/forecast/rollout.h"
@@ -195,7 +196,7 @@ static inline void shape_set_add(struct shape_set *s, unsigned i)
     s->bits[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-void outlook_typicals_follow(struct outlook *o, const struct ledger *l);
+void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c);
 void outlook_typicals_fini(struct outlook_typicals *t);
 
 /* The shape of a node with these devices; OUTLOOK_SHAPE_NONE: never seen. */
@@ -214,12 +215,12 @@ struct expected {
     uint64_t weight;
 };
 /* Scenarios for every node shape from `n` kinds of pods. */
-void outlook_draws_build(struct outlook *o, const struct ledger *l, struct expected *pods, size_t n);
+void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
  * device type in `ret`. */
 bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret);
 
-void outlook_classes_build(struct outlook *o, const struct ledger *l, const struct expected *pods, size_t n);
+void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n);
 /* Supply of each of the shape's classes by a room; idle_milli: as in struct worth. */
 void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret);
 

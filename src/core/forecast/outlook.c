@@ -2,7 +2,6 @@
 
 #include "base/bug.h"
 #include "core/forecast/internal.h"
-#include "core/ledger/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,9 +48,9 @@ void outlook_give_mix(struct outlook *o, const struct mix *m)
 
 /* ---- nodes and their shapes ---- */
 
-static const struct device_state *devices_of(const struct ledger *l, const struct node_state *n)
+static const struct device_state *devices_of(const struct cluster_view *c, const struct node_state *n)
 {
-    return &l->states[n->first_device];
+    return &c->devices[n->first_device];
 }
 
 static void nodes_resize(struct outlook *o, uint32_t n)
@@ -82,16 +81,16 @@ static void shapes_clear(struct outlook *o)
 static void uncount(struct outlook *o, uint32_t i);
 
 /* The node as it is called now; false: begin again with all nodes. */
-static bool node_reshape(struct outlook *o, const struct ledger *l, uint32_t i)
+static bool node_reshape(struct outlook *o, const struct cluster_view *c, uint32_t i)
 {
-    const struct node_state *row = &l->rows[i];
+    const struct node_state *row = &c->nodes[i];
     struct outlook_node *n = &o->nodes[i];
     uint16_t shape = OUTLOOK_SHAPE_NONE;
 
     uncount(o, i);
     n->version = row->version;
-    if (l->nodes[i].used && (row->flags & NODE_DESCRIBED) != 0 &&
-        !outlook_shape_add(o, row, devices_of(l, row), &shape)) {
+    if ((row->flags & NODE_DESCRIBED) != 0 &&
+        !outlook_shape_add(o, row, devices_of(c, row), &shape)) {
         return false;
     }
     if (shape != n->shape) {
@@ -108,19 +107,19 @@ static bool node_reshape(struct outlook *o, const struct ledger *l, uint32_t i)
 }
 
 /* Returns how many nodes were described anew. */
-static uint32_t find_changes(struct outlook *o, const struct ledger *l)
+static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
 {
     uint32_t changed_n = 0;
-    bool again = l->version != o->seen_version || l->node_n != o->node_n;
+    bool again = c->version != o->seen_version || c->node_n != o->node_n;
 
-    o->seen_version = l->version;
-    nodes_resize(o, l->node_n);
+    o->seen_version = c->version;
+    nodes_resize(o, c->node_n);
     while (again) {
         again = false;
-        for (uint32_t i = 0; i < l->node_n && !again; i++) {
-            if (o->nodes[i].version != l->rows[i].version || o->nodes[i].shape == OUTLOOK_SHAPE_NONE) {
-                changed_n += o->nodes[i].version != l->rows[i].version;
-                again = !node_reshape(o, l, i);
+        for (uint32_t i = 0; i < c->node_n && !again; i++) {
+            if (o->nodes[i].version != c->nodes[i].version || o->nodes[i].shape == OUTLOOK_SHAPE_NONE) {
+                changed_n += o->nodes[i].version != c->nodes[i].version;
+                again = !node_reshape(o, c, i);
                 o->behind_from = i < o->behind_from ? i : o->behind_from;
             }
         }
@@ -169,11 +168,11 @@ static void uncount_all(struct outlook *o)
     o->behind_from = 0;
 }
 
-static void node_count(struct outlook *o, const struct ledger *l, uint32_t i)
+static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t i)
 {
-    const struct node_state *row = &l->rows[i];
+    const struct node_state *row = &c->nodes[i];
     const struct strategy_node at = {.node = row,
-                                     .before = devices_of(l, row),
+                                     .before = devices_of(c, row),
                                      .device_n = row->device_n,
                                      .unsteered_cap = row->unsteered_cap};
     struct outlook_node *n = &o->nodes[i];
@@ -193,14 +192,14 @@ static void node_count(struct outlook *o, const struct ledger *l, uint32_t i)
 
 /* ---- what is expected ---- */
 
-static void rebuild(struct outlook *o, const struct ledger *l, const struct mix *m)
+static void rebuild(struct outlook *o, const struct cluster_view *c, const struct mix *m)
 {
     struct expected *pods = xcalloc(mix_shape_n(m) + 1, sizeof(*pods));
     size_t n = 0;
 
     o->mix_version = mix_version(m);
-    o->model_n = intern_count(l->models);
-    o->models_version = intern_version(l->models);
+    o->model_n = intern_count(c->models);
+    o->models_version = intern_version(c->models);
     o->mix_changed = o->shapes_changed = false;
     for (size_t i = 0; i < mix_shape_n(m); i++) {
         if (mix_shape(m, i)->weight > 0) {
@@ -208,8 +207,8 @@ static void rebuild(struct outlook *o, const struct ledger *l, const struct mix 
         }
     }
     uncount_all(o);
-    outlook_draws_build(o, l, pods, n);
-    outlook_classes_build(o, l, pods, n);
+    outlook_draws_build(o, c, pods, n);
+    outlook_classes_build(o, c, pods, n);
     outlook_worths_resize(o->worths, o->supply_n);
     o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
     o->knows_cpu = false;
@@ -224,25 +223,26 @@ uint64_t outlook_work(const struct outlook *o)
     return rollout_memo_walked(o->walks);
 }
 
-bool outlook_follow(struct outlook *o, const struct ledger *l, const struct strategy *s)
+bool outlook_follow(struct outlook *o, struct cluster_view view, const struct strategy *s)
 {
-    const struct mix *m = outlook_mix(o, ledger_mix(l));
+    const struct cluster_view *c = &view;
+    const struct mix *m = outlook_mix(o, c->mix);
     uint64_t work = outlook_work(o);
     uint32_t looked = 0;
 
     if (!s->looks_ahead) {
         return true;
     }
-    outlook_typicals_follow(o, l);
+    outlook_typicals_follow(o, c);
     if (s->priced_score == NULL) {
         return true;
     }
-    if (find_changes(o, l) > FOLLOW_NODES_MAX) {
+    if (find_changes(o, c) > FOLLOW_NODES_MAX) {
         return false;
     }
     if (o->mix_changed || o->shapes_changed || o->mix_version != mix_version(m) ||
-        o->models_version != intern_version(l->models)) {
-        rebuild(o, l, m);
+        o->models_version != intern_version(c->models)) {
+        rebuild(o, c, m);
         return false;
     }
     for (; o->behind_from < o->node_n; o->behind_from++) {
@@ -252,9 +252,9 @@ bool outlook_follow(struct outlook *o, const struct ledger *l, const struct stra
         if (looked++ == FOLLOW_NODES_MAX || outlook_work(o) - work >= OUTLOOK_WORK_MAX) {
             return false;
         }
-        node_count(o, l, o->behind_from);
+        node_count(o, c, o->behind_from);
     }
-    outlook_prices_follow(o, mix_churn(ledger_mix(l)));
+    outlook_prices_follow(o, mix_churn(c->mix));
     return true;
 }
 

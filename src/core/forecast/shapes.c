@@ -2,7 +2,6 @@
 #include "base/bug.h"
 #include "base/hash.h"
 #include "core/forecast/internal.h"
-#include "core/ledger/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* The most frequent shapes of pods, as the strategy fgd goes by them. */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
-#include "core/ledger/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,26 +116,26 @@ static size_t prefix(const struct candidate *all, size_t n, uint64_t *ret_covere
     return kept;
 }
 
-static void allow_models(struct outlook_typicals *t, const struct ledger *l)
+static void allow_models(struct outlook_typicals *t, const struct cluster_view *c)
 {
     t->allowed = xreallocarray(t->allowed, t->n * t->model_n + 1, 1);
     for (size_t i = 0; i < t->n; i++) {
         struct outlook_typical *s = &t->shapes[i];
         struct demand d = {.model_n = s->model_n, .models = s->models};
 
-        s->allowed_models = ledger_allowed_models(l, &d, t->allowed + i * t->model_n);
+        s->allowed_models = models_allowed(c->models, &d, t->allowed + i * t->model_n);
     }
 }
 
 /* One GPU as large as the largest, empty and without over-commit. Where some of that size share their compute and
  * others do not, as one that does. */
-static struct device_state largest_device(const struct ledger *l)
+static struct device_state largest_device(const struct cluster_view *c)
 {
     struct device_state max = {.milli_cap = DEVICE_MILLI};
 
-    for (uint32_t i = 0; i < l->node_n; i++) {
-        for (uint32_t k = 0; l->nodes[i].used && k < l->nodes[i].device_n; k++) {
-            const struct device_state *d = &l->states[l->rows[i].first_device + k];
+    for (uint32_t i = 0; i < c->node_n; i++) {
+        for (uint32_t k = 0; k < c->nodes[i].device_n; k++) {
+            const struct device_state *d = &c->devices[c->nodes[i].first_device + k];
 
             if (d->mem_base_mib > max.mem_base_mib ||
                 (d->mem_base_mib == max.mem_base_mib && d->memory_only < max.memory_only)) {
@@ -148,29 +147,29 @@ static struct device_state largest_device(const struct ledger *l)
     return max;
 }
 
-void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
+void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c)
 {
-    const struct mix *m = outlook_mix(o, ledger_mix(l));
+    const struct mix *m = outlook_mix(o, c->mix);
     struct outlook_typicals *t = &o->typical;
-    bool same = t->known && t->mix_version == mix_version(m) && t->models_version == intern_version(l->models) &&
-                t->names_version == l->names_version;
+    bool same = t->known && t->mix_version == mix_version(m) && t->models_version == intern_version(c->models) &&
+                t->names_version == c->names_version;
     struct device_state largest;
     struct candidate *all;
     uint64_t covered, sum;
 
-    if (same && t->gpus_version == l->gpus_version) {
+    if (same && t->gpus_version == c->gpus_version) {
         return;
     }
-    largest = largest_device(l);
-    t->gpus_version = l->gpus_version;
+    largest = largest_device(c);
+    t->gpus_version = c->gpus_version;
     if (same && device_equal(&largest, &t->largest)) {
         return;
     }
     t->largest = largest;
     t->mix_version = mix_version(m);
-    t->model_n = intern_count(l->models);
-    t->models_version = intern_version(l->models);
-    t->names_version = l->names_version;
+    t->model_n = intern_count(c->models);
+    t->models_version = intern_version(c->models);
+    t->names_version = c->names_version;
     t->known = true;
     t->version++;
     all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));
@@ -185,7 +184,7 @@ void outlook_typicals_follow(struct outlook *o, const struct ledger *l)
             (double)all[i].weight / (double)sum / ((double)covered / (double)sum);
     }
     free(all);
-    allow_models(t, l);
+    allow_models(t, c);
 }
 
 void outlook_typicals_fini(struct outlook_typicals *t)

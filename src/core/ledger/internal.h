@@ -569,8 +569,5 @@ struct device_state ledger_empty_state(const struct node_entry *n, const struct 
 /* The node's numbers without the pods that leave. ret_states has room for DEVICES_PER_NODE_MAX. */
 void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
                     struct node_state *ret_row, struct device_state *ret_states);
-/* Bytes per model id for demand_allows_model(); NULL when every model is allowed. `ret` has room for
- * intern_count(models) bytes. */
-const uint8_t *ledger_allowed_models(const struct ledger *l, const struct demand *d, uint8_t *ret);
 
 #endif

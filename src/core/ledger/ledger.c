@@ -179,6 +179,20 @@ const struct mix *ledger_mix(const struct ledger *l)
     return l->mix;
 }
 
+struct cluster_view ledger_cluster_view(const struct ledger *l)
+{
+    return (struct cluster_view){
+        .nodes = l->rows,
+        .node_n = l->node_n,
+        .devices = l->states,
+        .models = l->models,
+        .mix = l->mix,
+        .version = l->version,
+        .names_version = l->names_version,
+        .gpus_version = l->gpus_version,
+    };
+}
+
 uint64_t ledger_generation(const struct ledger *l)
 {
     return l->generation;
@@ -267,7 +281,7 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     ledger_mark_denied(l, node, states, namespace_, STR_NULL, d, label_hashes, label_n, NULL,
                        NULL);
     allowed = xmalloc(intern_count(l->models) + 1);
-    v = choice_make(params, row, states, ledger_allowed_models(l, d, allowed), d, ret, NULL);
+    v = choice_make(params, row, states, models_allowed(l->models, d, allowed), d, ret, NULL);
     free(allowed);
     if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, row, states),
                                            ledger_tenant_room(l, namespace_))) {

@@ -117,7 +117,7 @@ static bool gather(struct scene *s, struct arena *a)
     if (s->candidates == NULL || models == NULL) {
         return false;
     }
-    s->models = ledger_allowed_models(s->l, s->r->demand, models);
+    s->models = models_allowed(s->l->models, s->r->demand, models);
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &s->l->pods[n->pods[i]];
         bool named = is_named(s->r, p->uid);

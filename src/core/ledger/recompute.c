@@ -315,16 +315,3 @@ void ledger_mark_denied(const struct ledger *l, uint32_t node, struct device_sta
         }
     }
 }
-
-const uint8_t *ledger_allowed_models(const struct ledger *l, const struct demand *d, uint8_t *ret)
-{
-    uint32_t n = intern_count(l->models);
-
-    if (d->model_n == 0) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        ret[i] = demand_allows_model(d, intern_text(l->models, i));
-    }
-    return ret;
-}

@@ -81,7 +81,7 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
     }
     v.tenant_room = ledger_tenant_room(l, pod->namespace_);
     v.limits_tenant = ledger_may_pass_tenant(l, d, v.tenant_room);
-    v.allowed_models = ledger_allowed_models(l, d, models);
+    v.allowed_models = models_allowed(l->models, d, models);
     v.slack_matters = l->sliced && slack_matters(d);
     v.flags_devices = v.isolates || d->uuid_n > 0;
     *ret = v;

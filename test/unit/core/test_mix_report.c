@@ -222,7 +222,7 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     }
     mix_settle(mix);
     outlook_give_mix(o, mix);
-    while (!outlook_follow(o, f.l, rsp)) {
+    while (!outlook_follow(o, ledger_cluster_view(f.l), rsp)) {
     }
     outlook_report(o, &r);
     assert_true(r.known);

@@ -21,7 +21,7 @@ struct scene {
 
 static void follow(struct outlook *o, const struct ledger *l)
 {
-    while (!outlook_follow(o, l, fixture_params("rsp")->node_strategy)) {
+    while (!outlook_follow(o, ledger_cluster_view(l), fixture_params("rsp")->node_strategy)) {
     }
 }
 

@@ -84,7 +84,7 @@ static void follow(struct scene *s, const char *strategy)
 {
     mix_settle(s->mix);
     outlook_give_mix(s->outlook, s->mix);
-    while (!outlook_follow(s->outlook, s->f.l, strategy_find(str_of(strategy)))) {
+    while (!outlook_follow(s->outlook, ledger_cluster_view(s->f.l), strategy_find(str_of(strategy)))) {
     }
 }
 

@@ -53,7 +53,7 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
     for (size_t i = 0; i < n; i++) {
         asked[i] = str_of(names[i]);
     }
-    while (!outlook_follow(s->o, s->f.l, p.node_strategy)) {
+    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
     p.outlook = s->o;
     assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", d), &v, NULL), 0);

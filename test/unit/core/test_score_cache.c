@@ -40,7 +40,7 @@ static size_t strategy_n(void)
 
 static void follow(struct outlook *o, const struct ledger *l, const struct pack_params *p)
 {
-    while (!outlook_follow(o, l, p->node_strategy) || !outlook_follow(o, l, p->device_strategy)) {
+    while (!outlook_follow(o, ledger_cluster_view(l), p->node_strategy) || !outlook_follow(o, ledger_cluster_view(l), p->device_strategy)) {
     }
 }
 

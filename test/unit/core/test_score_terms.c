@@ -77,7 +77,7 @@ static struct score_row ask(struct scene *s, const struct demand *d, bool rememb
     struct ledger_view v;
     struct pack_query q;
 
-    while (!outlook_follow(s->o, s->f.l, p.node_strategy)) {
+    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
     p.outlook = s->o;
     p.prices = outlook_prices(s->o);

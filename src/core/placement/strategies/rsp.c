@@ -19,12 +19,12 @@ static int64_t device_cost(const struct device_state *d, const struct charge *c)
 static int64_t priced_score(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
                             struct outlook_terms *terms)
 {
-    return outlook_gain(o, p, n, terms);
+    return outlook_gain(o, p != NULL ? p : outlook_prices(o), n, terms);
 }
 
 static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
 {
-    return o != NULL ? priced_score(o, outlook_prices(o), n, NULL) : 0;
+    return o != NULL ? priced_score(o, NULL, n, NULL) : 0;
 }
 
 const struct strategy strategy_rsp = {
