@@ -1,7 +1,6 @@
 #include "core/inventory/inventory.h"
 
 #include "base/bug.h"
-#include "base/quantity.h"
 #include "core/inventory/internal.h"
 #include "core/request/demand.h"
 
@@ -37,18 +36,6 @@ const char *inventory_source_name(enum inventory_source s)
 
     BUG_ON((unsigned)s >= INVENTORY_SOURCE__MAX);
     return names[s];
-}
-
-bool inventory_read_amount(struct str text, int64_t max, int64_t *ret)
-{
-    struct quantity q;
-
-    if (quantity_parse(text, &q) != QUANTITY_OK || q.nano < 0 || !quantity_is_integer(q) ||
-        quantity_value(q) > max) {
-        return false;
-    }
-    *ret = quantity_value(q);
-    return true;
 }
 
 /* The sum of the named resources in allocatable; absent ones count 0. */

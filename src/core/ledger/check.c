@@ -177,6 +177,50 @@ static const char *check_node_counts(const struct ledger *l)
                : "the number of nodes is wrong";
 }
 
+/* ---- cores and memory ---- */
+
+static bool same_sum(const struct host_sum *a, const struct host_sum *b)
+{
+    return a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
+}
+
+static const char *check_host_of_node(const struct ledger *l, uint32_t node, const struct light_sum *counted)
+{
+    const struct node_entry *n = &l->nodes[node];
+    const struct host_state *h = &l->rows[node].host;
+    struct host_sum asked = {0};
+    struct host_state left;
+
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        host_sum_add(&asked, l->pods[n->pods[i]].demand->host);
+    }
+    if (counted->pod_n != n->light_n || counted->uncounted_n != n->light_uncounted_n ||
+        !same_sum(&counted->host, &n->light_host) || !same_sum(&asked, &n->host_asked)) {
+        return "what the pods of a node ask of it is not the sum of what each asks";
+    }
+    left = ledger_host_left(n, &asked);
+    if (h->cpu_cap_milli != left.cpu_cap_milli || h->cpu_free_milli != left.cpu_free_milli ||
+        h->mem_cap_mib != left.mem_cap_mib || h->mem_free_mib != left.mem_free_mib) {
+        return "cores and memory left are not what the node has less what its pods ask for";
+    }
+    if (ledger_is_synced(l) && ledger_node_has_gpus(l, node) && n->light_uncounted_n > 0) {
+        return "a pod without GPUs on a node with GPUs is not in the mix";
+    }
+    return NULL;
+}
+
+static const char *check_host(const struct ledger *l)
+{
+    struct light_sum *counted = xcalloc((size_t)l->node_n + 1, sizeof(*counted));
+    const char *why = ledger_check_light(l, counted);
+
+    for (uint32_t i = 0; i < l->node_n && why == NULL; i++) {
+        why = l->nodes[i].used ? check_host_of_node(l, i, &counted[i]) : NULL;
+    }
+    free(counted);
+    return why;
+}
+
 /* ---- in parts ---- */
 
 enum { PODS_A_PART = 512, NODES_A_PART = 32 };
@@ -209,7 +253,7 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
 {
     static const char *(*const wholes[])(const struct ledger *l) = {
-        check_pod_counts, check_node_counts, check_extents, check_models, ledger_check_host, ledger_check_tenancy};
+        check_pod_counts, check_node_counts, check_extents, check_models, check_host, ledger_check_tenancy};
     enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
     bool over = true;
 

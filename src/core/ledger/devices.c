@@ -57,38 +57,6 @@ static void fit_extent(struct ledger *l, uint32_t node)
 
 /* ---- identity ---- */
 
-bool device_ref_equal(struct device_ref a, struct device_ref b)
-{
-    if (a.uuid_hash != 0 && b.uuid_hash != 0) {
-        return a.uuid_hash == b.uuid_hash;
-    }
-    return a.index == b.index;
-}
-
-uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
-{
-    uint32_t found = LEDGER_NONE;
-
-    for (uint32_t i = 0; i < n->device_n; i++) {
-        if (!device_ref_equal(n->devices[i].ref, ref)) {
-            continue;
-        }
-        if (n->devices[i].ref.uuid_hash == ref.uuid_hash) {
-            return i; /* by UUID, whatever the index is by now; or neither side knows one */
-        }
-        found = found == LEDGER_NONE ? i : found;
-    }
-    return found;
-}
-
-struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index)
-{
-    /* 0 means "no UUID", so the one text in 2^64 that hashes to it becomes 1. */
-    uint64_t hash = uuid.n > 0 ? hash_str(l->limits.hash_key, uuid) : 0;
-
-    return (struct device_ref){uuid.n > 0 && hash == 0 ? 1 : hash, index};
-}
-
 /* Is the device held by a pod attached to the node, and no device of the new inventory answers to what the pod
  * knows of it? Then it stays, even if the inventory forgot it. */
 static bool device_is_held(const struct ledger *l, const struct node_entry *n, struct device_ref ref)

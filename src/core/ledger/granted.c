@@ -167,25 +167,3 @@ void ledger_size_granted(struct ledger *l, uint32_t node)
         d->slot_n = slot_n[i];
     }
 }
-
-static struct str uuid_in_records(const struct ledger *l, const struct node_entry *n, struct device_ref ref)
-{
-    for (uint32_t i = 0; i < n->pod_n; i++) {
-        const struct pod_entry *p = &l->pods[n->pods[i]];
-
-        for (size_t k = 0; p->record_parts != NULL && k < p->ref_n; k++) {
-            if (p->refs[k].uuid_hash == ref.uuid_hash) {
-                return p->record_parts[k].uuid;
-            }
-        }
-    }
-    return STR_NULL;
-}
-
-struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d)
-{
-    if (d->uuid.n > 0) {
-        return d->uuid;
-    }
-    return d->recorded && d->ref.uuid_hash != 0 ? uuid_in_records(l, n, d->ref) : STR_NULL;
-}

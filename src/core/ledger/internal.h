@@ -413,6 +413,8 @@ struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n
 /* which records are believed (ledger/trust.c) */
 /* `proof` is copied, and empty unless the record is provisional. */
 void ledger_trust_set(struct ledger *l, struct pod_entry *p, enum record_trust trust, struct str proof);
+/* The signature of its record does not hold. `proof` stays, so that the same record is known again. */
+void ledger_trust_refuse(struct ledger *l, struct pod_entry *p, struct str proof);
 static inline struct str ledger_pod_proof(const struct pod_entry *p)
 {
     return (struct str){p->proof, p->proof_n};
@@ -485,7 +487,6 @@ struct host_state ledger_host_left(const struct node_entry *n, const struct host
 void ledger_host_changed(struct ledger *l, uint32_t node);
 /* What is asked of the machine by the latest observation, attached or not. */
 void ledger_pod_set_host(struct ledger *l, struct pod_entry *p, struct host_request host);
-const char *ledger_check_host(const struct ledger *l);
 
 /* pods without GPUs (ledger/light.c) */
 /* A bound one. `counted`: the mix has it already. */

@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool pod_has_uid(const void *owner, uint32_t value, const void *key)
-{
-    const struct ledger *l = owner;
-    const struct str *uid = key;
-
-    return str_eq(l->pods[value].uid, *uid);
-}
-
-uint32_t ledger_pod_lookup(const struct ledger *l, struct str uid)
-{
-    return hashmap_find(&l->pod_index, hash_str(l->limits.hash_key, uid), pod_has_uid, l, &uid);
-}
-
 static struct str text_put(char **at, struct str s)
 {
     struct str copy = {*at, s.n};

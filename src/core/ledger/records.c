@@ -83,18 +83,6 @@ struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct de
     return refs;
 }
 
-void ledger_floor_raise(struct pod_entry *p, struct device_ref ref, const struct charge *c)
-{
-    for (size_t i = 0; i < p->floor_n; i++) {
-        if (p->floors[i].ref.uuid_hash == ref.uuid_hash && p->floors[i].ref.index == ref.index) {
-            ledger_charge_max(&p->floors[i].charge, c);
-            return;
-        }
-    }
-    p->floors = xreallocarray(p->floors, p->floor_n + 1, sizeof(*p->floors));
-    p->floors[p->floor_n++] = (struct pod_floor){ref, *c};
-}
-
 /* What the record gives to the containers of one phase, summed up per device. No node has more devices than
  * that: further ones are somebody's invention. */
 struct phase_charges {
