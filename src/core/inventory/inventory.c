@@ -134,7 +134,6 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
     return SOURCE_READ;
 }
 
-
 static enum source_result from_gfd(struct inventory_draft *d)
 {
     const struct str *text = kv_find(d->node->labels, STR(GFD_COUNT));

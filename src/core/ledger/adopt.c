@@ -1,9 +1,15 @@
 /* Putting a pod onto the node where it was seen bound. */
-#include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+#include "core/ledger/trust.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char CONFLICT_DEFECT[] =
     "bound although its request is malformed; counted as whole devices";

@@ -1,9 +1,12 @@
 #include "core/ledger/audit.h"
 
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+#include "core/ledger/trust.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *ledger_drift_name(enum ledger_drift d)

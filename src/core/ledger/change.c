@@ -1,9 +1,10 @@
 /* What an op has done to the nodes it changed: whether room appeared for somebody, and whether capacity went that had
  * been given away. A node is copied before its first change, and compared at the end: within an op pods are taken off
  * and put back, which is neither. */
-#include "core/ledger/internal.h"
-
-#include <string.h>
+#include "core/ledger/change.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/state.h"
 
 void ledger_change_begin(struct ledger *l, uint32_t node)
 {

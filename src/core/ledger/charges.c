@@ -1,10 +1,11 @@
 /* What a pod takes of its devices, and what a device has that nobody uses: the parts that a node's numbers are made
  * of. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
 #include "model/mig.h"
-
-#include <stdlib.h>
 
 static int32_t times_factor(int64_t v, int32_t factor_milli, int32_t max)
 {

@@ -1,7 +1,13 @@
 /* Every invariant of the ledger, slow and complete. */
 #include "base/bug.h"
-#include "core/fit/feasibility.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/host_sums.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What people read of a pod whose annotations contradict what is known of it. */
-#include "core/ledger/internal.h"
+#include "core/ledger/observe.h"
 
 const char ledger_conflict_record[] = "the assignment annotation was changed after binding; ignored";
 const char ledger_conflict_request[] =

@@ -2,7 +2,10 @@
  * have. */
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 /* ---- counted instances ---- */
 

@@ -1,6 +1,9 @@
 /* The devices of a node: who they are, what they keep of names and models, and which states are theirs. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/change.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* Signed records: what they say becomes demand, devices and amounts of their pod. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 #include <string.h>

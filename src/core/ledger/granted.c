@@ -1,8 +1,10 @@
 /* What signed records grant, on the node: charges, and devices that only they know of. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
-
-#include <stdlib.h>
+#include "core/ledger/device_table.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
 
 /* Of one node, by ordinal; no device twice in a phase more than its containers have it. */
 struct sums {

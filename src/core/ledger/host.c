@@ -1,9 +1,8 @@
 /* Cores and memory of the machines: what each has left, beside the pods with GPUs and those without
  * (ledger/light.c). */
-#include "base/bug.h"
-#include "core/ledger/internal.h"
-
-#include <stdlib.h>
+#include "core/ledger/host_sums.h"
+#include "core/ledger/state.h"
+#include "core/ledger/walks.h"
 
 static int32_t saturate(int64_t v)
 {

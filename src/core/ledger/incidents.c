@@ -2,7 +2,11 @@
 #include "core/ledger/incidents.h"
 
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/incident_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,10 @@
 /* The verdict about a record that was believed before anybody had verified it. */
-#include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/incident_table.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
+#include "core/ledger/trust.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,20 @@
 #include "core/ledger/ledger.h"
 
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/change.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/incident_table.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/reserve.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
+#include "core/ledger/trust.h"
+#include "core/ledger/walks.h"
 #include "core/request/mix.h"
 
 #include <stdlib.h>

@@ -4,7 +4,10 @@
  * wanted of them is a sum per node. So of each only a few words are kept, and a change of one adds
  * to and subtracts from the sums of its node; ledger_check() compares them with the pods. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/host_sums.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/state.h"
 #include "core/request/mix.h"
 
 #include <stdlib.h>

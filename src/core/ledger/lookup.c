@@ -1,5 +1,8 @@
 /* Who is who: nodes by name, pods by UID, devices by what somebody knows of them. */
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 static bool node_has_name(const void *owner, uint32_t value, const void *key)
 {

@@ -2,7 +2,9 @@
 
 #include "base/bug.h"
 #include "base/shared_text.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 #include <string.h>

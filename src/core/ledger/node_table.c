@@ -1,6 +1,8 @@
 /* The table of nodes: places, and the names that they stand for. What is described of a node: nodes.c. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,13 @@
 /* Nodes of the ledger: names, and what is described of them. Their devices: ledger/devices.c. */
-#include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/change.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void node_set_uid(struct node_entry *n, struct str uid)
 {

@@ -1,5 +1,11 @@
 /* What an observation of the API server makes of a pod. */
-#include "core/ledger/internal.h"
+#include "core/ledger/host_sums.h"
+#include "core/ledger/light_pods.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
 #include "core/request/mix.h"
 
 #include <stdlib.h>

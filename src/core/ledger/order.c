@@ -1,6 +1,7 @@
 /* The order of the nodes' names as numbers, so that ranking need not look at texts (core/placement/pack.h). A name
  * that comes gets a number between those of its neighbours; where there is none left, all get new ones, evenly. */
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/state.h"
 
 #include <string.h>
 

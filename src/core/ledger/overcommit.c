@@ -1,9 +1,10 @@
 /* Devices that begin or cease to be over-committed, told once per op: within one, a pod is taken
  * off a node and put back, which is nobody's news. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/incident_table.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* What nobody takes is not kept for ever. */

@@ -1,6 +1,15 @@
 /* Pods of the ledger: the table of them, and where they are attached. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/incident_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
+#include "core/ledger/trust.h"
+#include "core/ledger/walks.h"
 #include "core/request/mix.h"
 
 #include <stdlib.h>

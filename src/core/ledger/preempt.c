@@ -1,10 +1,12 @@
 #include "core/ledger/preempt.h"
 
 #include "core/fit/feasibility.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A pod that may leave. */
 struct candidate {

@@ -1,7 +1,9 @@
 /* What others read of the ledger without a decision. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
 #include "core/ledger/ledger.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 const struct mix *ledger_mix(const struct ledger *l)
 {

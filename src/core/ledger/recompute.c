@@ -1,11 +1,15 @@
 /* A node's numbers, derived from its inventory and the pods attached to it. */
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
-#include "core/ledger/internal.h"
-#include "model/mig.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "core/ledger/change.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/host_sums.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 static void charge_add(struct pod_entry *p, uint32_t ordinal, struct charge c)
 {

@@ -1,7 +1,10 @@
 /* Assignment records, as read back from pods: which devices, and, of unsigned ones, what was taken of them at
  * least. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,10 @@
 /* What may still change of a pod that is where we know it to be. */
-#include "core/ledger/internal.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+#include "core/ledger/trust.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,16 @@
 /* Reservations: the authority over who gets which device. */
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/reserve.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The search is trusted to find, not to be believed: the placement is checked against the live numbers. */
 static bool placement_fits(const struct ledger *l, uint32_t node, const struct demand *d,

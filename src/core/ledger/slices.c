@@ -1,6 +1,9 @@
 /* Nodes whose GPUs ResourceSlices publish: a fact apart from the node's own object, so that the order of the two does not
  * matter and a node described anew stays closed. */
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/state.h"
+#include "core/ledger/walks.h"
 
 static void elsewhere_changed(struct ledger *l, uint32_t node, bool before)
 {

@@ -2,7 +2,13 @@
 
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot_internal.h"
+#include "core/ledger/state.h"
 #include "model/mig.h"
 
 #include <stdlib.h>

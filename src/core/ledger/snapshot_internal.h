@@ -3,8 +3,8 @@
 #ifndef CORE_LEDGER_SNAPSHOT_INTERNAL_H
 #define CORE_LEDGER_SNAPSHOT_INTERNAL_H
 
-#include "core/ledger/internal.h"
 #include "core/ledger/snapshot.h"
+#include "core/ledger/state.h"
 
 /* Where copies go. An arena that overflows is seen by its flag once all is done. */
 struct snapshot_taker {

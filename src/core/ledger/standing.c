@@ -1,6 +1,8 @@
 #include "core/ledger/standing.h"
 
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 
 static void pod_standing(const struct ledger *l, struct str uid, struct ledger_pod_standing *ret)
 {

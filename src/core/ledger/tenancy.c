@@ -1,6 +1,7 @@
 /* What the ledger tells tenancy, and asks of it. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,9 @@
 /* Which records are believed: those that nobody has verified yet stand in a list, oldest first. */
 #include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
+#include "core/ledger/trust.h"
 
 #include <stdlib.h>
 

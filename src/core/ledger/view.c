@@ -1,7 +1,10 @@
 #include "core/ledger/view.h"
 
 #include "core/fit/slack.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/state.h"
+#include "core/ledger/tenants.h"
 
 #include <string.h>
 

@@ -2,10 +2,13 @@
 #include "core/ledger/walk.h"
 
 #include "base/bug.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot_internal.h"
+#include "core/ledger/state.h"
+#include "core/ledger/walks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What costs about as much as copying one node. */
 enum { PODS_A_NODE = 4, POD_SLOTS_A_NODE = 64 };

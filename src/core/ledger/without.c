@@ -1,7 +1,8 @@
 /* What a node would look like if some of its pods had left: for nominated pods (core/ledger/view.h) and for preemption
  * (core/ledger/preempt.h). */
-#include "base/bug.h"
-#include "core/ledger/internal.h"
+#include "core/ledger/host_sums.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/state.h"
 
 void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *leaves, const void *ctx,
                     struct node_state *ret_row, struct device_state *ret_states)

@@ -3,8 +3,9 @@
 
 #include "core/request/mix.h"
 
-#include "core/ledger/internal.h"
+#include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot.h"
+#include "core/ledger/state.h"
 
 #include <stdarg.h>
 #include <stddef.h>

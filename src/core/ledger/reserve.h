@@ -1,0 +1,12 @@
+/* core/ledger/reserve.h - reservations: made, confirmed, released. */
+#ifndef CORE_LEDGER_RESERVE_H
+#define CORE_LEDGER_RESERVE_H
+
+#include "core/ledger/ledger.h"
+
+int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
+                         struct err *reterr);
+int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
+int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
+
+#endif
