@@ -36,6 +36,7 @@ enum filter_outcome {
 
 struct filter_result {
     enum filter_outcome outcome;
+    struct view_pod pod; /* as it was read: text of the pod, all else in the arena of the call */
     enum demand_defect defect;
     const struct pack_result *results; /* SOME_FIT and NONE_FITS */
     size_t result_n;

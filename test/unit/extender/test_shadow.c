@@ -122,7 +122,7 @@ static struct str decide(const struct request *r)
     if (f.outcome != FILTER_SOME_FIT) {
         return STR_NULL;
     }
-    shadow_offer(shadow, &context, &arena, &r->pod, names, NODES);
+    shadow_offer(shadow, &context, &f.pod, names, NODES);
     return f.results[0].name;
 }
 
