@@ -291,10 +291,10 @@ size_t ledger_unverified(const struct ledger *l, struct str node_name, struct ar
 /* Does a pod of this node have such a record? O(its pods). */
 bool ledger_is_unverified(const struct ledger *l, struct str node_name);
 
-/* Has the record of this fact, a provisional one, to be verified before the ledger is told, because it would not be
- * believed until then, or should not? That is each but the first of a pod that asks for GPUs: one that comes after
- * another was refused, or while another waits for its verdict; and one that is all the pod has, which would be charged,
- * and taken back without leaving a memory, as often as it is observed. Not one whose own verdict is known or due. */
+/* Has the record of this fact, a provisional one, to be verified before the ledger is told? Only the first record of a
+ * pod may be believed until then: not one that comes after another was refused, or while another waits for its verdict;
+ * nor one that is all the pod has, because nothing that it asks for counts: that would be charged, and taken back without
+ * leaving a memory, as often as it is observed. False for one whose own verdict is known or due. */
 bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND

@@ -159,6 +159,34 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
 }
 
+/* The devices were chosen here and stay; what is shown ends when the record that was written is back. */
+static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB), own;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    assert_int_equal(ledger_assignment(fx.l, STR("a"), &a, &own, NULL), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "a"), 0);
+    observe("a", &d, &own, RECORD_PROVISIONAL, "another signature");
+    judge("a", "another signature", false);
+    observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
+    assert_string_equal(conflict_of("a"), "the signature of its record does not hold");
+    assert_true(must_verify("a", &d, &own, "own"));
+    observe("a", &d, &own, RECORD_VERIFIED, "");
+    assert_null(conflict_of("a"));
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
+    arena_fini(&a);
+}
+
 static void which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks(void **state)
 {
     struct wish w, w2;
@@ -191,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu),
         TEST(record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told),
+        TEST(own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing),
         TEST(which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks),
     };
 
