@@ -466,7 +466,7 @@ static const struct pod_spec TWICE[] = {
      .index = 1, .decision = "d2"},
 };
 
-/* Issue 12, item 8: what must not be stands in a list of its own, with since when and whom it concerns. */
+/* defects.md H8: what must not be stands in a list of its own, with since when and whom it concerns. */
 static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void **state)
 {
     static const struct {
