@@ -31,7 +31,10 @@ const char *ledger_drift_name(enum ledger_drift d)
 
 struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
-    return ledger_new(&l->limits); /* the same hash key, so that device references compare */
+    struct ledger_limits limits = l->limits; /* the same hash key, so that device references compare */
+
+    limits.nodes_max = limits.pods_max = 0;
+    return ledger_new(&limits);
 }
 
 /* ---- pods ---- */
@@ -214,8 +217,8 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
     }
     must_apply(scratch, op);
     after = ledger_pod_lookup(scratch, op->pod.uid);
-    if (p == NULL) {
-        d = after == LEDGER_NONE ? DRIFT_NONE : DRIFT_POD_MISSING;
+    if (p == NULL) { /* one that is turned away is missed by nobody, and no repair could enter it */
+        d = after == LEDGER_NONE || !ledger_has_room_for(l, &op->pod) ? DRIFT_NONE : DRIFT_POD_MISSING;
     } else {
         d = pod_difference(l, p, scratch, after == LEDGER_NONE ? NULL : &scratch->pods[after],
                            op->pod.demand);
