@@ -43,7 +43,8 @@
  *   - while any such pod may exist, a node that is described for the first time takes nothing until a list of all pods
  *     that began later is complete: in it every pod of a known node is entered, or turned away as above;
  *   - all nodes are open again after a list of all pods that turned nobody away.
- * A pod that is not bound holds nothing: if it finds no room it is forgotten, and cannot be reserved for.
+ * A pod that is not bound holds nothing: if it finds no room it is forgotten, and cannot be reserved for. Annotations that
+ * counted in the list that turned a pod away count in the next ones, too, until there is room for it.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H

@@ -86,7 +86,7 @@ static void pods_end(struct ledger *l)
     ledger_light_sweep(l);
     ledger_turned_away_list_ends(l);
     l->pods_synced = true;
-    l->texts_count = false;
+    l->texts_count = l->texts_count && ledger_turned_away_come_again(l);
     ledger_light_synced(l);
 }
 

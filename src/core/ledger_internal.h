@@ -343,6 +343,8 @@ void ledger_turn_away(struct ledger *l, const struct ledger_pod_fact *f);
 void ledger_turned_away_node_described(struct ledger *l, uint32_t node);
 void ledger_turned_away_list_begins(struct ledger *l); /* pod_epoch is that of the list already */
 void ledger_turned_away_list_ends(struct ledger *l);
+/* May a pod that the present list turned away be entered by a later one? Then annotations must count there as in this. */
+bool ledger_turned_away_come_again(const struct ledger *l);
 const char *ledger_check_turned_away(const struct ledger *l); /* as ledger_check() */
 extern const char ledger_note_shut[]; /* of a node that is shut */
 
@@ -448,6 +450,8 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
 /* reservations (ledger_reserve.c) */
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
                          struct err *reterr);
+/* An attached pod is pending again, and asks for what was seen last. It may be gone afterwards. */
+void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms);
 int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
 int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
 

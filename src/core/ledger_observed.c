@@ -140,6 +140,21 @@ static uint32_t enter_pod(struct ledger *l, const struct ledger_pod_fact *f, con
     return pod;
 }
 
+/* A pod of the table is seen where there is no room for the name. It has left wherever it was, which may make that room.
+ * If not, it is turned away, and what it asked for while it was pending stays known: when there is room, that counts. */
+static uint32_t leave_for_nowhere(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms)
+{
+    if (l->pods[pod].node != LEDGER_NONE) {
+        ledger_pod_unplace(l, pod, at_ms);
+        pod = ledger_pod_lookup(l, f->uid);
+    }
+    if (pod != LEDGER_NONE && !ledger_node_has_room(l, f->node_name)) {
+        ledger_pod_set_nominated(l, &l->pods[pod], STR_NULL);
+        ledger_turn_away(l, f);
+    }
+    return pod;
+}
+
 void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms)
 {
     uint32_t pod = ledger_pod_lookup(l, f->uid);
@@ -147,11 +162,9 @@ void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int6
     struct demand nothing;
 
     if (pod != LEDGER_NONE && bound && !ledger_node_has_room(l, f->node_name)) {
-        /* It has left wherever it was, which may make the room it needs. What it was known to ask for is forgotten with
-         * it: so annotations that say it now count, whoever wrote them. */
-        ledger_pod_end(l, pod);
-        pod = enter_pod(l, f, f->demand, at_ms);
-    } else if (pod == LEDGER_NONE) {
+        pod = leave_for_nowhere(l, pod, f, at_ms);
+    }
+    if (pod == LEDGER_NONE) {
         pod = enter_pod(l, f, counted_request(l, NULL, f, &nothing), at_ms);
     }
     if (pod == LEDGER_NONE) {
@@ -176,7 +189,7 @@ void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int6
                         bound ? 0 : f->toleration_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
-    } else {
+    } else if (ledger_node_has_room(l, f->node_name)) {
         pod_seen_bound(l, pod, f, at_ms);
     }
     count_once(l, &l->pods[pod], f->demand);

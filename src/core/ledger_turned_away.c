@@ -105,6 +105,12 @@ void ledger_turned_away_list_ends(struct ledger *l)
     }
 }
 
+/* On a node that is known it will; on one that is not, if the list of all nodes is still to come. */
+bool ledger_turned_away_come_again(const struct ledger *l)
+{
+    return l->shut_n > 0 || (l->turned_away.now_n > 0 && !l->nodes_synced);
+}
+
 void ledger_turned_away(const struct ledger *l, struct ledger_turned_away *ret)
 {
     const struct turned_away *t = &l->turned_away;

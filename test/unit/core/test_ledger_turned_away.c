@@ -107,13 +107,14 @@ static void fill_names(void)
 
 static void fill_pods(void)
 {
+    const uint64_t before = turned_away().total_n;
     char uid[16];
 
     for (unsigned i = 0; i < PODS; i++) {
         snprintf(uid, sizeof(uid), "filler-%u", i);
         seen(uid, "");
     }
-    assert_int_equal(turned_away().total_n, 0);
+    assert_int_equal(turned_away().total_n, before);
 }
 
 /* ---- who is turned away, and what that closes ---- */
@@ -299,6 +300,56 @@ static void first_lists__nodes_that_come_after_such_a_pod_are_shut(void **state)
     is_shut("late");
 }
 
+/* Annotations of bound pods count if they were seen while the pod was unbound, or in the first list (design.md 3.1.8). Who
+ * was turned away then has been seen as early, however late there is room. */
+static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **state)
+{
+    const struct ledger_limits limits = {
+        .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = NODES, .pods_max = PODS};
+    struct wish w;
+    const struct demand annotated = fixture_annotated(&w, 300);
+
+    (void)state;
+    ledger_free(fx.l);
+    fx.l = ledger_new(&limits);
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    fill_names();
+    assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "late", NULL), 0);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    fixture_bracket(&fx, LEDGER_NODES_BEGIN);
+    fixture_node(&fx, "late", 1, 80 * GIB);
+    fixture_bracket(&fx, LEDGER_NODES_END);
+    is_shut("late");
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "late", NULL), 0);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    is_open("late");
+    assert_int_equal(fixture_milli_free(&fx, "late", 0), 700);
+    assert_int_equal(fixture_pod(&fx, "text", &annotated, "late", NULL), 0); /* and nobody else's from now on */
+    assert_int_equal(fixture_milli_free(&fx, "late", 0), 700);
+}
+
+static void annotated_pod_that_was_pending__charged_when_there_is_room(void **state)
+{
+    struct wish w;
+    const struct demand annotated = fixture_annotated(&w, 300);
+
+    (void)state;
+    fill_names();
+    assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "", NULL), 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "late", NULL), 0);
+        assert_null(ledger_check(fx.l));
+    }
+    fixture_node(&fx, "late", 1, 80 * GIB);
+    is_shut("late");
+    fixture_bracket(&fx, LEDGER_PODS_BEGIN);
+    assert_int_equal(fixture_pod(&fx, "hidden", &annotated, "late", NULL), 0);
+    fixture_bracket(&fx, LEDGER_PODS_END);
+    is_open("late");
+    assert_int_equal(fixture_milli_free(&fx, "late", 0), 700);
+}
+
 /* ---- who hears of it ---- */
 
 static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **state)
@@ -339,16 +390,16 @@ static void open_walk__shows_the_node_as_it_was(void **state)
     bool found = false;
 
     (void)state;
-    fixture_node(&fx, "n1", 1, 80 * GIB);
-    fill_pods();
+    fill_names();
+    seen("evil-3", "made-up-3");
+    fixture_node(&fx, "late", 1, 80 * GIB);
     w = ledger_walk_open(fx.l, &all, 1 << 20, &totals);
-    seen("hidden", "n1");
-    is_shut("n1");
+    list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
+    is_open("late");
     arena_init(&a, 1 << 20);
     while (ledger_walk_next(fx.l, w, 16, &a, &part) == LEDGER_WALK_MORE) {
         for (size_t i = 0; i < part.node_n; i++) {
-            found = true;
-            assert_null(part.nodes[i].note);
+            found = found || (str_eq(part.nodes[i].name, STR("late")) && part.nodes[i].note != NULL);
         }
     }
     assert_true(found);
@@ -396,6 +447,10 @@ static void audit__misses_no_pod_that_no_repair_could_enter(void **state)
     assert_int_equal(drift_of(scratch, "evil-3", "made-up-3"), DRIFT_NONE);
     assert_int_equal(drift_of(scratch, "lost", "n1"), DRIFT_POD_MISSING); /* for this one there is room */
     assert_int_equal(drift_of(scratch, "evil-1", "made-up-1"), DRIFT_NONE);
+    seen("pending", "");
+    seen("pending", "made-up-3");
+    assert_int_equal(drift_of(scratch, "pending", "made-up-3"), DRIFT_NONE);
+    gone("pending");
     gone("evil-1");
     gone("evil-2");
     fill_pods();
@@ -419,6 +474,8 @@ int main(void)
         TEST(pending_pod__forgotten_and_closes_nothing),
         TEST(pod_that_moves_to_a_name_without_room__counted_nowhere_and_turned_away),
         TEST(first_lists__nodes_that_come_after_such_a_pod_are_shut),
+        TEST(annotated_pod_of_the_first_list__charged_when_there_is_room),
+        TEST(annotated_pod_that_was_pending__charged_when_there_is_room),
         TEST(node_opens__room_appears_and_nobody_sees_the_old_numbers),
         TEST(open_walk__shows_the_node_as_it_was),
         TEST(totals__say_how_many),
