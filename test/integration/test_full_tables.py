@@ -4,7 +4,7 @@ import http.client
 import json
 
 from judge import check_no_overcommit
-from objects import milli, pod_object, whole
+from objects import milli, pod_object, uid, whole
 from processes import HEADERS, PATIENCE_S, Cluster, eventually, in_threads
 
 NAMED_MAX = 50000  # half of LEDGER_NODES_MAX (include/core/ledger.h)
@@ -26,6 +26,12 @@ def create_pods(api, first, end):
 
 def summary(c):
     return c.fgpu.state("?fields=summary")["summary"]
+
+
+def on_node(fgpu, name):
+    """UIDs of the pods that hold GPUs of a node; None: it is not known. All nodes are 50,000."""
+    nodes = fgpu.state(f"?node={name}")["nodes"]
+    return {a["uid"] for g in nodes[0]["gpus"] for a in g["allocations"]} if nodes and nodes[0]["described"] else None
 
 
 def test_pods_name_more_nodes_than_there_is_room_for__only_the_unknown_is_closed(tmp_path):
@@ -51,11 +57,11 @@ def fill_and_go_on(c):
     # Who knows whether the pods that were turned away are there? A list does, for which fgpu asks by itself.
     asks = api.pod(whole(1))
     late, empty = api.node(gpus=1, name="late"), api.node(gpus=1, name="empty")
-    eventually(lambda: fgpu.node_state(late) and fgpu.node_state(empty), "the new nodes in /state")
-    eventually(lambda: fgpu.allocations(hidden), "the hidden pod in a list")
+    eventually(lambda: None not in (on_node(fgpu, late), on_node(fgpu, empty)), "the new nodes in /state")
+    eventually(lambda: uid(hidden) in on_node(fgpu, late), "the hidden pod in a list")
     assert fgpu.fits(asks, [late]) == [], "its GPU is in use"
     eventually(lambda: fgpu.schedule(asks, [empty]) == empty, "a node without pods to open", timeout_s=2 * PATIENCE_S)
-    eventually(lambda: fgpu.allocations(asks), "its pod to be seen")
+    eventually(lambda: uid(asks) in on_node(fgpu, empty), "its pod to be seen")
     check_no_overcommit(api)
     assert fgpu.audit()["result"] == "clean", "who is turned away is missed by nobody"
     c.check()
