@@ -52,6 +52,13 @@ void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
 /* ledger_lacks_room(). */
 const char *store_lacks_room(struct store *s);
+/* ledger_turned_away(), with the last one in words: "namespace/name on node". */
+#define STORE_TURNED_AWAY_MAX 640
+struct store_turned_away {
+    uint64_t pod_n, total_n, node_n;
+    char last[STORE_TURNED_AWAY_MAX];
+};
+void store_turned_away(struct store *s, struct store_turned_away *ret);
 /* Not ready until that is over, too: `why` is static text, NULL that it is over. */
 void store_await(struct store *s, const char *why);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */
