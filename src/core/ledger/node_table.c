@@ -32,7 +32,7 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     if (i != LEDGER_NONE) {
         return i;
     }
-    if (l->node_used_n == LEDGER_NODES_MAX) {
+    if (l->node_used_n == l->limits.nodes_max) {
         return LEDGER_NONE;
     }
     i = node_slot(l);
@@ -49,6 +49,21 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     return i;
 }
 
+static bool has_room_for_a_name(const struct ledger *l)
+{
+    return l->node_used_n - l->described_n < l->limits.nodes_max / 2 && l->node_used_n < l->limits.nodes_max;
+}
+
+bool ledger_node_has_room(const struct ledger *l, struct str name)
+{
+    return has_room_for_a_name(l) || ledger_node_find(l, name) != LEDGER_NONE;
+}
+
+uint32_t ledger_node_named(struct ledger *l, struct str name)
+{
+    return has_room_for_a_name(l) ? ledger_node_add(l, name) : ledger_node_find(l, name);
+}
+
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
@@ -59,6 +74,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
     ledger_order_remove(l, node);
     l->unroomed_n -= n->unroomed;
+    l->shut_n -= n->shut;
     ledger_node_free(l, node);
     *n = (struct node_entry){.used = false};
     l->rows[node] = (struct node_state){0};

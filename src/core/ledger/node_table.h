@@ -20,6 +20,8 @@ struct node_entry {
     bool closed;
     bool recomputed; /* in this op */
     bool unroomed;   /* its inventory was left out for want of room */
+    bool shut;       /* takes nothing: pods that may be here were turned away (turned_away.h) */
+    uint32_t shut_epoch; /* pod_epoch when that was last said */
     enum inventory_source source;
     const char *note;
     const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
@@ -60,6 +62,10 @@ static inline bool ledger_is_elsewhere(const struct node_entry *n)
 
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
 uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
+/* The same for a name that a pod says: nodes that nobody has described take at most half of the table, whoever names
+ * them, so that the other half is for those that exist. */
+uint32_t ledger_node_named(struct ledger *l, struct str name);
+bool ledger_node_has_room(const struct ledger *l, struct str name); /* would that find, or make, one? */
 /* What the node owns; its slot is not given back. */
 void ledger_node_free(struct ledger *l, uint32_t node);
 /* Forgets the node if nothing is known of it and no pod is attached. */

@@ -6,6 +6,7 @@
 #include "core/ledger/numbers.h"
 #include "core/ledger/records.h"
 #include "core/ledger/state.h"
+#include "core/ledger/turned_away.h"
 
 #include <stdlib.h>
 
@@ -90,10 +91,14 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     }
     node = ledger_node_add(l, f->name);
     if (node == LEDGER_NONE) {
-        return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+        return err_set(reterr, ERR_LIMIT, "more than %u nodes", l->limits.nodes_max);
     }
     ledger_change_begin(l, node);
     n = &l->nodes[node];
+    if (!n->described) {
+        ledger_turned_away_node_described(l, node);
+        l->described_n++;
+    }
     if (!ledger_devices_take_in(l, inv, n, fresh)) {
         inv = &no_inventory;
     }
@@ -116,7 +121,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
-    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_plugin_flags(inv));
+    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) |
+                                     (n->shut ? NODE_SHUT : 0) | ledger_plugin_flags(inv));
     l->rows[node].unsteered_cap = inv->unsteered_n;
     l->rows[node].unsteered_per_gpu = units_per_gpu(inv);
     l->rows[node].unsteered_names = inv->unsteered_names;
@@ -134,6 +140,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
 
     ledger_change_begin(l, node);
     node_set_unroomed(l, n, false);
+    l->described_n -= n->described;
     n->described = false;
     n->schedulable = false;
     n->touched = l->generation + 1;
@@ -143,7 +150,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->elsewhere = n->unmeasured = false;
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
-    l->rows[node].flags = 0;
+    l->rows[node].flags = n->shut ? NODE_SHUT : 0;
     l->rows[node].unsteered_cap = 0;
     l->rows[node].unsteered_per_gpu = 1;
     l->rows[node].unsteered_names = 0;

@@ -10,8 +10,7 @@
 
 struct pod_entry;
 
-int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
-                        struct err *reterr);
+void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms);
 
 /* Puts the pod onto the node where it is seen for the first time, or where nobody knows its devices yet. `request` is
  * what it asks for if its record grants nothing. It may be gone afterwards. */

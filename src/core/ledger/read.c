@@ -91,3 +91,15 @@ uint64_t ledger_node_rules(const struct ledger *l, struct str node_name)
 
     return i == LEDGER_NONE ? 0 : l->nodes[i].rules;
 }
+
+void ledger_turned_away(const struct ledger *l, struct ledger_turned_away *ret)
+{
+    const struct turned_away *t = &l->turned_away;
+
+    *ret = (struct ledger_turned_away){.pod_n = t->now_n + t->before_n,
+                                       .total_n = t->total_n,
+                                       .node_n = l->shut_n,
+                                       .namespace_ = t->namespace_,
+                                       .name = t->name,
+                                       .node_name = t->node_name};
+}

@@ -18,6 +18,7 @@
 #include "core/ledger/light_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
+#include "core/ledger/turned_away.h"
 #include "core/tenancy/tenancy.h"
 
 struct ledger {
@@ -36,7 +37,7 @@ struct ledger {
     uint32_t node_n; /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
-    uint32_t unroomed_n; /* of these */
+    uint32_t described_n, unroomed_n, shut_n; /* of these */
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
@@ -57,6 +58,7 @@ struct ledger {
     uint32_t *free_pods;
     uint32_t free_pod_n;
     struct hashmap pod_index;
+    struct turned_away turned_away;
     struct light_pods light;
 
     uint32_t *recomputed; /* nodes, in this op */
