@@ -13,11 +13,11 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
 {
     struct store *s = xcalloc(1, sizeof(*s));
 
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->room_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->overcommit_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->incident_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->reserved_lock, NULL) != 0);
+    mutex_init(&s->lock, "store");
+    mutex_init(&s->room_lock, "store room");
+    mutex_init(&s->overcommit_lock, "store overcommit");
+    mutex_init(&s->incident_lock, "store incident");
+    mutex_init(&s->reserved_lock, "store reserved");
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
@@ -37,11 +37,11 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     outlook_free(s->outlook);
-    BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->overcommit_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->incident_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->reserved_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
+    mutex_destroy(&s->room_lock);
+    mutex_destroy(&s->overcommit_lock);
+    mutex_destroy(&s->incident_lock);
+    mutex_destroy(&s->reserved_lock);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
