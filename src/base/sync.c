@@ -39,6 +39,7 @@ static void expect(int error, const char *call, const char *name)
 void mutex_init(struct mutex *m, const char *name)
 {
     m->name = name;
+    m->rank = lock_order_rank(name);
     expect(pthread_mutex_init(&m->os, NULL), "mutex_init", name);
 }
 
@@ -75,6 +76,7 @@ void condvar_broadcast(struct condvar *c)
 
 void condvar_wait(struct condvar *c, struct mutex *m)
 {
+    lock_order_wait(m);
     expect(pthread_cond_wait(&c->os, &m->os), "condvar_wait", c->name);
 }
 
@@ -91,6 +93,7 @@ bool condvar_wait_until(struct condvar *c, struct mutex *m, int64_t until_ns)
         until.tv_sec = (time_t)(until_ns / NS_PER_S);
         until.tv_nsec = (long)(until_ns % NS_PER_S);
     }
+    lock_order_wait(m);
     error = pthread_cond_timedwait(&c->os, &m->os, &until);
     if (error != ETIMEDOUT) {
         expect(error, "condvar_wait_until", c->name);
@@ -118,9 +121,10 @@ int thread_start(struct thread *ret, const char *name, void *(*run)(void *), voi
     error = pthread_create(&os, NULL, run, ctx);
     expect(pthread_sigmask(SIG_SETMASK, &before, NULL), "thread_start", name);
     if (error != 0) {
-        return err_set(reterr, ERR_INTERNAL,
-                       "cannot start the thread \"%s\": %s; see ulimit -u and the pids limit of the container",
-                       name, error_text(error));
+        return err_set(
+            reterr, ERR_INTERNAL,
+            "cannot start the thread \"%s\": %s; see ulimit -u and the pids limit of the container",
+            name, error_text(error));
     }
     (void)pthread_setname_np(os, name); /* cosmetic, and it fails once the thread has ended */
     *ret = (struct thread){os, name};

@@ -10,13 +10,15 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-static struct mutex lock;
+static struct mutex lock, other, outermost;
 static struct condvar changed;
 
 static int set_up(void **state)
 {
     (void)state;
     mutex_init(&lock, "leaf");
+    mutex_init(&other, "another leaf");
+    mutex_init(&outermost, "changeover");
     condvar_init(&changed, "leaf changed");
     return 0;
 }
@@ -25,6 +27,8 @@ static int tear_down(void **state)
 {
     (void)state;
     condvar_destroy(&changed);
+    mutex_destroy(&outermost);
+    mutex_destroy(&other);
     mutex_destroy(&lock);
     return 0;
 }
@@ -67,6 +71,61 @@ static void mutex__call_fails__bug_says_which_lock(void **state)
 {
     (void)state;
     expect_bug(destroy_what_is_held, "mutex_destroy(\"leaf\"): Device or resource busy");
+}
+
+/* ---- their order ---- */
+
+static void take_inner_then_outer(void)
+{
+    mutex_lock(&lock);
+    mutex_lock(&outermost);
+}
+
+static void take_two_leaves(void)
+{
+    mutex_lock(&lock);
+    mutex_lock(&other);
+}
+
+static void take_twice(void)
+{
+    mutex_lock(&outermost);
+    mutex_lock(&outermost);
+}
+
+static void release_what_is_not_held(void)
+{
+    mutex_lock(&lock);
+    mutex_unlock(&other);
+}
+
+static void wait_while_holding_another(void)
+{
+    mutex_lock(&outermost);
+    mutex_lock(&lock);
+    condvar_wait(&changed, &lock);
+}
+
+static void lock_order__as_in_the_table__goes_on(void **state)
+{
+    (void)state;
+    mutex_lock(&outermost);
+    mutex_lock(&lock);
+    mutex_unlock(&outermost); /* in any order */
+    mutex_unlock(&lock);
+    mutex_lock(&outermost); /* nothing is left behind */
+    mutex_unlock(&outermost);
+}
+
+static void lock_order__broken__bug_names_both(void **state)
+{
+    (void)state;
+    expect_bug(take_inner_then_outer, "takes the lock \"changeover\" while holding \"leaf\"");
+    expect_bug(take_two_leaves, "takes the lock \"another leaf\" while holding \"leaf\"");
+    expect_bug(take_twice, "takes the lock \"changeover\" while holding \"changeover\"");
+    expect_bug(release_what_is_not_held, "mutex_unlock(\"another leaf\")");
+    expect_bug(wait_while_holding_another,
+               "waits with the lock \"leaf\" while holding \"changeover\"");
 }
 
 /* ---- conditions ---- */
@@ -183,7 +242,8 @@ static void thread_start__machine_gives_none__error_names_it(void **state)
     bool flag = false;
     assert_int_equal(pthread_getattr_default_np(&usual), 0);
     assert_int_equal(pthread_attr_init(&huge), 0);
-    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0); /* more than an address space */
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50),
+                     0); /* more than an address space */
     assert_int_equal(pthread_setattr_default_np(&huge), 0);
     int rc = thread_start(&t, "giant", raise_flag, &flag, &e);
     assert_int_equal(pthread_setattr_default_np(&usual), 0);
@@ -217,6 +277,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutex__several_threads__one_at_a_time),
         cmocka_unit_test(mutex__call_fails__bug_says_which_lock),
+        cmocka_unit_test(lock_order__as_in_the_table__goes_on),
+        cmocka_unit_test(lock_order__broken__bug_names_both),
         cmocka_unit_test(condvar_wait__signalled__returns_with_the_lock),
         cmocka_unit_test(condvar_wait_until__signalled__is_in_time),
         cmocka_unit_test(condvar_wait_until__moment_passed__says_so),
