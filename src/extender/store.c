@@ -316,7 +316,7 @@ void store_totals(struct store *s, struct snapshot *ret)
     store_unlock(s);
 }
 
-size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
+static size_t copy_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
 {
     size_t n = ledger_tenants(s->ledger, ret, TENANTS_MAX);
 
@@ -331,14 +331,14 @@ size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret
     size_t n;
 
     store_lock(s);
-    n = store_tenants_locked(s, a, ret);
+    n = copy_tenants_locked(s, a, ret);
     store_unlock(s);
     return n;
 }
 
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
 {
-    ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
+    ret->tenant_n = copy_tenants_locked(s, a, ret->tenants);
     mix_report_take(ledger_mix(s->ledger), &ret->mix);
     outlook_report(s->outlook, &ret->outlook);
     ret->incidents = NULL;

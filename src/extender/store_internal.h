@@ -64,8 +64,6 @@ bool store_is_about_reserved(struct store *s, const struct ledger_op *op);
 /* Without the lock, after such an op. */
 void store_tell_reserved(struct store *s, struct str uid);
 
-/* store_tenants(), under the lock. */
-size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
 /* All of store_head() but the totals, under the lock. */
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 
