@@ -26,6 +26,7 @@ static const char *const ORDER[] = {
     "identity",
     "events",
     "httpd",
+    "demo player",
 };
 
 unsigned lock_order_rank(const char *name)
