@@ -1,5 +1,6 @@
 #include "demo/reviews_internal.h"
 
+#include "base/bug.h"
 #include "demo/api_internal.h"
 #include "demo/doc_internal.h"
 
