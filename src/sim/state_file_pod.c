@@ -2,7 +2,7 @@
 #include "core/dialects/dialect.h"
 #include "sim/state_file_internal.h"
 
-const char *state_file_dialect(struct file_reader *f, struct str name)
+static const char *dialect_named(struct file_reader *f, struct str name)
 {
     if (name.n == 0) {
         return "";
@@ -36,7 +36,7 @@ bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *
         pod->deleting = str_eq_cstr(text, "terminating");
     } else if (str_eq_cstr(key, "dialect")) {
         json_string(r, &text);
-        pod->dialect = state_file_dialect(f, text);
+        pod->dialect = dialect_named(f, text);
     } else {
         return false;
     }

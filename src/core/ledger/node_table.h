@@ -79,8 +79,6 @@ const char *ledger_order_check(const struct ledger *l, uint32_t at); /* one plac
 
 /* ---- what is said of nodes (nodes.c, slices.c) ---- */
 
-#define NODE_PLUGIN_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE | NODE_ONE_UNIT)
-uint8_t ledger_plugin_flags(const struct inventory *inv); /* those of them that hold */
 /* Does the row say of the node's device plugin what the inventory says? */
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv);
 int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, struct err *reterr);

@@ -34,7 +34,10 @@ static void node_set_settings(struct ledger *l, struct node_entry *n, const stru
     l->charges_more = l->charges_more || inv->qos == QOS_EQUAL_SHARE;
 }
 
-uint8_t ledger_plugin_flags(const struct inventory *inv)
+/* What an inventory says of the device plugin, as flags. */
+#define NODE_PLUGIN_FLAGS (NODE_MIG_CHANGING | NODE_MIG_COUNTED | NODE_MIG_SINGLE | NODE_ONE_UNIT)
+
+static uint8_t plugin_flags(const struct inventory *inv)
 {
     unsigned flags = 0;
 
@@ -56,7 +59,7 @@ bool ledger_same_plugin(const struct node_state *row, const struct inventory *in
 {
     return row->unsteered_cap == inv->unsteered_n && row->unsteered_per_gpu == units_per_gpu(inv) &&
            row->unsteered_names == inv->unsteered_names &&
-           (row->flags & NODE_PLUGIN_FLAGS) == ledger_plugin_flags(inv);
+           (row->flags & NODE_PLUGIN_FLAGS) == plugin_flags(inv);
 }
 
 /* What a node is where its inventory finds no room: without devices, but for those that its pods hold, so that nothing
@@ -122,7 +125,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
     l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) |
-                                     (n->shut ? NODE_SHUT : 0) | ledger_plugin_flags(inv));
+                                     (n->shut ? NODE_SHUT : 0) | plugin_flags(inv));
     l->rows[node].unsteered_cap = inv->unsteered_n;
     l->rows[node].unsteered_per_gpu = units_per_gpu(inv);
     l->rows[node].unsteered_names = inv->unsteered_names;
