@@ -1,6 +1,6 @@
 /* fgpu demo: the whole thing without a cluster. */
 #include "cmd/commands.h"
-#include "cmd/demo_stage.h"
+#include "cmd_demo/stage.h"
 
 #include "base/str.h"
 #include "demo/cluster.h"

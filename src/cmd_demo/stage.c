@@ -1,6 +1,6 @@
 /* The stage: simulated API server, service, player, picture, and a storyteller if there is a story.
  */
-#include "cmd/demo_stage.h"
+#include "cmd_demo/stage.h"
 #include "cmd/commands.h"
 #include "cmd/service.h"
 #include "cmd/terminal.h"

@@ -1,4 +1,4 @@
-/* cmd/demo_stage.h - what `fgpu demo` plays: a simulated API server, the real service against it, a
+/* cmd_demo/stage.h - what `fgpu demo` plays: a simulated API server, the real service against it, a
  * player in kube-scheduler's role and the picture, all in one process and over real HTTP.
  *
  * Without a story a workload comes and goes on like nodes, and an end is set by time. A story
