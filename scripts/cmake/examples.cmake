@@ -1,5 +1,5 @@
-# config/examples/*.yaml as lines of text in the binary, for `fgpu demo --scenario`: what it shows is the file that
-# an admin copies. Configured anew when a file changes or a new one comes.
+# config/examples/*.yaml as lines of text in fgpu-demo, for `fgpu demo --scenario`: what it shows is the file
+# that an admin copies. Configured anew when a file changes or a new one comes.
 file(GLOB example_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/config/examples/*.yaml)
 set(example_tables "")
 set(example_rows "")

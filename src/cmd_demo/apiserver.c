@@ -1,4 +1,5 @@
 /* fgpu apiserver: the simulated API server alone, for tests of anything that talks to Kubernetes. */
+#include "cmd_demo/commands.h"
 #include "cmd/commands.h"
 #include "cmd/terminal.h"
 

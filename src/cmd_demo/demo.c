@@ -1,4 +1,5 @@
 /* fgpu demo: the whole thing without a cluster. */
+#include "cmd_demo/commands.h"
 #include "cmd/commands.h"
 #include "cmd_demo/stage.h"
 
