@@ -65,6 +65,8 @@ struct api_target {
     char subresource[24];
     bool strict; /* an Event through events.k8s.io/v1; through /api/v1 nothing is checked but its name */
 };
+/* GROUP[/namespaces/NS]/RESOURCE[/NAME[/SUBRESOURCE]]; false: there is no such path. */
+bool api_target_parse(struct str path, struct api_target *ret);
 /* "namespace/name", or "name" for nodes. */
 #define API_KEY_MAX (2 * API_NAME_MAX)
 void api_key(const struct api_target *t, char buf[API_KEY_MAX]);

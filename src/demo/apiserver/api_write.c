@@ -10,6 +10,16 @@
 #define EVENTS_KEPT 1000
 #define DEFAULT_GRACE_S 30 /* terminationGracePeriodSeconds of a pod that names none */
 
+const char *api_time(const struct api *api, char buf[CLOCK_RFC3339_MAX])
+{
+    clock_rfc3339(clock_wall_ms(api->clock), buf);
+    char *dot = strchr(buf, '.');
+    if (dot) {
+        memcpy(dot, "Z", 2);
+    }
+    return buf;
+}
+
 static void set_uid(struct api *api, cJSON *meta)
 {
     char uid[40];
