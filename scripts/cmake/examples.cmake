@@ -18,7 +18,7 @@ foreach(file IN LISTS example_files)
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/story_examples.c @ONLY CONTENT [[
 /* Made of config/examples by scripts/cmake/examples.cmake. */
-#include "demo/story.h"
+#include "demo/stories/story.h"
 
 #include <string.h>
 

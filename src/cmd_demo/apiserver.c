@@ -4,8 +4,8 @@
 #include "cmd/terminal.h"
 
 #include "base/str.h"
-#include "demo/apiserver.h"
-#include "demo/cluster.h"
+#include "demo/apiserver/apiserver.h"
+#include "demo/apiserver/cluster.h"
 
 #include <getopt.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ static void print_help(void)
     printf("Usage: fgpu apiserver [--nodes N] [--gpus N] [--port N] [--seed N]\n\n"
            "Runs the simulated API server of the demo by itself, on 127.0.0.1, and prints its URL. Ends on\n"
            "SIGTERM, SIGINT, or when its standard input is closed. No nodes unless --nodes says so.\n"
-           "What it serves, and how to script faults: include/demo/apiserver.h.\n");
+           "What it serves, and how to script faults: include/demo/apiserver/apiserver.h.\n");
 }
 
 static atomic_bool stop_requested;

@@ -4,7 +4,7 @@
 #include "cmd_demo/stage.h"
 
 #include "base/str.h"
-#include "demo/cluster.h"
+#include "demo/apiserver/cluster.h"
 
 #include <getopt.h>
 #include <signal.h>

@@ -6,10 +6,10 @@
 #include "cmd/terminal.h"
 
 #include "base/bug.h"
-#include "demo/apiserver.h"
-#include "demo/cluster.h"
-#include "demo/picture.h"
-#include "demo/player.h"
+#include "demo/apiserver/apiserver.h"
+#include "demo/apiserver/cluster.h"
+#include "demo/picture/picture.h"
+#include "demo/scheduler/player.h"
 #include "extender/signing.h"
 #include "obs/logsink.h"
 

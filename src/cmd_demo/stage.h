@@ -2,13 +2,13 @@
  * player in kube-scheduler's role and the picture, all in one process and over real HTTP.
  *
  * Without a story a workload comes and goes on like nodes, and an end is set by time. A story
- * (demo/story.h) brings its nodes, its configuration and its hour along, and ends when all of it
+ * (demo/stories/story.h) brings its nodes, its configuration and its hour along, and ends when all of it
  * was told.
  */
 #ifndef CMD_DEMO_STAGE_H
 #define CMD_DEMO_STAGE_H
 
-#include "demo/story.h"
+#include "demo/stories/story.h"
 
 #include <stdint.h>
 

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "demo/apiserver/objects_internal.h"
 #include "demo/apiserver/reviews_internal.h"
 #include "model/kv.h"

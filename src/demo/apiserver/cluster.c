@@ -1,8 +1,8 @@
-#include "demo/cluster.h"
+#include "demo/apiserver/cluster.h"
 
 #include "base/json_write.h"
 #include "base/rng.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <inttypes.h>
 #include <stdio.h>

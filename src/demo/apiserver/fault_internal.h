@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 #include "base/strbuf.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <pthread.h>
 #include <stdbool.h>

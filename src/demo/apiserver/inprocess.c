@@ -1,4 +1,4 @@
-/* The object calls of demo/apiserver.h: the handlers of the HTTP verbs, called without HTTP. */
+/* The object calls of demo/apiserver/apiserver.h: the handlers of the HTTP verbs, called without HTTP. */
 #include "demo/apiserver/apiserver_internal.h"
 #include "demo/doc_internal.h"
 

@@ -9,7 +9,7 @@
 #ifndef DEMO_APISERVER_OBJECTS_INTERNAL_H
 #define DEMO_APISERVER_OBJECTS_INTERNAL_H
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <cjson/cJSON.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* demo/apiserver/reviews_internal.h - TokenReview and SubjectAccessReview of the simulated API server:
- * scripted answers (demo/apiserver.h). Safe for several threads. */
+ * scripted answers (demo/apiserver/apiserver.h). Safe for several threads. */
 #ifndef DEMO_APISERVER_REVIEWS_INTERNAL_H
 #define DEMO_APISERVER_REVIEWS_INTERNAL_H
 

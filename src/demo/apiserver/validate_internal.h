@@ -8,7 +8,7 @@
 #define DEMO_APISERVER_VALIDATE_INTERNAL_H
 
 #include "base/compiler.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

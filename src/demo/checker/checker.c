@@ -1,7 +1,7 @@
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 
 #include "base/bug.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "demo/checker/assigned_internal.h"
 #include "demo/checker/checker_internal.h"
 #include "demo/doc_internal.h"

@@ -3,7 +3,7 @@
 #define DEMO_CHECKER_CHECKER_INTERNAL_H
 
 #include "base/compiler.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 
 #include <cjson/cJSON.h>
 

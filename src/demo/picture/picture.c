@@ -1,4 +1,4 @@
-#include "demo/picture.h"
+#include "demo/picture/picture.h"
 
 #include "base/bug.h"
 

@@ -1,8 +1,8 @@
-#include "demo/picture.h"
+#include "demo/picture/picture.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <errno.h>
 #include <stdlib.h>

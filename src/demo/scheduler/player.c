@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/hash.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 
 #include <stdio.h>

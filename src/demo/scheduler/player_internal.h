@@ -9,8 +9,8 @@
 
 #include "base/hashmap.h"
 #include "base/rng.h"
-#include "demo/apiserver.h"
-#include "demo/player.h"
+#include "demo/apiserver/apiserver.h"
+#include "demo/scheduler/player.h"
 #include "demo/scheduler/verbs_internal.h"
 
 #include <cjson/cJSON.h>

@@ -3,7 +3,7 @@
 
 #include "base/bug.h"
 #include "base/json_write.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 
 #include <inttypes.h>

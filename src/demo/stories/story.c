@@ -4,7 +4,7 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/printable.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "demo/doc_internal.h"
 #include "demo/http_client_internal.h"
 

@@ -2,9 +2,9 @@
 #include "demo/stories/story_internal.h"
 
 #include "base/bug.h"
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "demo/checker/assigned_internal.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define DEMO_STORIES_STORY_INTERNAL_H
 
 #include "base/strbuf.h"
-#include "demo/story.h"
+#include "demo/stories/story.h"
 
 #include <cjson/cJSON.h>
 

@@ -1,5 +1,5 @@
 /* Tables that can be played, and claims that can be false. */
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
 #include "demo/stories/story_internal.h"
 #include "demo/support/server.h"

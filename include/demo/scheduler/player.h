@@ -1,4 +1,4 @@
-/* demo/player.h - plays kube-scheduler and everybody else a cluster needs.
+/* demo/scheduler/player.h - plays kube-scheduler and everybody else a cluster needs.
  *
  * Scheduler: takes the pending pods of a simulated API server in the order of their arrival and
  * drives the extender's real verbs over HTTP, one cycle at a time: filter with all node names,
@@ -12,12 +12,12 @@
  * so the same seed asks for the same pods. A kubelet of sorts makes bound pods Running and lets
  * terminating ones go. Times are divided by the speed.
  */
-#ifndef DEMO_PLAYER_H
-#define DEMO_PLAYER_H
+#ifndef DEMO_SCHEDULER_PLAYER_H
+#define DEMO_SCHEDULER_PLAYER_H
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "demo/latency.h"
+#include "demo/scheduler/latency.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,19 +1,19 @@
-/* demo/story.h - a story: a small cluster, its configuration, and scenes that claim something and
+/* demo/stories/story.h - a story: a small cluster, its configuration, and scenes that claim something and
  * prove it.
  *
  * A story is data (src/demo/stories, a table in a file each; all.c lists them). It has the nodes of
  * one system as that system's users know them, the configuration file an admin would write (one of
  * config/examples, built into the binary), and a row of steps: what is said, what is done, and what
  * must come true. The storyteller is a thread that takes the steps one after the other beside the
- * picture (demo/picture.h); pods are scheduled by the player (demo/player.h) through the real
+ * picture (demo/picture/picture.h); pods are scheduled by the player (demo/scheduler/player.h) through the real
  * verbs. What must come true is read from the API server's objects and from /state, and is waited
  * for; a step that does not come true ends the story.
  *
  * Notation of labels, annotations, limits and selectors: "key: value; key: value". Names of pods
  * may be patterns with '*'; a pattern must match something.
  */
-#ifndef DEMO_STORY_H
-#define DEMO_STORY_H
+#ifndef DEMO_STORIES_STORY_H
+#define DEMO_STORIES_STORY_H
 
 #include "base/compiler.h"
 #include "base/err.h"

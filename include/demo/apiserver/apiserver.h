@@ -1,4 +1,4 @@
-/* demo/apiserver.h - a simulated Kubernetes API server: real HTTP, real status codes, no cluster.
+/* demo/apiserver/apiserver.h - a simulated Kubernetes API server: real HTTP, real status codes, no cluster.
  *
  * It keeps pods, nodes and events in memory and serves, over plain HTTP on 127.0.0.1 only, what
  * fgpu and its tests use of the real one, with the behaviour recorded from kube-apiserver 1.28
@@ -32,8 +32,8 @@
  * through this API or by POST /_faults (see struct fault_rule). Every function is safe to call from
  * several threads.
  */
-#ifndef DEMO_APISERVER_H
-#define DEMO_APISERVER_H
+#ifndef DEMO_APISERVER_APISERVER_H
+#define DEMO_APISERVER_APISERVER_H
 
 #include "base/clock.h"
 #include "base/compiler.h"

@@ -1,9 +1,9 @@
-/* demo/latency.h - how long calls took: counts per bucket, quantiles within 1/16 of the value.
+/* demo/scheduler/latency.h - how long calls took: counts per bucket, quantiles within 1/16 of the value.
  *
  * Microseconds. Not thread-safe; copyable.
  */
-#ifndef DEMO_LATENCY_H
-#define DEMO_LATENCY_H
+#ifndef DEMO_SCHEDULER_LATENCY_H
+#define DEMO_SCHEDULER_LATENCY_H
 
 #include <stdint.h>
 

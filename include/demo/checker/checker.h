@@ -1,4 +1,4 @@
-/* demo/checker.h - the independent judge: who holds what, read off the API server's objects alone.
+/* demo/checker/checker.h - the independent judge: who holds what, read off the API server's objects alone.
  *
  * It knows nothing of the extender's ledger and shares no code with it. From one moment of the
  * simulated API server it takes what is in each node and each live pod's fgpu.io/assignment, sums per
@@ -14,8 +14,8 @@
  * node up and read by nobody else; without it fgpu.io/gpus is believed. The format is that of fgpu.io/gpus. A
  * GPU with a list "mig" is cut: it has nothing of its own, its instances are devices for one each.
  */
-#ifndef DEMO_CHECKER_H
-#define DEMO_CHECKER_H
+#ifndef DEMO_CHECKER_CHECKER_H
+#define DEMO_CHECKER_CHECKER_H
 
 #include <stdbool.h>
 #include <stddef.h>

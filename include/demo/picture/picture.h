@@ -1,20 +1,20 @@
-/* demo/picture.h - the live picture in the terminal and the closing table.
+/* demo/picture/picture.h - the live picture in the terminal and the closing table.
  *
  * Every GPU is one bar that shows two things at once: the share of its compute that is handed out
  * and the share of its memory. With Unicode the upper half of a cell is compute, the lower half
  * memory; in ASCII '#' is both, '"' compute only, '_' memory only. Below: the last decisions with
  * their reasons, and totals.
  *
- * What is shown comes from the simulated API server's objects (demo/checker.h) and from the
+ * What is shown comes from the simulated API server's objects (demo/checker/checker.h) and from the
  * player's own decisions; nothing is read from the extender's ledger. The renderers are pure text
  * functions, so that they can be compared with golden text; picture_run() is the loop around them.
  */
-#ifndef DEMO_PICTURE_H
-#define DEMO_PICTURE_H
+#ifndef DEMO_PICTURE_PICTURE_H
+#define DEMO_PICTURE_PICTURE_H
 
 #include "base/strbuf.h"
-#include "demo/checker.h"
-#include "demo/player.h"
+#include "demo/checker/checker.h"
+#include "demo/scheduler/player.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,7 +41,7 @@ struct picture_view {
     int64_t for_ms;            /* 0: until stopped */
     int64_t binds_per_s_milli; /* of late */
     uint64_t violation_n;      /* seen since the start */
-    const char *said, *held;   /* of a story (demo/story.h): what is being told, what came true last; NULL: none */
+    const char *said, *held;   /* of a story (demo/stories/story.h): what is being told, what came true last; NULL: none */
 };
 
 /* Lines of at most style->cols columns and, all together, fewer than style->rows (at least 12 rows

@@ -1,6 +1,6 @@
-/* demo/cluster.h - the nodes of the demonstration: GPUs that exist only as annotations. */
-#ifndef DEMO_CLUSTER_H
-#define DEMO_CLUSTER_H
+/* demo/apiserver/cluster.h - the nodes of the demonstration: GPUs that exist only as annotations. */
+#ifndef DEMO_APISERVER_CLUSTER_H
+#define DEMO_APISERVER_CLUSTER_H
 
 #include "base/compiler.h"
 #include "base/err.h"
