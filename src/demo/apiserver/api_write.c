@@ -1,6 +1,6 @@
 #include "demo/apiserver/api_internal.h"
-#include "demo/doc_internal.h"
 #include "demo/apiserver/validate_internal.h"
+#include "demo/doc_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "demo/apiserver/watch_internal.h"
 
 #include "base/bug.h"
-#include "demo/doc_internal.h"
 #include "demo/apiserver/fault_internal.h"
+#include "demo/doc_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
