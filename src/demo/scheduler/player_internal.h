@@ -1,6 +1,6 @@
 /* demo/scheduler/player_internal.h - the player's shared state.
  *
- * Threads: the scheduling cycle (scheduler.c), BINDERS binding threads (binder.c), the workload
+ * Threads: the scheduling cycle (scheduler.c), PLAYER_BINDERS binding threads (player.c), the workload
  * (workload.c). One lock covers the statistics, the queue entries and the bind jobs; no call is
  * made under it.
  */
