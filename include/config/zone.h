@@ -1,8 +1,8 @@
 /* config/zone.h - time zones of the system's tz database, as tables of transitions.
  *
- * Format: TZif, RFC 9636 (versions 2 and later; version 1 has 32-bit times and ends in 2037). The footer, a rule in
- * the notation of POSIX TZ, speaks for all time after the last transition; it is written out until the end of ZONE_YEAR_MAX,
- * after that the offset stays. Both forms of data that zic makes, "fat" and "slim", give the same.
+ * Format: TZif, RFC 9636 (versions 2 and later; version 1 has 32-bit times and ends in 2037). The footer, a rule in the
+ * notation of POSIX TZ, speaks for all time after the last transition; it is written out until the end of
+ * ZONE_YEAR_MAX, after that the offset stays. Both forms of data that zic makes, "fat" and "slim", give the same.
  *
  * Units: times in seconds since 1970 (UTC), offsets in seconds ahead of UTC (struct time_zone). Reads files when the
  * configuration is loaded, never later. No state, so no lock; what is read is in the caller's arena and lives as long.

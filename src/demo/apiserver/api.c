@@ -1,8 +1,8 @@
 /* Which handler answers a request: the simulated API server's table of paths and methods, as code.
  *
- * First what is fixed (version, health), then reviews of tokens and rights, then the resources. An answer that is not
- * a success is a Status, as of the real server: 404 for a path that names nothing, 405 for a method that the path does not
- * have. Contract section 4.2 (Binding) and section 5 (list and watch) say what answers must look like.
+ * First what is fixed (version, health), then reviews of tokens and rights, then the resources. An answer that is not a
+ * success is a Status, as of the real server: 404 for a path that names nothing, 405 for a method that the path does
+ * not have. Contract section 4.2 (Binding) and section 5 (list and watch) say what answers must look like.
  *
  * No lock here: many threads serve requests at once, and each handler takes the lock of the store for what it does.
  */
