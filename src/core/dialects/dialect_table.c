@@ -1,7 +1,7 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
 #include "core/dialect.h"
-#include "core/dialects/kai_internal.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/kai/kai_internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "core/dialects/spelling_internal.h"
 #include "core/host.h"
 

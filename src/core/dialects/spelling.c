@@ -3,7 +3,7 @@
 #include "base/quantity.h"
 #include "base/suggest.h"
 #include "core/assignment.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 
 #define DOMAIN "fgpu.io/"
 #define MEMORY_BYTES_MIN (INT64_C(1) << 20)

@@ -1,6 +1,6 @@
 /* fgpu's own vocabulary: the pod as a whole. */
 #include "core/dialect.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 
 #include <string.h>
 

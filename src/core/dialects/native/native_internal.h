@@ -1,9 +1,9 @@
-/* core/dialects/native_internal.h - the pieces of the native dialect: one file reads the pod, one
+/* core/dialects/native/native_internal.h - the pieces of the native dialect: one file reads the pod, one
  * turns the amounts of one container into a wish, one reads the constraints. Contract:
  * core/dialect.h, design.md 5.
  */
-#ifndef CORE_DIALECTS_NATIVE_INTERNAL_H
-#define CORE_DIALECTS_NATIVE_INTERNAL_H
+#ifndef CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
+#define CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
 
 #include "base/arena.h"
 #include "core/demand.h"

@@ -1,7 +1,7 @@
 /* Amounts of the native dialect: text to numbers, numbers to one wish. Nothing is rounded in the
  * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
 #include "base/quantity.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "core/mig.h"
 
 #define NANO_PER_MILLI 1000000
