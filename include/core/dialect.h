@@ -1,8 +1,10 @@
 /* core/dialect.h - the vocabularies in which pods ask for GPUs and nodes offer them.
  *
- * A dialect is a const struct of pure functions in one explicit table. `native` is fgpu's own, with
- * its resource names and units as settings (model/policy.h), which also serves nvidia.com/vgpu and
- * cnvrg.io/metagpu. `kai` is that of Run:ai and KAI-Scheduler. Further vocabularies are additions to the table.
+ * A dialect is a const struct of words and pure functions, in a folder of its own (src/core/dialects/<name>) and in one
+ * explicit table (src/core/dialects/dialect_table.c). `native` is fgpu's own, with its resource names and units as
+ * settings (model/policy.h). `kai` is that of Run:ai and KAI-Scheduler. Nothing outside the folder knows a word of a
+ * dialect: what is a typing error, what fgpu wrote itself, which resources are served, all of that is asked of the
+ * structs in the table. A member that a dialect has no use for is NULL; beside each stands what that means.
  */
 #ifndef CORE_DIALECT_H
 #define CORE_DIALECT_H
@@ -14,15 +16,43 @@
 #include "model/pod.h"
 #include "model/policy.h"
 
+#define DIALECT_WORDS_MAX 32 /* request keys and resources of one dialect together */
+
+/* A word in which pods ask. */
+struct dialect_key {
+    const char *name;         /* NULL: end of the list */
+    enum demand_defect meant; /* DEMAND_MEANT_...: said to a pod whose word resembles this one most; DEMAND_OK in a
+                               * dialect without a domain, which proposes none */
+};
+
+/* A pod annotation that fgpu writes with the Binding. */
+struct dialect_answer {
+    const char *name;   /* NULL: end of the list */
+    bool per_container; /* also with ".c0" and the like behind it */
+};
+
 struct dialect {
-    const char *name;
-    bool steers; /* the devices it places on obey fgpu's choice */
-    /* Does the pod speak this vocabulary at all? Cheap: keys only. */
+    const char *name; /* in /state, and in records of requests */
+    bool steers;      /* the devices it places on obey fgpu's choice */
+
+    /* Its words. */
+    const char *domain; /* "fgpu.io/": whatever a pod says under it is meant for this dialect, so that a word which it
+                         * does not know is a typing error; NULL: its words have no domain, and nobody can tell */
+    const struct dialect_key *request_keys; /* pod annotations of a request, constraints included; NULL: none */
+    const struct dialect_key *resources;    /* names of resources that it proposes where the policy has them; NULL: none */
+    const struct dialect_answer *answers;   /* what it writes into pods; NULL: nothing of its own */
+    /* Is this name of a resource, of containers and of nodes, one of its own as the policy has it? NULL: it has none. */
+    bool (*owns_resource)(const struct policy *p, struct str name);
+
+    /* Does the pod speak this vocabulary at all? Cheap: keys only. NULL: pods never do. */
     bool (*claims_pod)(const struct policy *p, const struct pod *pod);
     /* The demand; text borrowed from `pod`, arrays in `a`. False when the arena is full (nothing
-     * else can fail: nonsense becomes a defect). */
+     * else can fail: nonsense becomes a defect). Not NULL where claims_pod is not. */
     bool (*parse_request)(const struct policy *p, const struct pod *pod, struct arena *a,
                           struct demand *ret);
+    /* A request that can be read and was probably meant otherwise. Asked only of pods that are not bound; DEMAND_OK:
+     * nothing of the kind. NULL: it never doubts. */
+    enum demand_defect (*check_unbound)(const struct pod *pod);
 };
 
 extern const struct dialect *const dialects[]; /* NULL-terminated */
@@ -43,9 +73,9 @@ extern const struct dialect dialect_kai;
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/host.h) is in all
  * of them. False when the arena is full.
- * A pod that is not bound is also held to its spelling: a key under fgpu.io/ that nobody knows, and a memory wish
- * without a unit, are defects. A pod that is bound was let through by somebody, and its charge must not depend on
- * which version of fgpu reads its keys, so there they are overlooked. */
+ * A pod that is not bound is also held to its spelling: a key under the domain of a dialect that nobody knows, and a
+ * memory wish without a unit, are defects. A pod that is bound was let through by somebody, and its charge must not
+ * depend on which version of fgpu reads its keys, so there they are overlooked. */
 WARN_UNUSED bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
                                 struct demand *ret);
 
@@ -59,5 +89,9 @@ WARN_UNUSED bool dialect_label_hashes(const struct pod *pod, struct arena *a, co
 /* True for annotation keys that make up a request in any vocabulary, constraints included: those a pod's author
  * should not edit once the pod is bound. */
 bool dialect_is_request_key(struct str key);
+/* ... that fgpu writes in any vocabulary, its record included. */
+bool dialect_writes_key(struct str key);
+/* Is it a name of a resource in any vocabulary, as the policy has them? */
+bool dialect_owns_resource(const struct policy *p, struct str name);
 
 #endif

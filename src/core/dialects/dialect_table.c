@@ -1,7 +1,5 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
 #include "core/dialect.h"
-#include "core/dialects/kai/kai_internal.h"
-#include "core/dialects/native/native_internal.h"
 #include "core/dialects/spelling_internal.h"
 #include "core/host.h"
 
@@ -11,14 +9,74 @@ const struct dialect *const dialects[] = {
     NULL,
 };
 
-bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a,
-                    struct demand *ret)
+/* ---- their words ---- */
+
+bool dialect_is_request_key(struct str key)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        const struct dialect_key *known = dialects[i]->request_keys;
+
+        for (; known != NULL && known->name != NULL; known++) {
+            if (str_eq_cstr(key, known->name)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_answer(const struct dialect_answer *answer, struct str key)
+{
+    struct str rest = str_drop(key, str_of(answer->name).n);
+
+    return str_starts(key, str_of(answer->name)) && (rest.n == 0 || (answer->per_container && rest.p[0] == '.'));
+}
+
+bool dialect_writes_key(struct str key)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        const struct dialect_answer *answer = dialects[i]->answers;
+
+        for (; answer != NULL && answer->name != NULL; answer++) {
+            if (is_answer(answer, key)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool dialect_owns_resource(const struct policy *p, struct str name)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        if (dialects[i]->owns_resource != NULL && dialects[i]->owns_resource(p, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- requests ---- */
+
+static bool claims_pod(const struct dialect *d, const struct policy *p, const struct pod *pod)
+{
+    return d->claims_pod != NULL && d->claims_pod(p, pod);
+}
+
+static struct demand defective(enum demand_defect defect, const char *dialect)
+{
+    return (struct demand){.defect = defect,
+                           .source = DEMAND_FROM_ANNOTATIONS, /* the careful one of the two */
+                           .dialect = dialect};
+}
+
+static bool read_request(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
 {
     struct demand found = {.dialect = ""};
 
     for (size_t i = 0; dialects[i] != NULL; i++) {
         struct demand d;
-        if (!dialects[i]->claims_pod(p, pod)) {
+        if (!claims_pod(dialects[i], p, pod)) {
             continue;
         }
         if (!dialects[i]->parse_request(p, pod, a, &d)) {
@@ -28,20 +86,27 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
             continue;
         }
         if (!demand_is_empty(&found)) {
-            found = (struct demand){
-                .defect = DEMAND_VOCABULARIES,
-                .source = DEMAND_FROM_ANNOTATIONS, /* the careful one of the two */
-                .dialect = found.dialect,
-            };
+            found = defective(DEMAND_VOCABULARIES, found.dialect);
             break;
         }
         found = d;
     }
-    if (found.defect == DEMAND_OK && pod->node_name.n == 0) {
-        enum demand_defect slip = spelling_defect(p, pod);
+    *ret = found;
+    return true;
+}
+
+bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
+{
+    struct demand found;
+
+    if (!read_request(p, pod, a, &found)) {
+        return false;
+    }
+    for (size_t i = 0; dialects[i] != NULL && found.defect == DEMAND_OK && pod->node_name.n == 0; i++) {
+        enum demand_defect slip = spelling_defect(p, dialects[i], pod);
 
         if (slip != DEMAND_OK) {
-            found = (struct demand){.defect = slip, .source = DEMAND_FROM_ANNOTATIONS, .dialect = dialect_native.name};
+            found = defective(slip, dialects[i]->name);
         }
     }
     *ret = found;
@@ -52,15 +117,14 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
 bool dialect_claims_pod(const struct policy *p, const struct pod *pod)
 {
     for (size_t i = 0; dialects[i] != NULL; i++) {
-        if (dialects[i]->claims_pod(p, pod)) {
+        if (claims_pod(dialects[i], p, pod)) {
             return true;
         }
     }
     return false;
 }
 
-bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret,
-                          size_t *ret_n)
+bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t **ret, size_t *ret_n)
 {
     uint64_t *hashes = NULL;
 
@@ -76,20 +140,4 @@ bool dialect_label_hashes(const struct pod *pod, struct arena *a, const uint64_t
     *ret = hashes;
     *ret_n = pod->labels.n;
     return true;
-}
-
-bool dialect_is_request_key(struct str key)
-{
-    static const char *const keys[] = {
-        NATIVE_KEY_FRACTION, NATIVE_KEY_MEMORY,    NATIVE_KEY_COUNT,
-        NATIVE_KEY_SIZE,     NATIVE_KEY_CONTAINER, NATIVE_KEY_MODEL,
-        NATIVE_KEY_UUID,     NATIVE_KEY_ISOLATE,   NATIVE_KEY_QOS,     NATIVE_KEY_PROFILE,
-        KAI_KEY_FRACTION,    KAI_KEY_MEMORY,       KAI_KEY_DEVICES,    KAI_KEY_CONTAINER,
-    };
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (str_eq_cstr(key, keys[i])) {
-            return true;
-        }
-    }
-    return false;
 }

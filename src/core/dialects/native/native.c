@@ -332,6 +332,12 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
 const struct dialect dialect_native = {
     .name = "native",
     .steers = true,
+    .domain = "fgpu.io/",
+    .request_keys = native_request_keys,
+    .resources = native_resources,
+    .answers = native_answers,
+    .owns_resource = native_owns_resource,
     .claims_pod = native_claims_pod,
     .parse_request = native_parse_request,
+    .check_unbound = native_check_unbound,
 };

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "core/demand.h"
+#include "core/dialect.h"
 #include "model/kv.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -21,6 +22,11 @@
 #define NATIVE_KEY_UUID "fgpu.io/gpu-uuid"
 #define NATIVE_KEY_ISOLATE "fgpu.io/isolate-from"
 #define NATIVE_KEY_QOS "fgpu.io/qos"
+
+extern const struct dialect_key native_request_keys[];
+extern const struct dialect_key native_resources[];
+extern const struct dialect_answer native_answers[];
+bool native_owns_resource(const struct policy *p, struct str name);
 
 /* What is asked for one container, before the rules of the table. */
 struct native_ask {
@@ -55,6 +61,9 @@ enum demand_defect native_ask_of_container(const struct policy *p, const struct 
  * may depend on the namespace. */
 enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
                                              struct kv_list annotations, struct native_ask *ret);
+
+/* DEMAND_MEMORY_UNIT for an amount of memory that was probably meant in other units. */
+enum demand_defect native_check_unbound(const struct pod *pod);
 
 /* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty, and has no rest. */
 enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
