@@ -10,6 +10,8 @@
 #define CORE_DIALECT_H
 
 #include "base/arena.h"
+#include "base/err.h"
+#include "core/assignment.h"
 #include "core/demand.h"
 #include "model/device.h"
 #include "model/node.h"
@@ -53,9 +55,22 @@ struct dialect {
     /* A request that can be read and was probably meant otherwise. Asked only of pods that are not bound; DEMAND_OK:
      * nothing of the kind. NULL: it never doubts. */
     enum demand_defect (*check_unbound)(const struct pod *pod);
+
+    /* The annotations, of `answers`, in which a decision stands for the agent of this system and for its scheduler,
+     * beside fgpu's own record, which native writes for every pod. In `a`. ERR_LIMIT when it is full or the text too long;
+     * nothing else can fail. NULL: nobody but fgpu reads what it decided. */
+    int (*format_assignment)(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
+    /* Reads that back: the same assignment, as far as the format has its fields. ERR_NOT_FOUND when the annotations have
+     * none, else ERR_PARSE, ERR_INVALID or ERR_LIMIT. Not NULL where format_assignment is not. */
+    int (*parse_assignment)(struct kv_list annotations, struct arena *a, struct assignment *ret, struct err *reterr);
+    /* What programs of the node obey, so that the containers see their devices. NULL: native's, which need no agent. */
+    int (*hand_off)(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
 };
 
 extern const struct dialect *const dialects[]; /* NULL-terminated */
+
+/* NULL: none has this name. */
+const struct dialect *dialect_find(struct str name);
 
 /* Resource names and units are settings; design.md section 5 has the table of combinations.
  * Decisions where it leaves room: a resource of 0 asks for nothing, but a count of 0 beside another
@@ -93,5 +108,18 @@ bool dialect_is_request_key(struct str key);
 bool dialect_writes_key(struct str key);
 /* Is it a name of a resource in any vocabulary, as the policy has them? */
 bool dialect_owns_resource(const struct policy *p, struct str name);
+
+/* Every annotation of a decision, in `a`: fgpu's own record first, then what the dialect in which the pod asked has
+ * to say, then what is handed to the containers. ERR_LIMIT. */
+WARN_UNUSED int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
+
+/* Keys of fgpu's answer that a pod carries before it is bound: a restored pod does, and a copy of a running one. They
+ * mean nothing, but programs of a node may obey them, and a Binding can overwrite annotations, not remove them. So what
+ * the new answer does not say is overwritten with nothing. */
+
+/* Those among the annotations, each with a line feed behind it, in `a`; empty: none. False: the arena is full. */
+WARN_UNUSED bool dialect_leftovers(struct kv_list annotations, struct arena *a, struct str *ret);
+/* Adds them to the annotations of a decision, with empty values, where that does not say them. ERR_LIMIT. */
+WARN_UNUSED int dialect_blank(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr);
 
 #endif

@@ -57,13 +57,12 @@ static void read_unasked(const struct ingest *in, const struct pod *pod, const s
 }
 
 /* False: too large. */
-static bool read_record(const struct ingest *in, struct arena *a, const struct pod *pod, struct str text,
-                        struct ingest_fact *ret)
+static bool read_record(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret)
 {
     struct record_judgement judgement;
     struct err why;
 
-    if (assignment_parse(text, a, &ret->assignment, &why) != 0) {
+    if (dialect_native.parse_assignment(pod->annotations, a, &ret->assignment, &why) != 0) {
         ignore_record(in, pod, why.msg);
         return true;
     }
@@ -115,11 +114,11 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
     };
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
         !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n) ||
-        (pod->node_name.n == 0 && !assignment_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
+        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
-    if (record != NULL && pod->node_name.n > 0 && !read_record(in, a, pod, *record, ret)) {
+    if (record != NULL && pod->node_name.n > 0 && !read_record(in, a, pod, ret)) {
         return arena_full(reterr, "pod", pod->name);
     }
     return 0;

@@ -7,16 +7,12 @@
 
 const char *state_file_dialect(struct file_reader *f, struct str name)
 {
-    if (name.n == 0) {
-        return "";
+    const struct dialect *d = dialect_find(name);
+
+    if (d == NULL && name.n > 0) {
+        json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
     }
-    for (size_t i = 0; dialects[i] != NULL; i++) {
-        if (str_eq_cstr(name, dialects[i]->name)) {
-            return dialects[i]->name;
-        }
-    }
-    json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
-    return "";
+    return d == NULL ? "" : d->name;
 }
 
 static void read_defect(struct json_reader *r, enum demand_defect *ret)

@@ -9,6 +9,16 @@ const struct dialect *const dialects[] = {
     NULL,
 };
 
+const struct dialect *dialect_find(struct str name)
+{
+    size_t i = 0;
+
+    while (dialects[i] != NULL && !str_eq_cstr(name, dialects[i]->name)) {
+        i++;
+    }
+    return dialects[i];
+}
+
 /* ---- their words ---- */
 
 bool dialect_is_request_key(struct str key)

@@ -2,6 +2,8 @@
  * means by its words is tested beside it (test_native_pods.c, test_kai.c and so on). */
 #include "core/dialect.h"
 
+#include "core/support/random_assignment.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +40,8 @@ static void dialects__functions__none_without_its_other_half(void **state)
         const struct dialect *d = dialects[i];
 
         assert_int_equal(d->claims_pod == NULL, d->parse_request == NULL);
+        assert_int_equal(d->format_assignment == NULL, d->parse_assignment == NULL);
+        assert_true(d->answers != NULL || (d->format_assignment == NULL && d->hand_off == NULL));
         assert_true(key_n(d->request_keys) + key_n(d->resources) <= DIALECT_WORDS_MAX);
         /* Only where a domain tells whose a word is can a typing error be seen. */
         assert_true(d->domain != NULL || key_n(d->resources) == 0);
@@ -104,6 +108,90 @@ static void dialect_writes_key__alone_or_per_container__not_what_only_begins_so(
     assert_false(dialect_writes_key(STR("")));
 }
 
+static void assert_same_list(struct kv_list want, struct kv_list got)
+{
+    assert_int_equal(want.n, got.n);
+    for (size_t i = 0; i < want.n; i++) {
+        assert_true(str_eq(want.items[i].key, got.items[i].key));
+        assert_true(str_eq(want.items[i].value, got.items[i].value));
+    }
+}
+
+/* A format may lack fields of an assignment. What it has comes back, so that what was read is written again as it was. */
+static void dialects__assignment_read_back__the_same_as_far_as_its_format_goes(void **state)
+{
+    struct rng rng;
+    size_t writers = 0;
+
+    (void)state;
+    rng_init(&rng, 4);
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        const struct dialect *d = dialects[i];
+
+        writers += d->format_assignment != NULL;
+        for (int round = 0; d->format_assignment != NULL && round < 500; round++) {
+            struct assignment as, back, again;
+            struct kv_list list, second;
+            struct arena a;
+
+            arena_init(&a, 1 << 22);
+            random_assignment(&rng, &a, &as);
+            as.dialect = d->name;
+            assert_int_equal(d->format_assignment(&as, &a, &list, NULL), 0);
+            assert_int_equal(d->parse_assignment(list, &a, &back, NULL), 0);
+            assert_int_equal(d->format_assignment(&back, &a, &second, NULL), 0);
+            assert_same_list(list, second);
+            assert_int_equal(d->parse_assignment(second, &a, &again, NULL), 0);
+            assert_same_assignment(&back, &again);
+            arena_fini(&a);
+        }
+    }
+    assert_true(writers > 0);
+}
+
+static void dialects__no_assignment__not_found(void **state)
+{
+    const struct kv other = {STR("app"), STR("web")};
+    struct assignment as;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 12);
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        if (dialects[i]->parse_assignment != NULL) {
+            assert_int_equal(dialects[i]->parse_assignment((struct kv_list){&other, 1}, &a, &as, NULL), -ERR_NOT_FOUND);
+        }
+    }
+    arena_fini(&a);
+}
+
+/* Policies and the next answer know a key as fgpu's own only if the dialect says so. */
+static void dialect_answer__whoever_asked__own_record_first_and_own_keys_only(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 5);
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        for (int round = 0; round < 200; round++) {
+            struct assignment as;
+            struct kv_list list;
+            struct arena a;
+
+            arena_init(&a, 1 << 22);
+            random_assignment(&rng, &a, &as);
+            as.dialect = dialects[i]->name;
+            assert_int_equal(dialect_answer(&as, &a, &list, NULL), 0);
+            assert_true(str_eq_cstr(list.items[0].key, ASSIGNMENT_KEY));
+            for (size_t k = 0; k < list.n; k++) {
+                assert_true(dialect_writes_key(list.items[k].key));
+                assert_ptr_equal(kv_find(list, list.items[k].key), &list.items[k].value); /* none twice */
+            }
+            arena_fini(&a);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +199,9 @@ int main(void)
         cmocka_unit_test(dialects__functions__none_without_its_other_half),
         cmocka_unit_test(dialects__request_keys__one_reader_each),
         cmocka_unit_test(dialects__words_with_a_domain__each_has_its_sentence),
+        cmocka_unit_test(dialects__assignment_read_back__the_same_as_far_as_its_format_goes),
+        cmocka_unit_test(dialects__no_assignment__not_found),
+        cmocka_unit_test(dialect_answer__whoever_asked__own_record_first_and_own_keys_only),
         cmocka_unit_test(dialect_writes_key__alone_or_per_container__not_what_only_begins_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

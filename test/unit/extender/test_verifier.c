@@ -1,5 +1,6 @@
 /* Records that are believed before they are verified, and what becomes of them. */
 #include "base/bug.h"
+#include "core/dialect.h"
 #include "extender/record.h"
 #include "extender/verifier.h"
 
@@ -85,7 +86,7 @@ static void observe(const char *uid, const char *node, const char *signed_for)
     struct kv_list annotations;
 
     assert_int_equal(record_sign(signing, &as, str_of(signed_for), p.node_name, &arena, NULL), 0);
-    assert_int_equal(assignment_format(&as, &arena, &annotations, NULL), 0);
+    assert_int_equal(dialect_answer(&as, &arena, &annotations, NULL), 0);
     p.annotations = annotations;
     assert_int_equal(ingest_pod(&in, &arena, &p, NULL), 0);
 }

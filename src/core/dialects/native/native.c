@@ -340,4 +340,7 @@ const struct dialect dialect_native = {
     .claims_pod = native_claims_pod,
     .parse_request = native_parse_request,
     .check_unbound = native_check_unbound,
+    .format_assignment = native_format_assignment,
+    .parse_assignment = native_parse_assignment,
+    .hand_off = native_hand_off,
 };

@@ -23,6 +23,11 @@
 #define NATIVE_KEY_ISOLATE "fgpu.io/isolate-from"
 #define NATIVE_KEY_QOS "fgpu.io/qos"
 
+/* Of the answer, a set per container. */
+#define NATIVE_KEY_VISIBLE "fgpu.io/visible-devices"
+#define NATIVE_KEY_PERCENTAGE "fgpu.io/mps-active-thread-percentage"
+#define NATIVE_KEY_MEM_LIMIT "fgpu.io/mps-pinned-device-mem-limit"
+
 extern const struct dialect_key native_request_keys[];
 extern const struct dialect_key native_resources[];
 extern const struct dialect_answer native_answers[];
@@ -71,5 +76,10 @@ enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
 bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,
                         enum demand_defect *ret_defect);
+
+/* The last three functions of struct dialect. */
+int native_format_assignment(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
+int native_parse_assignment(struct kv_list annotations, struct arena *a, struct assignment *ret, struct err *reterr);
+int native_hand_off(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
 
 #endif

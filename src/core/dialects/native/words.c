@@ -1,5 +1,4 @@
 /* The words of the native dialect: what pods may write, and what fgpu writes into them. */
-#include "core/assignment.h"
 #include "core/dialects/native/native_internal.h"
 
 const struct dialect_key native_request_keys[] = {
@@ -25,9 +24,9 @@ const struct dialect_key native_resources[] = {
 
 const struct dialect_answer native_answers[] = {
     {ASSIGNMENT_KEY, false},
-    {ASSIGNMENT_VISIBLE_KEY, true},
-    {ASSIGNMENT_PERCENTAGE_KEY, true},
-    {ASSIGNMENT_MEM_LIMIT_KEY, true},
+    {NATIVE_KEY_VISIBLE, true},
+    {NATIVE_KEY_PERCENTAGE, true},
+    {NATIVE_KEY_MEM_LIMIT, true},
     {NULL, false},
 };
 
