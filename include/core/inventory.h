@@ -12,7 +12,7 @@
  * them is (nvidia.com/gpu.replicas, vgpu.type); an entry of resources.compute, whose unitsPerGPU says it. Otherwise the
  * node is `unmeasured`: its plugin's GPUs are counted for pods that ask for them, and no shares are placed there.
  *
- * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/inventory_foreign.c)
+ * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/dialects/foreign.c)
  * are `elsewhere`: their devices stay, with what is charged on them, and take no further shares.
  *
  * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,

@@ -3,7 +3,7 @@
 #include "base/bug.h"
 #include "base/quantity.h"
 #include "core/demand.h"
-#include "core/inventory_internal.h"
+#include "core/inventory_draft.h"
 
 #include <string.h>
 

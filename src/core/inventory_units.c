@@ -7,7 +7,7 @@
  * internal/lm and api/config/v1. Units of other plugins are those of the configuration.
  */
 #include "core/demand.h"
-#include "core/inventory_internal.h"
+#include "core/inventory_draft.h"
 
 #define REPLICAS_LABEL "nvidia.com/gpu.replicas"
 #define STRATEGY_LABEL "nvidia.com/gpu.sharing-strategy"

@@ -1,5 +1,5 @@
 /* The word of the admin about a node: its template, and what a number in its allocatable means. */
-#include "core/inventory_internal.h"
+#include "core/inventory_draft.h"
 
 const struct node_template *inventory_template(const struct inventory_draft *d)
 {

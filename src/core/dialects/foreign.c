@@ -7,7 +7,7 @@
  * metagpu, nvshare, the AWS virtual GPU plugin, nos.
  */
 #include "base/compiler.h"
-#include "core/inventory_internal.h"
+#include "core/inventory_draft.h"
 
 #define NOTE(system, what)                                                                                             \
     system " hands out GPUs here (" what "): no shares are placed beside it. If it has gone, remove what it left on the " \

@@ -2,7 +2,7 @@
  * keys are skipped, so that publishers may add some. */
 #include "base/json_read.h"
 #include "core/demand.h"
-#include "core/inventory_internal.h"
+#include "core/inventory_draft.h"
 #include "core/mig.h"
 
 #define HERE "annotation fgpu.io/gpus: "

@@ -1,7 +1,7 @@
-/* core/inventory_internal.h - an inventory in the making, and its sources. Contract:
+/* core/inventory_draft.h - an inventory in the making, and its sources. Contract:
  * core/inventory.h. */
-#ifndef CORE_INVENTORY_INTERNAL_H
-#define CORE_INVENTORY_INTERNAL_H
+#ifndef CORE_INVENTORY_DRAFT_H
+#define CORE_INVENTORY_DRAFT_H
 
 #include "core/inventory.h"
 
