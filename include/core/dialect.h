@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "core/assignment.h"
 #include "core/demand.h"
+#include "core/inventory_draft.h"
 #include "model/device.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -55,6 +56,14 @@ struct dialect {
     /* A request that can be read and was probably meant otherwise. Asked only of pods that are not bound; DEMAND_OK:
      * nothing of the kind. NULL: it never doubts. */
     enum demand_defect (*check_unbound)(const struct pod *pod);
+
+    /* Does the node speak it? Cheap: keys only. NULL: nodes never do. */
+    bool (*claims_node)(const struct policy *p, const struct node *node);
+    /* Asked for each source of an inventory in their order, until one has devices: what the node says in this vocabulary at
+     * this source. Before them once with INVENTORY_NONE, for what plugins sell while kubelet picks, which stands
+     * beside the devices; the result is not looked at then. It writes to the draft alone. Not NULL where claims_node is
+     * not. */
+    enum source_result (*parse_node)(struct inventory_draft *d, enum inventory_source source);
 
     /* The annotations, of `answers`, in which a decision stands for the agent of this system and for its scheduler,
      * beside fgpu's own record, which native writes for every pod. In `a`. ERR_LIMIT when it is full or the text too long;
@@ -108,6 +117,12 @@ bool dialect_is_request_key(struct str key);
 bool dialect_writes_key(struct str key);
 /* Is it a name of a resource in any vocabulary, as the policy has them? */
 bool dialect_owns_resource(const struct policy *p, struct str name);
+
+/* The GPUs of a node, as core/inventory.h has it. Fills `ret` (text borrowed from `node` and `p`, arrays in `a`); memory
+ * is after the configured reserve. `*ret_note` becomes a static sentence when a source is malformed or had to be
+ * corrected, or when another system hands out the GPUs, else NULL. False when the arena is full; then neither is written. */
+WARN_UNUSED bool dialect_inventory(const struct policy *p, const struct node *node, struct arena *a,
+                                   struct inventory *ret, const char **ret_note);
 
 /* Every annotation of a decision, in `a`: fgpu's own record first, then what the dialect in which the pod asked has
  * to say, then what is handed to the containers. ERR_LIMIT. */

@@ -7,7 +7,7 @@
  * there are numbers but no places. Source: k8s-device-plugin, internal/lm and internal/rm.
  */
 #include "core/demand.h"
-#include "core/inventory_draft.h"
+#include "core/inventory_internal.h"
 #include "core/mig.h"
 
 #include <string.h>

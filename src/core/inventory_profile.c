@@ -1,6 +1,6 @@
 /* Nodes whose GPUs are virtual ones of a fixed profile, named by a label (K8vGPUSharing). How many
  * there are another source says; the profile says what each of them is. */
-#include "core/inventory_draft.h"
+#include "core/inventory_internal.h"
 #include "core/vgpu_profile.h"
 
 static const struct str *find_label(const struct node *node, bool *ret_two)

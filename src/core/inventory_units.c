@@ -7,7 +7,7 @@
  * internal/lm and api/config/v1. Units of other plugins are those of the configuration.
  */
 #include "core/demand.h"
-#include "core/inventory_draft.h"
+#include "core/inventory_internal.h"
 
 #define REPLICAS_LABEL "nvidia.com/gpu.replicas"
 #define STRATEGY_LABEL "nvidia.com/gpu.sharing-strategy"
@@ -56,7 +56,7 @@ static bool is_shared(const struct inventory_draft *d)
 
     return (replicas != NULL && !str_eq(*replicas, STR("1"))) ||
            (strategy != NULL && !str_eq(*strategy, STR("none"))) ||
-           (product != NULL && str_ends(*product, STR("-SHARED")));
+           (product != NULL && str_ends(*product, STR(INVENTORY_SHARED_PRODUCT)));
 }
 
 void inventory_read_units(struct inventory_draft *d)
@@ -86,9 +86,33 @@ void inventory_read_units(struct inventory_draft *d)
     }
 }
 
-struct str inventory_plain_product(struct str product)
+/* Does anybody who knows say what one of the plugin's GPUs in allocatable is? */
+static bool is_explained(const struct inventory_draft *d)
 {
-    const struct str mark = STR("-SHARED");
+    const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
 
-    return str_ends(product, mark) ? (struct str){product.p, product.n - mark.n} : product;
+    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
+           inventory_has_profile(d->node) || inventory_is_vouched_for(d);
+}
+
+enum source_result inventory_from_units(struct inventory_draft *d)
+{
+    int64_t n = d->unsteered_n;
+
+    if (d->unsteered_bad) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    if (n == 0) {
+        return SOURCE_ABSENT;
+    }
+    if (!is_explained(d)) {
+        return inventory_unmeasured(d, d->units_per_gpu == 0 ? INVENTORY_NOTE_REPLICAS : INVENTORY_NOTE_UNMEASURED);
+    }
+    if (d->units_per_gpu == 0) {
+        return inventory_malformed(d, INVENTORY_NOTE_REPLICAS);
+    }
+    if (n % d->units_per_gpu != 0) {
+        inventory_add_note(d, "allocatable has no multiple of the replicas or units of one GPU: rounded up");
+    }
+    return inventory_add_allocatable(d, (n + d->units_per_gpu - 1) / d->units_per_gpu);
 }

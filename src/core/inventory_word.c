@@ -1,5 +1,5 @@
 /* The word of the admin about a node: its template, and what a number in its allocatable means. */
-#include "core/inventory_draft.h"
+#include "core/inventory_internal.h"
 
 const struct node_template *inventory_template(const struct inventory_draft *d)
 {
@@ -20,12 +20,4 @@ bool inventory_is_vouched_for(const struct inventory_draft *d)
 
     return (label != NULL && str_eq_cstr(*label, POLICY_WHOLE_GPUS)) ||
            (t != NULL && t->allocatable == ALLOCATABLE_WHOLE_GPUS);
-}
-
-bool inventory_is_explained(const struct inventory_draft *d)
-{
-    const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
-
-    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
-           inventory_has_profile(d->node) || inventory_is_vouched_for(d);
 }

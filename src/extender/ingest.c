@@ -161,7 +161,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
                  .rules = plan_node_rules(in->policy, node->labels),
                  .inventory = &ret->inventory},
     };
-    if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
+    if (!dialect_inventory(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
         !taints_of_node(node, a, &ret->op.node.taints, &ret->op.node.taint_n)) {
         return arena_full(reterr, "node", node->name);
     }

@@ -40,6 +40,7 @@ static void dialects__functions__none_without_its_other_half(void **state)
         const struct dialect *d = dialects[i];
 
         assert_int_equal(d->claims_pod == NULL, d->parse_request == NULL);
+        assert_int_equal(d->claims_node == NULL, d->parse_node == NULL);
         assert_int_equal(d->format_assignment == NULL, d->parse_assignment == NULL);
         assert_true(d->answers != NULL || (d->format_assignment == NULL && d->hand_off == NULL));
         assert_true(key_n(d->request_keys) + key_n(d->resources) <= DIALECT_WORDS_MAX);

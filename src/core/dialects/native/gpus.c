@@ -2,7 +2,7 @@
  * keys are skipped, so that publishers may add some. */
 #include "base/json_read.h"
 #include "core/demand.h"
-#include "core/inventory_draft.h"
+#include "core/dialects/native/native_internal.h"
 #include "core/mig.h"
 
 #define HERE "annotation fgpu.io/gpus: "
@@ -322,9 +322,9 @@ static void read_document(struct parsing *ps)
     }
 }
 
-enum source_result inventory_from_annotation(struct inventory_draft *d)
+enum source_result native_read_gpus(struct inventory_draft *d)
 {
-    const struct str *text = kv_find(d->node->annotations, STR(INVENTORY_KEY));
+    const struct str *text = kv_find(d->node->annotations, STR(NATIVE_KEY_GPUS));
     struct parsing ps; /* large, and only its start is touched: not cleared */
 
     if (text == NULL) {

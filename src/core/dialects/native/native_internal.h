@@ -23,6 +23,8 @@
 #define NATIVE_KEY_ISOLATE "fgpu.io/isolate-from"
 #define NATIVE_KEY_QOS "fgpu.io/qos"
 
+#define NATIVE_KEY_GPUS "fgpu.io/gpus" /* of a node */
+
 /* Of the answer, a set per container. */
 #define NATIVE_KEY_VISIBLE "fgpu.io/visible-devices"
 #define NATIVE_KEY_PERCENTAGE "fgpu.io/mps-active-thread-percentage"
@@ -76,6 +78,11 @@ enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
 bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,
                         enum demand_defect *ret_defect);
+
+bool native_claims_node(const struct policy *p, const struct node *node);
+enum source_result native_parse_node(struct inventory_draft *d, enum inventory_source source);
+/* From the annotation fgpu.io/gpus, which alone knows UUIDs. */
+enum source_result native_read_gpus(struct inventory_draft *d);
 
 /* The last three functions of struct dialect. */
 int native_format_assignment(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
