@@ -2,7 +2,7 @@
  *
  * A dialect is a const struct of words and pure functions, in a folder of its own (src/core/dialects/<name>) and in one
  * explicit table (src/core/dialects/dialect_table.c). `native` is fgpu's own, with its resource names and units as
- * settings (model/policy.h). `kai` is that of Run:ai and KAI-Scheduler. Nothing outside the folder knows a word of a
+ * settings (model/policy.h). Nothing outside the folder knows a word of a
  * dialect: what is a typing error, what fgpu wrote itself, which resources are served, all of that is asked of the
  * structs in the table. A member that a dialect has no use for is NULL; beside each stands what that means.
  */
@@ -47,6 +47,9 @@ struct dialect {
     /* Is this name of a resource, of containers and of nodes, one of its own as the policy has it? NULL: it has none. */
     bool (*owns_resource)(const struct policy *p, struct str name);
 
+    /* What a pod is told that asks in this vocabulary and in one before it in the table, which cannot be joined. Two
+     * requests are no request, whatever else is wrong with one of them. */
+    enum demand_defect beside;
     /* Does the pod speak this vocabulary at all? Cheap: keys only. NULL: pods never do. */
     bool (*claims_pod)(const struct policy *p, const struct pod *pod);
     /* The demand; text borrowed from `pod`, arrays in `a`. False when the arena is full (nothing
@@ -87,12 +90,6 @@ const struct dialect *dialect_find(struct str name);
  * beside a resource is DEMAND_TWICE. Constraints alone ask for nothing and are then not even read.
  * Whole GPUs of a plugin are counted by Kubernetes' rule for effective requests. */
 extern const struct dialect dialect_native;
-
-/* Run:ai and KAI-Scheduler (decision 0026), where the configuration says so: pod annotations gpu-fraction, a decimal number
- * above 0 and below 1, or gpu-memory in MiB; with gpu-fraction-num-devices of so many GPUs; for the first
- * container or that of gpu-fraction-container-name. fgpu's own constraints may stand beside them; its amounts, its
- * fgpu.io/container and resources may not. */
-extern const struct dialect dialect_kai;
 
 /* The demand of a pod in whichever vocabulary claims it; the empty demand when none does; a defect
  * when two vocabularies that cannot be joined do. What it asks of the machine (core/host.h) is in all

@@ -13,6 +13,8 @@
 #include "model/node.h"
 #include "model/policy.h"
 
+#define INVENTORY_SHARED_PRODUCT "-SHARED" /* how GPU Feature Discovery ends the product of GPUs that a plugin shares */
+
 enum source_result {
     SOURCE_ABSENT,    /* says nothing: ask the next one */
     SOURCE_DEFERRED,  /* says too little: ask nobody else for this source, but the next source */

@@ -4,8 +4,6 @@
 
 #include "core/inventory_draft.h"
 
-#define INVENTORY_SHARED_PRODUCT "-SHARED" /* how the product of shared GPUs ends */
-
 /* What plugins offer that leave the choice to kubelet: number, names, and how much of a GPU each is. */
 void inventory_read_units(struct inventory_draft *d);
 /* The GPUs behind them. */

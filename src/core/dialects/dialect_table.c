@@ -1,5 +1,6 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
 #include "core/dialect.h"
+#include "core/dialects/kai/kai.h"
 #include "core/dialects/spelling_internal.h"
 #include "core/host.h"
 
@@ -73,11 +74,10 @@ static bool claims_pod(const struct dialect *d, const struct policy *p, const st
     return d->claims_pod != NULL && d->claims_pod(p, pod);
 }
 
-static struct demand defective(enum demand_defect defect, const char *dialect)
+/* Annotations are the careful one of the two sources. */
+static enum demand_source source_of_both(const struct demand *a, const struct demand *b)
 {
-    return (struct demand){.defect = defect,
-                           .source = DEMAND_FROM_ANNOTATIONS, /* the careful one of the two */
-                           .dialect = dialect};
+    return a->source == DEMAND_FROM_RESOURCES ? b->source : a->source;
 }
 
 static bool read_request(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
@@ -96,8 +96,9 @@ static bool read_request(const struct policy *p, const struct pod *pod, struct a
             continue;
         }
         if (!demand_is_empty(&found)) {
-            found = defective(DEMAND_VOCABULARIES, found.dialect);
-            break;
+            d = (struct demand){.defect = dialects[i]->beside,
+                                .source = source_of_both(&found, &d),
+                                .dialect = found.dialect};
         }
         found = d;
     }
@@ -116,7 +117,7 @@ bool dialect_demand(const struct policy *p, const struct pod *pod, struct arena 
         enum demand_defect slip = spelling_defect(p, dialects[i], pod);
 
         if (slip != DEMAND_OK) {
-            found = defective(slip, dialects[i]->name);
+            found = (struct demand){.defect = slip, .source = DEMAND_FROM_ANNOTATIONS, .dialect = dialects[i]->name};
         }
     }
     *ret = found;

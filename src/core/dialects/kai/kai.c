@@ -1,6 +1,7 @@
 /* Pod annotations of Run:ai and KAI-Scheduler. Their facts: keys and what is mutually exclusive as in
  * KAI-Scheduler's request validator, rounding as in its node accounting (revision 72de64fc). */
-#include "core/dialect.h"
+#include "core/dialects/kai/kai.h"
+
 #include "core/dialects/native/native_internal.h"
 
 /* Annotations of pods. Unlike fgpu's own they have no prefix. */
@@ -158,6 +159,7 @@ const struct dialect dialect_kai = {
     .name = "kai",
     .steers = true,
     .request_keys = request_keys,
+    .beside = DEMAND_VOCABULARIES,
     .claims_pod = kai_claims_pod,
     .parse_request = kai_parse_request,
 };
