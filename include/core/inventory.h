@@ -17,7 +17,7 @@
  * are `elsewhere`: their devices stay, with what is charged on them, and take no further shares.
  *
  * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,
- * names and how many make one GPU are reported beside the devices (src/core/inventory_units.c, decision 0028). Where labels
+ * names and how many make one GPU are reported beside the devices (src/core/dialects/units, decision 0028). Where labels
  * speak of replicas and allocatable has none under a name of the configuration, the node has no devices, unless the
  * annotation describes them.
  *

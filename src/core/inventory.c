@@ -204,12 +204,11 @@ enum source_result inventory_from_machine(struct inventory_draft *d, enum invent
     case INVENTORY_GFD:
         r = inventory_from_mig_plugin(d);
         return r == SOURCE_ABSENT ? from_gfd(d) : r;
-    case INVENTORY_RESOURCES:
-        return inventory_from_units(d);
     case INVENTORY_TEMPLATE:
         return from_template(d);
     case INVENTORY_NONE:
     case INVENTORY_ANNOTATION:
+    case INVENTORY_RESOURCES:
     case INVENTORY_SOURCE__MAX:
         break;
     }
@@ -279,7 +278,6 @@ void inventory_begin(struct inventory_draft *d, const struct policy *p, const st
     d->mig_changing = inventory_mig_is_changing(node);
     d->mig_single = d->mig_counted = false;
     d->device_n = 0; /* the devices need no clearing */
-    inventory_read_units(d);
 }
 
 static bool keep_devices(const struct inventory_draft *d, struct inventory *found)

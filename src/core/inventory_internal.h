@@ -4,10 +4,6 @@
 
 #include "core/inventory_draft.h"
 
-/* What plugins offer that leave the choice to kubelet: number, names, and how much of a GPU each is. */
-void inventory_read_units(struct inventory_draft *d);
-/* The GPUs behind them. */
-enum source_result inventory_from_units(struct inventory_draft *d);
 /* The first template of the configuration for the node; NULL: none. */
 const struct node_template *inventory_template(const struct inventory_draft *d);
 /* Where a label names the profile of virtual GPUs, it holds for every device found. */

@@ -2,10 +2,12 @@
 #include "core/dialect.h"
 #include "core/dialects/kai/kai.h"
 #include "core/dialects/spelling_internal.h"
+#include "core/dialects/units/units.h"
 #include "core/host.h"
 
 const struct dialect *const dialects[] = {
     &dialect_native,
+    &dialect_units,
     &dialect_kai,
     NULL,
 };

@@ -2,6 +2,7 @@
  * means by its words is tested beside it (test_native_pods.c, test_kai.c and so on). */
 #include "core/dialect.h"
 
+#include "base/compiler.h"
 #include "core/support/random_assignment.h"
 
 #include <setjmp.h>
@@ -22,15 +23,20 @@ static size_t key_n(const struct dialect_key *keys)
     return n;
 }
 
-static void dialects__names__unique_and_not_empty(void **state)
+/* The order is that in which a pod with two vocabularies is told so, and a source of an inventory asked. */
+static void dialects__table__these_in_this_order(void **state)
 {
+    static const char *const names[] = {"native", "units", "kai"};
+
     (void)state;
-    for (size_t i = 0; dialects[i] != NULL; i++) {
-        assert_true(dialects[i]->name[0] != '\0');
-        for (size_t k = 0; k < i; k++) {
-            assert_string_not_equal(dialects[i]->name, dialects[k]->name);
-        }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_non_null(dialects[i]);
+        assert_string_equal(dialects[i]->name, names[i]);
+        assert_ptr_equal(dialect_find(str_of(names[i])), dialects[i]);
     }
+    assert_null(dialects[ARRAY_LEN(names)]);
+    assert_null(dialect_find(STR("")));
+    assert_null(dialect_find(STR("nativ")));
 }
 
 static void dialects__functions__none_without_its_other_half(void **state)
@@ -45,6 +51,8 @@ static void dialects__functions__none_without_its_other_half(void **state)
         assert_int_equal(d->claims_node == NULL, d->parse_node == NULL);
         assert_int_equal(d->format_assignment == NULL, d->parse_assignment == NULL);
         assert_true(d->answers != NULL || (d->format_assignment == NULL && d->hand_off == NULL));
+        /* Where kubelet picks, nobody can be told which devices were chosen. */
+        assert_true(d->steers || (d->format_assignment == NULL && d->hand_off == NULL));
         assert_true(key_n(d->request_keys) + key_n(d->resources) <= DIALECT_WORDS_MAX);
         /* Only where a domain tells whose a word is can a typing error be seen. */
         assert_true(d->domain != NULL || key_n(d->resources) == 0);
@@ -70,6 +78,30 @@ static void dialects__request_keys__one_reader_each(void **state)
             assert_int_equal(readers, 1);
         }
     }
+}
+
+/* What one dialect counts no other one may count again. */
+static void dialects__resources__one_owner_each(void **state)
+{
+    static const struct compute_resource compute[] = {{STR("a/a"), 1000, ABOVE_REFUSE, PICKS_FGPU},
+                                                      {STR("a/b"), 100, ABOVE_SPAN, PICKS_KUBELET}};
+    static const struct str names[] = {STR("a/a"),           STR("a/b"),           STR("fgpu.io/gpu-memory-mib"),
+                                       STR("nvidia.com/gpu"), STR("fgpu.io/gpu-count")};
+    struct policy p = *policy_defaults();
+
+    (void)state;
+    p.compute_resources = compute;
+    p.compute_resource_n = ARRAY_LEN(compute);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        size_t owners = 0;
+
+        for (size_t k = 0; dialects[k] != NULL; k++) {
+            owners += dialects[k]->owns_resource != NULL && dialects[k]->owns_resource(&p, names[i]);
+        }
+        assert_int_equal(owners, 1);
+        assert_true(dialect_owns_resource(&p, names[i]));
+    }
+    assert_false(dialect_owns_resource(&p, STR("cpu")));
 }
 
 static void check_meant(const struct dialect *d, const struct dialect_key *key)
@@ -198,9 +230,10 @@ static void dialect_answer__whoever_asked__own_record_first_and_own_keys_only(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dialects__names__unique_and_not_empty),
+        cmocka_unit_test(dialects__table__these_in_this_order),
         cmocka_unit_test(dialects__functions__none_without_its_other_half),
         cmocka_unit_test(dialects__request_keys__one_reader_each),
+        cmocka_unit_test(dialects__resources__one_owner_each),
         cmocka_unit_test(dialects__words_with_a_domain__each_has_its_sentence),
         cmocka_unit_test(dialects__assignment_read_back__the_same_as_far_as_its_format_goes),
         cmocka_unit_test(dialects__no_assignment__not_found),

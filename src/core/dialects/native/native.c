@@ -34,13 +34,12 @@ static bool container_uses_any(const struct container *c, const struct str *name
 static bool container_is_claimed(const struct policy *p, const struct container *c)
 {
     for (size_t i = 0; i < p->compute_resource_n; i++) {
-        if (native_amount(c, p->compute_resources[i].name) != NULL) {
+        if (p->compute_resources[i].picks == PICKS_FGPU && native_amount(c, p->compute_resources[i].name) != NULL) {
             return true;
         }
     }
     return container_uses_any(c, p->memory_resources, p->memory_resource_n) ||
-           container_uses_any(c, p->count_resources, p->count_resource_n) ||
-           container_uses_any(c, p->whole_resources, p->whole_resource_n) || native_asks_for_mig(c);
+           container_uses_any(c, p->count_resources, p->count_resource_n) || native_asks_for_mig(c);
 }
 
 static bool native_claims_pod(const struct policy *p, const struct pod *pod)
@@ -174,31 +173,19 @@ static bool mixes_mig(const struct reading *r)
     return false;
 }
 
-static enum demand_defect read_pod(struct reading *r, bool annotated, struct demand *d)
+static enum demand_defect read_pod(struct reading *r, bool annotated)
 {
-    struct native_plugin_ask plugin = {0};
+    bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
     enum demand_defect defect =
         read_containers(r, true); /* init containers come first in a demand */
 
     if (defect == DEMAND_OK) {
         defect = read_containers(r, false);
     }
-    if (defect == DEMAND_OK) {
-        defect = native_read_plugin(r->policy, r->pod, &plugin);
-    }
     if (defect != DEMAND_OK) {
         return defect;
     }
-    d->unsteered_n = (int32_t)plugin.total;
-    d->unsteered_most = (int32_t)plugin.most;
-    d->unsteered_names = plugin.names;
-
-    bool by_resource = r->wish_n > 0 || d->unsteered_n > 0;
-    bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
-    if (d->unsteered_n > 0 && (r->wish_n > 0 || annotated)) {
-        return DEMAND_MIXED_KINDS;
-    }
-    if (by_resource && (annotated || names_container)) {
+    if (r->wish_n > 0 && (annotated || names_container)) {
         return DEMAND_TWICE;
     }
     if (mixes_mig(r)) {
@@ -221,8 +208,8 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
     r.policy = p;
     r.pod = pod;
     r.wish_n = 0;
-    enum demand_defect defect = read_pod(&r, annotated, &d);
-    if (defect == DEMAND_OK && r.wish_n == 0 && d.unsteered_n == 0) {
+    enum demand_defect defect = read_pod(&r, annotated);
+    if (defect == DEMAND_OK && r.wish_n == 0) {
         *ret = (struct demand){.dialect = ""};
         return true;
     }
@@ -233,15 +220,13 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
         *ret = (struct demand){.defect = defect, .source = source, .dialect = dialect_native.name};
         return true;
     }
-    if (r.wish_n > 0) {
-        struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
-        if (wishes == NULL) {
-            return false;
-        }
-        memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
-        d.wishes = wishes;
-        d.wish_n = r.wish_n;
+    struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
+    if (wishes == NULL) {
+        return false;
     }
+    memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
+    d.wishes = wishes;
+    d.wish_n = r.wish_n;
     *ret = d;
     return true;
 }

@@ -61,15 +61,6 @@ bool native_asks_for_mig(const struct container *c);
 /* A whole number >= 0. */
 enum demand_defect native_read_integer(struct str text, int64_t *ret);
 
-/* What a pod asks of device plugins. */
-struct native_plugin_ask {
-    int64_t total;
-    int64_t most; /* in one container */
-    uint64_t names;
-};
-
-enum demand_defect native_read_plugin(const struct policy *p, const struct pod *pod, struct native_plugin_ask *ret);
-
 /* From the configured resource names of one container; empty when it uses none. */
 enum demand_defect native_ask_of_container(const struct policy *p, const struct container *c,
                                            struct native_ask *ret);

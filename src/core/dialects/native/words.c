@@ -43,11 +43,10 @@ static bool is_named(const struct str *names, size_t n, struct str name)
 bool native_owns_resource(const struct policy *p, struct str name)
 {
     for (size_t i = 0; i < p->compute_resource_n; i++) {
-        if (str_eq(p->compute_resources[i].name, name)) {
+        if (p->compute_resources[i].picks == PICKS_FGPU && str_eq(p->compute_resources[i].name, name)) {
             return true;
         }
     }
     return is_named(p->memory_resources, p->memory_resource_n, name) ||
-           is_named(p->count_resources, p->count_resource_n, name) ||
-           is_named(p->whole_resources, p->whole_resource_n, name);
+           is_named(p->count_resources, p->count_resource_n, name);
 }

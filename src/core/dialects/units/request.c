@@ -1,5 +1,37 @@
-/* Requests for GPUs, replicas and units of device plugins, which leave the choice to kubelet (decision 0028). */
+/* Pods that ask for units. */
+#include "core/dialects/units/units_internal.h"
+
 #include "core/dialects/native/native_internal.h"
+
+static bool is_claimed(const struct policy *p, const struct container *c)
+{
+    for (size_t i = 0; i < c->limits.n; i++) {
+        if (units_owns_resource(p, c->limits.items[i].key)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < c->requests.n; i++) {
+        if (units_owns_resource(p, c->requests.items[i].key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool units_claims_pod(const struct policy *p, const struct pod *pod)
+{
+    for (size_t i = 0; i < pod->init_container_n; i++) {
+        if (is_claimed(p, &pod->init_containers[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < pod->container_n; i++) {
+        if (is_claimed(p, &pod->containers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static enum demand_defect whole_amount(const struct container *c, struct str resource, int64_t *ret)
 {
@@ -50,8 +82,15 @@ static enum demand_defect effective_request(const struct pod *pod, struct str re
     return DEMAND_OK;
 }
 
+/* What a pod asks of device plugins. */
+struct plugin_ask {
+    int64_t total;
+    int64_t most; /* in one container */
+    uint64_t names;
+};
+
 static enum demand_defect add_plugin(const struct pod *pod, struct str resource, uint64_t name,
-                                     struct native_plugin_ask *ask)
+                                     struct plugin_ask *ask)
 {
     int64_t amount = 0;
     enum demand_defect defect = effective_request(pod, resource, &amount, &ask->most);
@@ -61,7 +100,7 @@ static enum demand_defect add_plugin(const struct pod *pod, struct str resource,
     return defect == DEMAND_OK && ask->total > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
 }
 
-enum demand_defect native_read_plugin(const struct policy *p, const struct pod *pod, struct native_plugin_ask *ret)
+static enum demand_defect read_plugins(const struct policy *p, const struct pod *pod, struct plugin_ask *ret)
 {
     enum demand_defect defect = DEMAND_OK;
 
@@ -74,4 +113,40 @@ enum demand_defect native_read_plugin(const struct policy *p, const struct pod *
         }
     }
     return defect;
+}
+
+static enum demand_defect read_pod(const struct policy *p, const struct pod *pod, struct demand *d)
+{
+    struct plugin_ask ask = {0};
+    enum demand_defect defect = read_plugins(p, pod, &ask);
+
+    if (defect != DEMAND_OK) {
+        return defect;
+    }
+    d->unsteered_n = (int32_t)ask.total;
+    d->unsteered_most = (int32_t)ask.most;
+    d->unsteered_names = ask.names;
+    if (ask.total > 0 && kv_find(pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL) {
+        return DEMAND_TWICE; /* of amounts in annotations, of which there are none */
+    }
+    return DEMAND_OK;
+}
+
+bool units_parse_request(const struct policy *p, const struct pod *pod, struct arena *a, struct demand *ret)
+{
+    struct demand d = {.source = DEMAND_FROM_RESOURCES, .dialect = dialect_native.name};
+    enum demand_defect defect = read_pod(p, pod, &d);
+
+    if (defect == DEMAND_OK && d.unsteered_n == 0) {
+        *ret = (struct demand){.dialect = ""};
+        return true;
+    }
+    if (defect == DEMAND_OK && !native_constraints(pod->annotations, a, &d, &defect)) {
+        return false;
+    }
+    if (defect != DEMAND_OK) {
+        d = (struct demand){.defect = defect, .source = d.source, .dialect = d.dialect};
+    }
+    *ret = d;
+    return true;
 }
