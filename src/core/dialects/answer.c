@@ -14,8 +14,6 @@ static int out_of_memory(struct err *reterr)
 
 #define ANSWER_PARTS_MAX 3 /* fgpu's own record, that of the dialect, the hand-off */
 
-typedef int answer_writer(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
-
 static int join(const struct kv_list *parts, size_t part_n, struct arena *a, struct kv_list *ret, struct err *reterr)
 {
     size_t n = 0;
@@ -38,21 +36,27 @@ static int join(const struct kv_list *parts, size_t part_n, struct arena *a, str
     return 0;
 }
 
-int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr)
+/* That in which the pod asked; native where nobody knows. */
+static const struct dialect *dialect_of(const struct assignment *as)
 {
     const struct dialect *d = dialect_find(str_of(as->dialect));
-    struct kv_list parts[ANSWER_PARTS_MAX];
-    answer_writer *writers[ANSWER_PARTS_MAX];
-    size_t n = 0;
-    int r = 0;
 
-    writers[n++] = dialect_native.format_assignment;
-    if (d != NULL && d != &dialect_native && d->format_assignment != NULL) {
-        writers[n++] = d->format_assignment;
+    return d == NULL ? &dialect_native : d;
+}
+
+int dialect_answer(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr)
+{
+    const struct dialect *d = dialect_of(as);
+    const struct dialect *handing_off = d->hand_off == NULL ? &dialect_native : d;
+    struct kv_list parts[ANSWER_PARTS_MAX];
+    size_t n = 0;
+    int r = dialect_native.format_assignment(as, a, &parts[n++], reterr);
+
+    if (r == 0 && d != &dialect_native && d->format_assignment != NULL) {
+        r = d->format_assignment(as, a, &parts[n++], reterr);
     }
-    writers[n++] = d != NULL && d->hand_off != NULL ? d->hand_off : dialect_native.hand_off;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        r = writers[i](as, a, &parts[i], reterr);
+    if (r == 0) {
+        r = handing_off->hand_off(as, a, &parts[n++], reterr);
     }
     return r == 0 ? join(parts, n, a, ret, reterr) : r;
 }
