@@ -18,6 +18,8 @@
  *   - once known, the devices of a pod do not change because somebody edited an annotation: that is a
  *     conflict, shown and ignored. Only a record that nobody has verified yet gives way: to a verified one, and to
  *     the verdict that its signature does not hold;
+ *   - once a record of a pod was refused, no other one of it counts that is not verified: who edits a record again and
+ *     again closes a GPU once, for a moment (decision 0042);
  *   - no reservation takes a tenant above its limits (core/tenancy.h).
  *
  * The numbers of a node are recomputed from its inventory and its pods at every change of either; so a
@@ -288,6 +290,12 @@ size_t ledger_unverified(const struct ledger *l, struct str node_name, struct ar
 
 /* Does a pod of this node have such a record? O(its pods). */
 bool ledger_is_unverified(const struct ledger *l, struct str node_name);
+
+/* Has the record of this fact, a provisional one, to be verified before the ledger is told? Only the first record of a
+ * pod may be believed until then: not one that comes after another was refused, or while another waits for its verdict;
+ * nor one that is all the pod has, because nothing that it asks for counts: that would be charged, and taken back without
+ * leaving a memory, as often as it is observed. False for one whose own verdict is known or due. */
+bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND
  * when the pod holds no devices. */

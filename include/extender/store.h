@@ -144,6 +144,9 @@ struct store_unverified {
 size_t store_unverified(struct store *s, struct str node_name, struct arena *a, struct store_unverified *ret,
                         size_t max);
 
+/* ledger_must_verify(). */
+bool store_must_verify(struct store *s, const struct ledger_pod_fact *f);
+
 /* How many there are; STORE_UNVERIFIED_COUNT_MAX stands for that many and more. */
 #define STORE_UNVERIFIED_COUNT_MAX 1024
 size_t store_unverified_n(struct store *s);

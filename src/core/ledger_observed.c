@@ -47,10 +47,10 @@ static bool is_foreign_as_before(const struct pod_entry *p, const struct ledger_
            str_of(p->decision_id).n == 0 && !demand_is_empty(asked) && demand_equal(p->demand, asked);
 }
 
-/* The record is known to be somebody else's: its signature did not hold. */
+/* Somebody else writes records of this pod: from now on only verified ones count. */
 static bool is_refused(const struct pod_entry *p, const struct ledger_pod_fact *f)
 {
-    return p->record_refused && f->record_trust == RECORD_PROVISIONAL && str_eq(ledger_pod_proof(p), f->proof);
+    return p->record_refused && f->record_trust == RECORD_PROVISIONAL;
 }
 
 /* A signed record without containers is fgpu's, of a pod whose GPUs kubelet picks. */
@@ -169,4 +169,16 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
     }
     count_once(l, &l->pods[pod], f->demand);
     return 0;
+}
+
+bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f)
+{
+    uint32_t pod = ledger_pod_lookup(l, f->uid);
+    const struct pod_entry *p = pod == LEDGER_NONE ? NULL : &l->pods[pod];
+    struct demand nothing;
+
+    if (p == NULL) {
+        return demand_is_empty(counted_request(l, NULL, f, &nothing));
+    }
+    return (p->record_refused || p->trust == RECORD_PROVISIONAL) && !str_eq(ledger_pod_proof(p), f->proof);
 }

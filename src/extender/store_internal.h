@@ -74,45 +74,6 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
  * there is more. */
 bool store_look_ahead(struct store *s, const struct pack_params *params);
 
-/* What is expected, as it was when a decision began: all nodes are judged alike, in whatever sections. Prices are kept
- * by value; what they are prices of, and the typical pods, are made anew after a few percent more pods, and then the
- * decision begins again. */
-struct store_sight {
-    struct outlook_prices prices;
-    uint64_t typical_version;
-};
-
-static inline void store_sight_take(struct store_sight *sight, const struct store *s)
-{
-    sight->prices = *outlook_prices(s->outlook);
-    sight->typical_version = outlook_typical_version(s->outlook);
-}
-
-static inline bool store_sight_holds(const struct store_sight *sight, const struct store *s)
-{
-    return outlook_prices(s->outlook)->basis == sight->prices.basis &&
-           outlook_typical_version(s->outlook) == sight->typical_version;
-}
-
 void store_hold_clear(struct hold *h);
-
-/* What one call of store_pack() is about. */
-struct store_question {
-    const struct view_pod *pod;
-    const struct pack_hold *holds;
-    size_t hold_n;
-    const struct str *names;
-    size_t name_n;
-};
-
-/* A call that had to begin again so often, because nodes come and go without end, takes one long section. */
-enum { STORE_BEGIN_AGAIN_MAX = 8 };
-
-/* store_pack() where the agenda has several groups or criteria; ret->results has room for all names. */
-WARN_UNUSED int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
-                                   const struct agenda *agenda, struct store_pack_answer *ret,
-                                   struct err *reterr);
-/* Names of unknown nodes that come again; returns how many results stay. */
-size_t store_drop_unknown_repeats(struct pack_result *results, size_t n);
 
 #endif

@@ -1,7 +1,8 @@
 /* The ledger under any sequence of ops at all, also such as no cluster would produce: records that
  * contradict each other, devices that change under their pods, forged placements, brackets within
  * brackets. After every op: the invariants, a failure changes nothing, an observation never fails,
- * the same fact again changes nothing, and a reservation ends only by what may end it.
+ * the same fact again changes nothing, a reservation ends only by what may end it, and a pod whose record was
+ * refused is never again believed unverified.
  *
  * First byte: honest or not. In an honest run nodes are described once and pods are placed by
  * reservations only; then no device is ever over-committed, and what was granted first, added up by an oracle that
@@ -48,6 +49,7 @@ struct run {
     enum { FREE, RESERVED, CONFIRMED } held[PODS];
     bool missed[PODS]; /* reserved, but not in the list that ended since */
     bool seen[PODS];   /* in the present bracket */
+    bool refused[PODS]; /* a record of it was, and none was verified since */
     struct first_grants grants;
     /* storage of the present op */
     struct device devices[DEVICES];
@@ -322,6 +324,38 @@ static void check_held(const struct run *r)
     }
 }
 
+/* Does a record of the pod wait for its verdict, one with this proof? NULL: with any. */
+static bool waits(const struct run *r, size_t pod, const struct str *proof)
+{
+    struct ledger_unverified all[PODS];
+    struct arena a;
+    bool found = false;
+    size_t n;
+
+    arena_init(&a, MEMORY);
+    n = ledger_unverified(r->l, STR_NULL, &a, all, PODS);
+    for (size_t i = 0; i < n; i++) {
+        found = found || (str_eq(all[i].uid, uids[pod]) && (proof == NULL || str_eq(all[i].proof, *proof)));
+    }
+    arena_fini(&a);
+    return found;
+}
+
+/* `refutes`: the op was a verdict that its record does not hold. */
+static void follow_records(struct run *r, const struct ledger_op *op, size_t pod, bool refutes)
+{
+    struct ledger_pod p;
+
+    r->refused[pod] = r->refused[pod] || refutes;
+    if (op->kind == LEDGER_POD_OBSERVED && op->pod.record_trust == RECORD_VERIFIED) {
+        r->refused[pod] = false;
+    }
+    for (size_t i = 0; i < PODS; i++) {
+        r->refused[i] = r->refused[i] && ledger_find_pod(r->l, uids[i], &p);
+        FUZZ_CHECK(!(r->refused[i] && waits(r, i, NULL)));
+    }
+}
+
 /* In an honest run. */
 static void follow_grants(struct run *r, const struct ledger_op *op, size_t pod)
 {
@@ -476,11 +510,13 @@ static void step(struct run *r)
     struct snapshot once, twice;
     struct ledger_op op;
     struct arena a;
+    bool refutes;
     size_t pod;
     int rc;
 
     op = draw_op(r, &pod);
     op.at_ms = 1;
+    refutes = op.kind == LEDGER_RECORD_JUDGED && !op.judged.valid && waits(r, pod, &op.judged.proof);
     trace(r, &op);
     rc = ledger_apply(r->l, &op, NULL);
     FUZZ_SOUND(ledger_check(r->l));
@@ -490,6 +526,7 @@ static void step(struct run *r)
         return;
     }
     follow(r, &op, pod);
+    follow_records(r, &op, pod, refutes);
     if (r->honest) {
         follow_grants(r, &op, pod);
     }
