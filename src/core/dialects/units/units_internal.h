@@ -1,4 +1,5 @@
-/* core/dialects/units/units_internal.h - the pieces of the dialect of units: one file reads pods, one reads nodes. */
+/* core/dialects/units/units_internal.h - the pieces of the dialect of units: one file knows the names, one reads
+ * pods, one reads nodes. */
 #ifndef CORE_DIALECTS_UNITS_UNITS_INTERNAL_H
 #define CORE_DIALECTS_UNITS_UNITS_INTERNAL_H
 
