@@ -67,6 +67,7 @@ enum node_flag {
     NODE_MIG_SINGLE = 1 << 4,   /* ... as its whole GPUs */
     NODE_SLICED = 1 << 5,       /* has fixed slices that fgpu hands out (core/slack.h) */
     NODE_ONE_UNIT = 1 << 6,     /* its plugin gives a container one unit and no more */
+    NODE_SHUT = 1 << 7,         /* takes nothing: pods that may be here are not charged (core/ledger.h, turned away) */
 };
 
 /* Cores and memory of a machine that pods can have; 0: not known. */

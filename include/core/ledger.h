@@ -36,6 +36,17 @@
  *
  * Bounds: LEDGER_NODES_MAX; LEDGER_PODS_MAX with GPUs and as many without; LEDGER_MODELS_MAX. All are of what there is
  * at a time: names of nodes, UUIDs and models go with the last that has them, however many have come and gone.
+ *
+ * Whoever creates pods may write any name of a node into them. So nodes that nobody has described take at most half of
+ * the nodes, and no pod can be too much for the ledger: one that uses GPUs and finds no room, for itself or for the name
+ * of its node, is *turned away* (ledger_turned_away.c). It is in no table and is charged nowhere; therefore
+ *   - its node, if the ledger knows it, takes nothing until a list of all pods that began later is complete and turned
+ *     no pod of that node away;
+ *   - while any such pod may exist, a node that is described for the first time takes nothing until a list of all pods
+ *     that began later is complete: in it every pod of a known node is entered, or turned away as above;
+ *   - all nodes are open again after a list of all pods that turned nobody away.
+ * A pod that is not bound holds nothing: if it finds no room it is forgotten, and cannot be reserved for. Annotations that
+ * counted in the list that turned a pod away count in the next ones, too, until there is room for it.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
@@ -189,6 +200,8 @@ struct ledger_limits {
     struct hash_key hash_key;
     int32_t overcommit_milli;     /* model/policy.h */
     int32_t overcommit_mem_milli;
+    uint32_t nodes_max; /* 0: LEDGER_NODES_MAX */
+    uint32_t pods_max;  /* 0: LEDGER_PODS_MAX */
 };
 
 struct ledger *ledger_new(const struct ledger_limits *limits);
@@ -198,8 +211,8 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  *   ERR_NOT_FOUND  reserve/confirm/release of an unknown pod; reserve on an unknown node
  *   ERR_CONFLICT   reserve: the placement does not fit (any more), or passes the limit of the tenant, or the pod
  *                  is bound or reserved
- *   ERR_LIMIT      a bound on nodes or pods would be passed
- * Observations never fail except by ERR_LIMIT. */
+ *   ERR_LIMIT      a node that is described, or that ResourceSlices name, finds no place
+ * Observations never fail except by ERR_LIMIT, those of pods never. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
 /* What pods have asked for so far (core/mix.h). A pod that asks for GPUs counts when it is first observed with a
@@ -318,6 +331,15 @@ void ledger_drop_overcommits(const struct ledger_overcommit *o, size_t n);
 /* NULL, or a static sentence: inventories of nodes had to be left out for want of room, and what to do. A node that is
  * left out has no devices but those that its pods hold. */
 const char *ledger_lacks_room(const struct ledger *l);
+
+/* Pods that use GPUs and are not in the ledger for want of room. */
+struct ledger_turned_away {
+    uint64_t pod_n;   /* bound ones, at most: one that is seen again counts again until the next list of all pods */
+    uint64_t total_n; /* how often it has happened since the start, pods that are not bound included */
+    uint64_t node_n;  /* nodes that take nothing for their sake */
+    struct str namespace_, name, node_name; /* the last one, borrowed until the next op; node_name empty: not bound */
+};
+void ledger_turned_away(const struct ledger *l, struct ledger_turned_away *ret);
 
 /* NULL if every invariant holds, else a static sentence naming the first broken one. O(everything): tests,
  * fuzzing, audits. */

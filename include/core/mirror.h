@@ -21,7 +21,7 @@ struct mirror {
     uint32_t node_n;
     struct node_state *nodes; /* first_device: into `devices` */
     struct str *names;        /* shared; empty: the place is free */
-    bool *open;               /* described, neither cordoned nor closed */
+    bool *open;               /* described, not cordoned, and takes pods */
     uint64_t *rules;          /* bits of the packing rules that select it (core/plan.h) */
     struct device_state *devices;
     uint32_t node_cap, device_cap;

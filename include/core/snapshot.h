@@ -115,6 +115,9 @@ struct snapshot {
     struct incident_count incidents[INCIDENT_KIND__MAX]; /* of undescribed nodes, too */
     uint64_t closed_n;          /* nodes that take no new pods */
     uint64_t pod_on_closed_n;   /* pods that hold something there */
+    uint64_t turned_away_n;     /* struct ledger_turned_away, with the next two */
+    uint64_t turned_away_total_n;
+    uint64_t uncounted_n;
     uint64_t elsewhere_n;       /* nodes whose GPUs another system hands out */
     uint64_t unmeasured_n;      /* nodes of which nothing but a plugin's number speaks of GPUs */
     int64_t milli_cap, milli_charged;

@@ -14,6 +14,7 @@ enum verdict {
     /* facts that no eviction changes */
     VERDICT_NODE_UNKNOWN,   /* fgpu has not seen this node */
     VERDICT_CLOSED,         /* its node pool takes no new pods (model/policy.h) */
+    VERDICT_UNCOUNTED,      /* pods that may be here found no room in the ledger (core/ledger.h, turned away) */
     VERDICT_NO_GPU,         /* no inventory */
     VERDICT_UNMEASURED,     /* nothing but a plugin's number speaks of GPUs (core/inventory.h) */
     VERDICT_ELSEWHERE,      /* another system hands its GPUs out */

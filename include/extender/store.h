@@ -1,8 +1,10 @@
-/* extender/store.h - the ledger behind the one lock of this program.
+/* extender/store.h - the ledger, and what is derived from it, behind one lock (src/extender/store_internal.h).
  *
  * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
- * STORE_WALK_SECTION. Nothing that can block happens inside: no API call, no logging, no allocation but from a
- * caller's arena and the ledger's own tables. Everything here may be called from any thread.
+ * STORE_WALK_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread. Memory is
+ * allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the outlook,
+ * holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md has the
+ * order. Everything here may be called from any thread.
  */
 #ifndef EXTENDER_STORE_H
 #define EXTENDER_STORE_H
@@ -50,6 +52,13 @@ void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
 /* ledger_lacks_room(). */
 const char *store_lacks_room(struct store *s);
+/* ledger_turned_away(), with the last one in words: "namespace/name on node". */
+#define STORE_TURNED_AWAY_MAX 640
+struct store_turned_away {
+    uint64_t pod_n, total_n, node_n;
+    char last[STORE_TURNED_AWAY_MAX];
+};
+void store_turned_away(struct store *s, struct store_turned_away *ret);
 /* Not ready until that is over, too: `why` is static text, NULL that it is over. */
 void store_await(struct store *s, const char *why);
 /* Why the store is not ready, text that outlives the store's users; NULL when it is. */

@@ -78,6 +78,9 @@ void timekeeper_tick(struct timekeeper *t)
 {
     changeover_keep_time(t->o.changeover);
     look_ahead(t);
+    if (t->o.each_second != NULL) {
+        t->o.each_second(t->o.ctx);
+    }
 }
 
 /* ---- the thread ---- */

@@ -243,6 +243,9 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if ((n->flags & NODE_DESCRIBED) == 0) {
         return VERDICT_NODE_UNKNOWN;
     }
+    if ((n->flags & NODE_SHUT) != 0) {
+        return VERDICT_UNCOUNTED;
+    }
     if ((n->flags & NODE_MIG_CHANGING) != 0) {
         return VERDICT_MIG_CHANGING;
     }

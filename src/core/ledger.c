@@ -13,6 +13,8 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
 
     BUG_ON(limits->overcommit_milli < 1000 || limits->overcommit_mem_milli < 1000);
     l->limits = *limits;
+    l->limits.nodes_max = limits->nodes_max > 0 ? limits->nodes_max : LEDGER_NODES_MAX;
+    l->limits.pods_max = limits->pods_max > 0 ? limits->pods_max : LEDGER_PODS_MAX;
     l->texts_count = true;
     l->unverified_first = l->unverified_last = LEDGER_NONE;
     l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
@@ -55,6 +57,7 @@ void ledger_free(struct ledger *l)
     free(l->pods);
     free(l->free_pods);
     free(l->light.slots);
+    free(l->turned_away.text);
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
     tenancy_fini(&l->tenancy);
@@ -81,8 +84,9 @@ static void pods_end(struct ledger *l)
         }
     }
     ledger_light_sweep(l);
+    ledger_turned_away_list_ends(l);
     l->pods_synced = true;
-    l->texts_count = false;
+    l->texts_count = l->texts_count && ledger_turned_away_come_again(l);
     ledger_light_synced(l);
 }
 
@@ -113,7 +117,8 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         }
         return 0;
     case LEDGER_POD_OBSERVED:
-        return ledger_pod_observed(l, &op->pod, op->at_ms, reterr);
+        ledger_pod_observed(l, &op->pod, op->at_ms);
+        return 0;
     case LEDGER_POD_GONE:
         i = ledger_pod_lookup(l, op->name);
         if (i != LEDGER_NONE) {
@@ -130,6 +135,7 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         return ledger_release_apply(l, op->name, op->at_ms, reterr);
     case LEDGER_PODS_BEGIN:
         l->pod_epoch++;
+        ledger_turned_away_list_begins(l);
         l->texts_count = l->texts_count || op->list.reread;
         return 0;
     case LEDGER_PODS_END:

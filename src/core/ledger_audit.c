@@ -31,7 +31,10 @@ const char *ledger_drift_name(enum ledger_drift d)
 
 struct ledger *ledger_audit_scratch(const struct ledger *l)
 {
-    return ledger_new(&l->limits); /* the same hash key, so that device references compare */
+    struct ledger_limits limits = l->limits; /* the same hash key, so that device references compare */
+
+    limits.nodes_max = limits.pods_max = 0;
+    return ledger_new(&limits);
 }
 
 /* ---- pods ---- */
@@ -195,6 +198,13 @@ static enum ledger_drift pod_difference(const struct ledger *l, const struct pod
     return same_details(a, b) ? DRIFT_NONE : DRIFT_POD_DETAILS;
 }
 
+/* Whom no observation could enter, no repair can. */
+static bool would_be_turned_away(const struct ledger *l, const struct pod_entry *p, const struct ledger_pod_fact *f)
+{
+    return p == NULL ? !ledger_has_room_for(l, f)
+                     : p->state == LEDGER_PENDING && f->node_name.n > 0 && !ledger_node_has_room(l, f->node_name);
+}
+
 static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratch,
                                    const struct ledger_op *op, const struct pod_entry *p)
 {
@@ -202,7 +212,7 @@ static enum ledger_drift pod_drift(const struct ledger *l, struct ledger *scratc
     enum ledger_drift d;
     uint32_t after;
 
-    if (p != NULL && p->state == LEDGER_RESERVED) {
+    if ((p != NULL && p->state == LEDGER_RESERVED) || would_be_turned_away(l, p, &op->pod)) {
         return DRIFT_NONE;
     }
     if (p != NULL && p->state != LEDGER_PENDING && op->pod.node_name.n == 0) {

@@ -91,14 +91,14 @@ static bool node_has_more(const struct ledger *l, const struct node_before *b)
 {
     const struct node_entry *n = &l->nodes[b->node];
     const struct node_state *now = &l->rows[b->node];
-    const unsigned closing = NODE_DESCRIBED | NODE_CLOSED | NODE_MIG_CHANGING;
+    const unsigned closing = NODE_DESCRIBED | NODE_CLOSED | NODE_SHUT | NODE_MIG_CHANGING;
     const unsigned changed = b->row.flags ^ now->flags;
 
     if (!n->used || (now->flags & NODE_DESCRIBED) == 0) {
         return false;
     }
     if ((changed & ~closing) != 0 || (changed & now->flags & NODE_DESCRIBED) != 0 ||
-        (changed & b->row.flags & (NODE_CLOSED | NODE_MIG_CHANGING)) != 0 || (n->schedulable && !b->schedulable) ||
+        (changed & b->row.flags & (NODE_CLOSED | NODE_SHUT | NODE_MIG_CHANGING)) != 0 || (n->schedulable && !b->schedulable) ||
         n->rules != b->rules || plugin_has_more(&b->row, now) || now->device_n > b->row.device_n) {
         return true;
     }

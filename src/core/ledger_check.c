@@ -44,7 +44,7 @@ static const char *check_pod_counts(const struct ledger *l)
             isolating += p->demand->isolate_n > 0;
         }
     }
-    if (used != l->pod_used_n || l->pod_index.used_n != used) {
+    if (used != l->pod_used_n || used > l->limits.pods_max || l->pod_index.used_n != used) {
         return "the number of pods is wrong";
     }
     if (memcmp(by_state, l->pods_by_state, sizeof(by_state)) != 0) {
@@ -166,13 +166,15 @@ static const char *check_models(const struct ledger *l)
 
 static const char *check_node_counts(const struct ledger *l)
 {
-    uint32_t used = 0, unroomed = 0;
+    uint32_t used = 0, described = 0, unroomed = 0;
 
     for (uint32_t i = 0; i < l->node_n; i++) {
         used += l->nodes[i].used;
+        described += l->nodes[i].used && l->nodes[i].described;
         unroomed += l->nodes[i].used && l->nodes[i].unroomed;
     }
-    return used == l->node_used_n && l->node_index.used_n == used && unroomed == l->unroomed_n
+    return used == l->node_used_n && used <= l->limits.nodes_max && l->node_index.used_n == used &&
+                   described == l->described_n && unroomed == l->unroomed_n
                ? NULL
                : "the number of nodes is wrong";
 }
@@ -209,7 +211,8 @@ static const char *next_nodes(const struct ledger *l, struct ledger_checking *c,
 bool ledger_check_some(const struct ledger *l, struct ledger_checking *c, const char **ret_why)
 {
     static const char *(*const wholes[])(const struct ledger *l) = {
-        check_pod_counts, check_node_counts, check_extents, check_models, ledger_check_host, ledger_check_tenancy};
+        check_pod_counts, check_node_counts, check_extents, check_models, ledger_check_host, ledger_check_tenancy,
+        ledger_check_turned_away};
     enum { PODS, NODES, WHOLES, OVER = WHOLES + sizeof(wholes) / sizeof(wholes[0]) };
     bool over = true;
 

@@ -64,6 +64,8 @@ struct node_entry {
     bool closed;
     bool recomputed; /* in this op */
     bool unroomed;   /* its inventory was left out for want of room */
+    bool shut;       /* takes nothing: pods that may be here were turned away (ledger_turned_away.c) */
+    uint32_t shut_epoch; /* pod_epoch when that was last said */
     enum inventory_source source;
     const char *note;
     const char *slices_note; /* why ResourceSlices take its devices away from us; NULL: they do not */
@@ -183,6 +185,15 @@ struct pod_entry {
     uint64_t version; /* resourceVersion as last observed; 0: not known */
 };
 
+/* Pods that found no room. Of the bound ones, which hold something: those since the present list of all pods began, and
+ * those before, until that list is complete. */
+struct turned_away {
+    uint64_t now_n, before_n;
+    uint64_t total_n;
+    char *text; /* of the last one, in one block */
+    struct str namespace_, name, node_name;
+};
+
 struct incidents {
     struct incident_count counts[INCIDENT_KIND__MAX];
     struct incident *news, *news_last; /* not taken yet, oldest first */
@@ -221,7 +232,7 @@ struct ledger {
     uint32_t node_n; /* slots in use or free, below node_cap */
     uint32_t node_cap;
     uint32_t node_used_n;
-    uint32_t unroomed_n; /* of these */
+    uint32_t described_n, unroomed_n, shut_n; /* of these */
     uint32_t *free_nodes;
     uint32_t free_node_n;
     struct hashmap node_index;
@@ -242,6 +253,7 @@ struct ledger {
     uint32_t *free_pods;
     uint32_t free_pod_n;
     struct hashmap pod_index;
+    struct turned_away turned_away;
     struct light_pods light;
 
     uint32_t *recomputed; /* nodes, in this op */
@@ -279,6 +291,10 @@ struct ledger {
 /* nodes (ledger_nodes.c) */
 uint32_t ledger_node_find(const struct ledger *l, struct str name); /* LEDGER_NONE */
 uint32_t ledger_node_add(struct ledger *l, struct str name);        /* LEDGER_NONE at a bound */
+/* The same for a name that a pod says: nodes that nobody has described take at most half of the table, whoever names
+ * them, so that the other half is for those that exist. */
+uint32_t ledger_node_named(struct ledger *l, struct str name);
+bool ledger_node_has_room(const struct ledger *l, struct str name); /* would that find, or make, one? */
 /* What the node owns; its slot is not given back. */
 void ledger_node_free(struct ledger *l, uint32_t node);
 /* Forgets the node if nothing is known of it and no pod is attached. */
@@ -317,8 +333,20 @@ void ledger_order_remove(struct ledger *l, uint32_t node); /* the same, turned r
 const char *ledger_order_check(const struct ledger *l, uint32_t at); /* one place of by_name */
 
 /* observations of pods (ledger_observed.c) */
-int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
-                        struct err *reterr);
+void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms);
+
+/* pods for which there is no room (ledger_turned_away.c) */
+/* For a pod that the ledger does not know, and for the name of its node? */
+bool ledger_has_room_for(const struct ledger *l, const struct ledger_pod_fact *f);
+void ledger_turn_away(struct ledger *l, const struct ledger_pod_fact *f);
+/* A node whose object was not known is being described: may pods be on it that nobody charged? */
+void ledger_turned_away_node_described(struct ledger *l, uint32_t node);
+void ledger_turned_away_list_begins(struct ledger *l); /* pod_epoch is that of the list already */
+void ledger_turned_away_list_ends(struct ledger *l);
+/* May a pod that the present list turned away be entered by a later one? Then annotations must count there as in this. */
+bool ledger_turned_away_come_again(const struct ledger *l);
+const char *ledger_check_turned_away(const struct ledger *l); /* as ledger_check() */
+extern const char ledger_note_shut[]; /* of a node that is shut */
 
 /* pods that are seen where they were not (ledger_adopt.c) */
 extern const char ledger_conflict_record[];
@@ -422,6 +450,8 @@ int ledger_judged_apply(struct ledger *l, const struct ledger_judged *j, int64_t
 /* reservations (ledger_reserve.c) */
 int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64_t at_ms,
                          struct err *reterr);
+/* An attached pod is pending again, and asks for what was seen last. It may be gone afterwards. */
+void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms);
 int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
 int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr);
 

@@ -147,12 +147,6 @@ static void resize(struct ledger *l, struct light_pod *p, struct host_request ho
 
 /* ---- what happens to them ---- */
 
-/* They may name nodes that do not exist: the other half of the table is for those that do, and for pods with GPUs. */
-static uint32_t node_of(struct ledger *l, struct str name)
-{
-    return l->node_used_n < LEDGER_NODES_MAX / 2 ? ledger_node_add(l, name) : ledger_node_find(l, name);
-}
-
 void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted)
 {
     struct light_pods *t = &l->light;
@@ -167,7 +161,7 @@ void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bo
         return;
     }
     fresh.counted = ledger_light_forget(l, f->uid) || counted;
-    node = t->used_n < LEDGER_PODS_MAX ? node_of(l, f->node_name) : LEDGER_NONE;
+    node = t->used_n < l->limits.pods_max ? ledger_node_named(l, f->node_name) : LEDGER_NONE;
     if (node == LEDGER_NONE) {
         return; /* at a bound: its node shows more than it has, which harms scores and nothing else
                  */

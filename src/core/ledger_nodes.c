@@ -44,7 +44,7 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     if (i != LEDGER_NONE) {
         return i;
     }
-    if (l->node_used_n == LEDGER_NODES_MAX) {
+    if (l->node_used_n == l->limits.nodes_max) {
         return LEDGER_NONE;
     }
     i = node_slot(l);
@@ -61,6 +61,21 @@ uint32_t ledger_node_add(struct ledger *l, struct str name)
     return i;
 }
 
+static bool has_room_for_a_name(const struct ledger *l)
+{
+    return l->node_used_n - l->described_n < l->limits.nodes_max / 2 && l->node_used_n < l->limits.nodes_max;
+}
+
+bool ledger_node_has_room(const struct ledger *l, struct str name)
+{
+    return has_room_for_a_name(l) || ledger_node_find(l, name) != LEDGER_NONE;
+}
+
+uint32_t ledger_node_named(struct ledger *l, struct str name)
+{
+    return has_room_for_a_name(l) ? ledger_node_add(l, name) : ledger_node_find(l, name);
+}
+
 void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
@@ -71,6 +86,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);
     ledger_order_remove(l, node);
     l->unroomed_n -= n->unroomed;
+    l->shut_n -= n->shut;
     ledger_node_free(l, node);
     *n = (struct node_entry){.used = false};
     l->rows[node] = (struct node_state){0};
@@ -172,10 +188,14 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     }
     node = ledger_node_add(l, f->name);
     if (node == LEDGER_NONE) {
-        return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+        return err_set(reterr, ERR_LIMIT, "more than %u nodes", l->limits.nodes_max);
     }
     ledger_change_begin(l, node);
     n = &l->nodes[node];
+    if (!n->described) {
+        ledger_turned_away_node_described(l, node);
+        l->described_n++;
+    }
     if (!ledger_devices_take_in(l, inv, n, fresh)) {
         inv = &no_inventory;
     }
@@ -198,7 +218,8 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->host_taken = f->host_taken;
     n->epoch = l->node_epoch;
     n->touched = l->generation + 1;
-    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) | ledger_plugin_flags(inv));
+    l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) |
+                                     (n->shut ? NODE_SHUT : 0) | ledger_plugin_flags(inv));
     l->rows[node].unsteered_cap = inv->unsteered_n;
     l->rows[node].unsteered_per_gpu = units_per_gpu(inv);
     l->rows[node].unsteered_names = inv->unsteered_names;
@@ -216,6 +237,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
 
     ledger_change_begin(l, node);
     node_set_unroomed(l, n, false);
+    l->described_n -= n->described;
     n->described = false;
     n->schedulable = false;
     n->touched = l->generation + 1;
@@ -225,7 +247,7 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->elsewhere = n->unmeasured = false;
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
-    l->rows[node].flags = 0;
+    l->rows[node].flags = n->shut ? NODE_SHUT : 0;
     l->rows[node].unsteered_cap = 0;
     l->rows[node].unsteered_per_gpu = 1;
     l->rows[node].unsteered_names = 0;

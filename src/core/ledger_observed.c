@@ -1,4 +1,5 @@
 /* What an observation of the API server makes of a pod. */
+#include "base/bug.h"
 #include "core/ledger_internal.h"
 #include "core/mix.h"
 
@@ -59,18 +60,15 @@ static bool names_containers(const struct ledger_pod_fact *f)
     return f->record_trust != RECORD_UNSIGNED && f->assignment != NULL && f->assignment->container_n > 0;
 }
 
-static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *seen, int64_t at_ms,
-                          struct err *reterr)
+static void pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *seen, int64_t at_ms)
 {
-    uint32_t node = ledger_node_add(l, seen->node_name);
+    uint32_t node = ledger_node_named(l, seen->node_name);
     struct pod_entry *p = &l->pods[pod];
     struct ledger_pod_fact f = *seen;
     const struct demand *asked;
     struct demand nothing;
 
-    if (node == LEDGER_NONE) {
-        return err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
-    }
+    BUG_ON(node == LEDGER_NONE);
     if (is_refused(p, seen) || (names_containers(seen) && !ledger_fact_grants(seen))) {
         f.assignment = NULL;
     }
@@ -83,7 +81,6 @@ static int pod_seen_bound(struct ledger *l, uint32_t pod, const struct ledger_po
     } else if (p->node != node || !is_foreign_as_before(p, &f, asked)) {
         ledger_pod_adopt(l, pod, &f, asked, node, at_ms);
     }
-    return 0;
 }
 
 static void pod_seen_pending(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f)
@@ -121,29 +118,57 @@ static void set_leftovers(struct pod_entry *p, struct str leftovers)
     }
 }
 
-int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms,
-                        struct err *reterr)
+/* A pod that is not in the table. LEDGER_NONE: it is not kept there, because it uses no GPUs, or is turned away. */
+static uint32_t enter_pod(struct ledger *l, const struct ledger_pod_fact *f, const struct demand *asked, int64_t at_ms)
+{
+    bool bound = f->node_name.n > 0, counted;
+    uint32_t pod;
+
+    if (demand_is_empty(asked) && !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
+        if (bound) { /* what is seen pending is older than what was seen bound, and holds nothing */
+            ledger_light_observed(l, f, false);
+        }
+        return LEDGER_NONE;
+    }
+    counted = ledger_light_forget(l, f->uid);
+    if (!ledger_has_room_for(l, f)) {
+        ledger_turn_away(l, f);
+        return LEDGER_NONE;
+    }
+    pod = ledger_pod_add(l, f, asked, at_ms);
+    l->pods[pod].counted = counted;
+    return pod;
+}
+
+/* A pod of the table is seen where there is no room for the name. It has left wherever it was, which may make that room.
+ * If not, it is turned away, and what it asked for while it was pending stays known: when there is room, that counts. */
+static uint32_t leave_for_nowhere(struct ledger *l, uint32_t pod, const struct ledger_pod_fact *f, int64_t at_ms)
+{
+    if (l->pods[pod].node != LEDGER_NONE) {
+        ledger_pod_unplace(l, pod, at_ms);
+        pod = ledger_pod_lookup(l, f->uid);
+    }
+    if (pod != LEDGER_NONE && !ledger_node_has_room(l, f->node_name)) {
+        ledger_pod_set_nominated(l, &l->pods[pod], STR_NULL);
+        ledger_turn_away(l, f);
+    }
+    return pod;
+}
+
+void ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64_t at_ms)
 {
     uint32_t pod = ledger_pod_lookup(l, f->uid);
     bool bound = f->node_name.n > 0;
-    int r;
+    struct demand nothing;
 
+    if (pod != LEDGER_NONE && bound && !ledger_node_has_room(l, f->node_name)) {
+        pod = leave_for_nowhere(l, pod, f, at_ms);
+    }
     if (pod == LEDGER_NONE) {
-        struct demand nothing;
-        const struct demand *asked = counted_request(l, NULL, f, &nothing);
-
-        if (demand_is_empty(asked) &&
-            !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
-            if (bound) { /* what is seen pending is older than what was seen bound, and holds nothing */
-                ledger_light_observed(l, f, false);
-            }
-            return 0;
-        }
-        pod = ledger_pod_add(l, f, asked, at_ms);
-        if (pod == LEDGER_NONE) {
-            return err_set(reterr, ERR_LIMIT, "more than %d pods that use GPUs", LEDGER_PODS_MAX);
-        }
-        l->pods[pod].counted = ledger_light_forget(l, f->uid);
+        pod = enter_pod(l, f, counted_request(l, NULL, f, &nothing), at_ms);
+    }
+    if (pod == LEDGER_NONE) {
+        return;
     }
     ledger_pod_set_host(l, &l->pods[pod], f->demand->host);
     l->pods[pod].epoch = l->pod_epoch;
@@ -164,11 +189,10 @@ int ledger_pod_observed(struct ledger *l, const struct ledger_pod_fact *f, int64
                         bound ? 0 : f->toleration_n);
     if (!bound) {
         pod_seen_pending(l, pod, f);
-    } else if ((r = pod_seen_bound(l, pod, f, at_ms, reterr)) != 0) {
-        return r;
+    } else if (ledger_node_has_room(l, f->node_name)) {
+        pod_seen_bound(l, pod, f, at_ms);
     }
     count_once(l, &l->pods[pod], f->demand);
-    return 0;
 }
 
 bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f)

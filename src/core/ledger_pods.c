@@ -52,7 +52,7 @@ uint32_t ledger_pod_add(struct ledger *l, const struct ledger_pod_fact *f, const
     struct pod_entry *p;
     char *at;
 
-    if (l->pod_used_n == LEDGER_PODS_MAX) {
+    if (l->pod_used_n == l->limits.pods_max) {
         return LEDGER_NONE;
     }
     i = pod_slot(l);

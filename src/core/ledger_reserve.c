@@ -149,25 +149,11 @@ int ledger_confirm_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
     return 0; /* the watch may have been faster: then there is nothing left to confirm */
 }
 
-int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr)
+void ledger_pod_unplace(struct ledger *l, uint32_t pod, int64_t at_ms)
 {
-    uint32_t pod = ledger_pod_lookup(l, uid);
-    uint32_t node;
-    struct pod_entry *p;
+    struct pod_entry *p = &l->pods[pod];
+    uint32_t node = p->node;
 
-    if (pod == LEDGER_NONE) {
-        return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
-    }
-    p = &l->pods[pod];
-    p->touched = l->generation + 1;
-    if (p->state != LEDGER_RESERVED) {
-        return 0; /* seen bound meanwhile: facts win over a refusal */
-    }
-    if (p->missed) {
-        ledger_pod_drop(l, pod);
-        return 0;
-    }
-    node = p->node;
     ledger_pod_detach(l, pod);
     ledger_node_drop_if_empty(l, node);
     ledger_pod_clear_refs(l, p);
@@ -180,6 +166,26 @@ int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct
         if (demand_is_empty(p->demand)) {
             ledger_pod_drop(l, pod);
         }
+    }
+}
+
+int ledger_release_apply(struct ledger *l, struct str uid, int64_t at_ms, struct err *reterr)
+{
+    uint32_t pod = ledger_pod_lookup(l, uid);
+    struct pod_entry *p;
+
+    if (pod == LEDGER_NONE) {
+        return err_set(reterr, ERR_NOT_FOUND, "pod is not known");
+    }
+    p = &l->pods[pod];
+    p->touched = l->generation + 1;
+    if (p->state != LEDGER_RESERVED) {
+        return 0; /* seen bound meanwhile: facts win over a refusal */
+    }
+    if (p->missed) {
+        ledger_pod_drop(l, pod);
+    } else {
+        ledger_pod_unplace(l, pod, at_ms);
     }
     return 0;
 }

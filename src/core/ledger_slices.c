@@ -40,7 +40,7 @@ int ledger_node_slices(struct ledger *l, struct str name, const char *note, stru
     }
     node = note != NULL ? ledger_node_add(l, name) : ledger_node_find(l, name);
     if (node == LEDGER_NONE) {
-        return note == NULL ? 0 : err_set(reterr, ERR_LIMIT, "more than %d nodes", LEDGER_NODES_MAX);
+        return note == NULL ? 0 : err_set(reterr, ERR_LIMIT, "more than %u nodes", l->limits.nodes_max);
     }
     before = ledger_is_elsewhere(&l->nodes[node]);
     l->nodes[node].slices_note = note;

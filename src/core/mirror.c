@@ -58,7 +58,7 @@ bool mirror_follow(struct mirror *m, const struct ledger *l)
             shared_text_drop(m->names[i]);
             m->names[i] = shared_text_take(l->names[i]);
         }
-        m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed;
+        m->open[i] = l->nodes[i].described && l->nodes[i].schedulable && !l->nodes[i].closed && !l->nodes[i].shut;
         m->rules[i] = l->nodes[i].rules;
         /* Versions are never given twice, so an equal one stands for equal numbers at an equal
          * place; free places have none. */

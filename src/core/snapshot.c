@@ -23,6 +23,8 @@ static void add_device_totals(const struct device_state *s, struct snapshot *ret
 
 void snapshot_totals(const struct ledger *l, struct snapshot *ret)
 {
+    struct ledger_turned_away turned_away;
+
     *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
     for (uint32_t i = 0; i < l->node_n; i++) {
         ret->node_n += l->nodes[i].used && l->nodes[i].described;
@@ -44,6 +46,10 @@ void snapshot_totals(const struct ledger *l, struct snapshot *ret)
     for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
         ret->incidents[i] = ledger_incident_count(l, (enum incident_kind)i);
     }
+    ledger_turned_away(l, &turned_away);
+    ret->turned_away_n = turned_away.pod_n;
+    ret->turned_away_total_n = turned_away.total_n;
+    ret->uncounted_n = turned_away.node_n;
     ret->pod_n = l->pod_used_n;
 }
 
@@ -379,9 +385,12 @@ static size_t placed_max(const struct ledger *l, const struct node_entry *n)
     return most;
 }
 
-/* Why the node takes no shares outweighs what is odd about its GPUs. */
+/* Why the node takes nothing, or no shares, outweighs what is odd about its GPUs. */
 static const char *note_of(const struct ledger *l, const struct node_entry *n)
 {
+    if (n->shut) {
+        return ledger_note_shut;
+    }
     if (n->described && n->slices_note != NULL) {
         return n->slices_note;
     }

@@ -11,6 +11,7 @@ static const struct verdict_words words[VERDICT__MAX] = {
     [VERDICT_FITS] = {"fits", "fits"},
     [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
     [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
+    [VERDICT_UNCOUNTED] = {"uncounted", "pods here may not be counted yet: see the note in /state"},
     [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
     [VERDICT_UNMEASURED] = {"unmeasured", "only a device plugin counts GPUs here: see the note in /state"},
     [VERDICT_ELSEWHERE] = {"elsewhere", "GPUs belong to another system here: see the note in /state"},
@@ -70,6 +71,7 @@ bool verdict_is_unresolvable(enum verdict v)
     switch (v) {
     case VERDICT_NODE_UNKNOWN:
     case VERDICT_CLOSED:
+    case VERDICT_UNCOUNTED:
     case VERDICT_NO_GPU:
     case VERDICT_UNMEASURED:
     case VERDICT_ELSEWHERE:

@@ -6,6 +6,7 @@
 #include "core/pack.h"
 #include "extender/contact.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,20 @@ const char *store_lacks_room(struct store *s)
     why = ledger_lacks_room(s->ledger);
     store_unlock(s);
     return why;
+}
+
+void store_turned_away(struct store *s, struct store_turned_away *ret)
+{
+    struct ledger_turned_away t;
+
+    store_lock(s);
+    ledger_turned_away(s->ledger, &t);
+    snprintf(ret->last, sizeof(ret->last), "%.*s/%.*s%s%.*s", STR_ARG(t.namespace_), STR_ARG(t.name),
+             t.node_name.n > 0 ? " on " : "", STR_ARG(t.node_name));
+    store_unlock(s);
+    ret->pod_n = t.pod_n;
+    ret->total_n = t.total_n;
+    ret->node_n = t.node_n;
 }
 
 size_t store_unmeasured(struct store *s, struct arena *a, struct str *ret, size_t max)

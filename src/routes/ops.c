@@ -107,6 +107,8 @@ void ops_collect_ledger(void *store, struct metrics *m)
     metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "charged"), s.mem_charged_mib * MIB_BYTES);
     metric_set(METRIC(m, FGPU_CLOSED_NODES), (int64_t)s.closed_n);
     metric_set(METRIC(m, FGPU_CLOSED_NODE_PODS), (int64_t)s.pod_on_closed_n);
+    metric_set(METRIC(m, FGPU_PODS_TURNED_AWAY_TOTAL), (int64_t)s.turned_away_total_n);
+    metric_set(METRIC(m, FGPU_UNCOUNTED_NODES), (int64_t)s.uncounted_n);
     metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
     collect_incidents(&s, m);
 }

@@ -4,9 +4,10 @@
  * the same fact again changes nothing, a reservation ends only by what may end it, and a pod whose record was
  * refused is never again believed unverified.
  *
- * First byte: honest or not. In an honest run nodes are described once and pods are placed by
- * reservations only; then no device is ever over-committed, and what was granted first, added up by an oracle that
- * reads nothing but records, is never more than a device has.
+ * First byte: honest or not, other factors, small tables. Whatever the tables hold, a pod that was last seen bound is on
+ * its node there, or the node takes nothing: an oracle follows the observations alone. In an honest run nodes are
+ * described once and pods are placed by reservations only; then no device is ever over-committed, and what was granted
+ * first, added up by an oracle that reads nothing but records, is never more than a device has.
  */
 #include "support/input_rng.h"
 
@@ -49,6 +50,7 @@ struct run {
     enum { FREE, RESERVED, CONFIRMED } held[PODS];
     bool missed[PODS]; /* reserved, but not in the list that ended since */
     bool seen[PODS];   /* in the present bracket */
+    size_t bound[PODS]; /* the node where it was last seen using GPUs; NODES: nowhere, or nobody knows */
     bool refused[PODS]; /* a record of it was, and none was verified since */
     struct first_grants grants;
     /* storage of the present op */
@@ -271,12 +273,17 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
     case LEDGER_POD_OBSERVED:
         r->seen[pod] = true;
         r->missed[pod] = false;
+        r->bound[pod] = NODES;
         if (op->pod.node_name.n > 0) {
             r->held[pod] = FREE; /* bound, whatever was reserved */
+            if (op->pod.demand->source == DEMAND_FROM_RESOURCES && !demand_is_empty(op->pod.demand)) {
+                r->bound[pod] = (size_t)(op->pod.node_name.p[1] - '0');
+            }
         }
         return;
     case LEDGER_POD_GONE:
         r->held[pod] = FREE;
+        r->bound[pod] = NODES;
         return;
     case LEDGER_RESERVE:
         r->held[pod] = RESERVED;
@@ -295,6 +302,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
         for (size_t i = 0; i < PODS; i++) {
             r->missed[i] = r->missed[i] || (!r->seen[i] && r->held[i] == RESERVED);
             r->held[i] = !r->seen[i] && r->held[i] == CONFIRMED ? FREE : r->held[i];
+            r->bound[i] = r->seen[i] ? r->bound[i] : NODES;
         }
         return;
     case LEDGER_NODE_DESCRIBED:
@@ -321,6 +329,27 @@ static void check_held(const struct run *r)
         FUZZ_CHECK(r->held[i] != CONFIRMED || (known && p.state == LEDGER_CONFIRMED));
         FUZZ_CHECK(r->held[i] != FREE ||
                    !(known && (p.state == LEDGER_RESERVED || p.state == LEDGER_CONFIRMED)));
+    }
+}
+
+/* Who uses GPUs of a node that takes pods is charged there. */
+static void check_bound(const struct run *r)
+{
+    const struct wish any = {.container = {"main", 4}, .phases = 1, .count = 1, .kind = WISH_MILLI, .milli = 1};
+    const struct demand d = {.dialect = "native", .wishes = &any, .wish_n = 1};
+    const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
+
+    for (size_t i = 0; i < PODS; i++) {
+        struct str node = r->bound[i] < NODES ? node_names[r->bound[i]] : STR_NULL;
+        struct placement at;
+        struct ledger_pod p;
+
+        if (node.n == 0 || !ledger_has_node(r->l, node) ||
+            ledger_place(r->l, node, namespaces[0], &d, NULL, 0, &params, &at) == VERDICT_UNCOUNTED) {
+            continue;
+        }
+        FUZZ_CHECK(ledger_find_pod(r->l, uids[i], &p));
+        FUZZ_SAME(p.node_name, node);
     }
 }
 
@@ -531,6 +560,7 @@ static void step(struct run *r)
         follow_grants(r, &op, pod);
     }
     check_held(r);
+    check_bound(r);
     arrived = mix_arrived_n(mix);
     departed = mix_departed_n(mix);
     arena_init(&a, MEMORY);
@@ -560,6 +590,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((how & 2) != 0) {
         limits.overcommit_milli = 1500;
         limits.overcommit_mem_milli = 1200;
+    }
+    if ((how & 4) != 0) { /* a place for each node, but not for all as names that nobody has described */
+        limits.nodes_max = NODES;
+        limits.pods_max = PODS / 2;
+    }
+    for (size_t i = 0; i < PODS; i++) {
+        r.bound[i] = NODES;
     }
     input_rng_use(&in);
     r.l = ledger_new(&limits);

@@ -190,7 +190,7 @@ static void assignment_parse__restart__records_of_earlier_processes(void **state
     arena_fini(&a);
 }
 
-/* B4 of the baselines: peers index an array with such numbers at start and die, again and again. */
+/* defects.md B4: peers index an array with such numbers at start and die, again and again. */
 static void assignment_parse__b4_index_99_and_minus_1__a_number_and_an_error(void **state)
 {
     struct assignment got = {.container_n = 77};

@@ -1,4 +1,4 @@
-/* Issue 12, items 2 and 8: a GPU given twice, and a pod that somebody else decided about, are incidents by
+/* defects.md H2 and H8: a GPU given twice, and a pod that somebody else decided about, are incidents by
  * themselves, whoever made them; each begins once and ends with its cause. */
 #include "core/ledger_incidents.h"
 #include "core/ledger_internal.h"

@@ -105,7 +105,7 @@ static void native__absurd_resources__are_defects(void **state)
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
-/* B7 of the baselines: peers cut such numbers to 32 bits and then see no request. */
+/* defects.md B7: peers cut such numbers to 32 bits and then see no request. */
 static void native__b7_requests_beyond_32_bits__do_not_wrap(void **state)
 {
     static const struct demand_row rows[] = {
@@ -126,7 +126,7 @@ static void native__b7_requests_beyond_32_bits__do_not_wrap(void **state)
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
-/* B11 of the baselines: peers accept negative requests. */
+/* defects.md B11: peers accept negative requests. */
 static void native__b11_negative_requests__are_defects(void **state)
 {
     static const struct demand_row rows[] = {

@@ -1,5 +1,5 @@
 /* filter, prioritize and reservations on a real store, without HTTP. Names with a B number are defects seen in
- * other extenders (baselines). */
+ * other extenders (defects.md). */
 #include "extender/ingest.h"
 #include "extender/placement.h"
 
