@@ -14,9 +14,6 @@
 
 #include <stdint.h>
 
-/* How often the device takes `c`, one after another. */
-uint32_t headroom_device(const struct device_state *d, const struct charge *c);
-
 /* How many more pods like `d` the node takes: one wish without constraints, or whole GPUs of a
  * plugin. */
 uint64_t headroom_node(const struct node_state *n, const struct device_state *devices,

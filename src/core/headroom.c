@@ -11,7 +11,8 @@ static uint32_t times(int64_t free, int64_t each, uint32_t max)
     return n < (int64_t)max ? (uint32_t)n : max;
 }
 
-uint32_t headroom_device(const struct device_state *d, const struct charge *c)
+/* How often the device takes `c`, one after another. */
+static uint32_t headroom_device(const struct device_state *d, const struct charge *c)
 {
     uint32_t n;
 

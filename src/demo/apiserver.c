@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define VERSION_MINOR 36
 #define TICK_MS 50 /* how exactly bookmarks, watch ends and delays keep their time */
@@ -44,29 +43,20 @@ static int64_t next_wait_ms(const struct apiserver *a, int64_t now_ns)
     return wait > 0 ? wait : 1;
 }
 
-static void wait_ms(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)ms * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(cond, lock, &until);
-}
-
 static void *tick(void *ctx)
 {
     struct apiserver *a = ctx;
     bool stopping = false;
     while (!stopping) {
         int64_t now_ns = clock_mono_ns(a->api.clock);
-        pthread_mutex_lock(&a->late_lock);
+        mutex_lock(&a->late_lock);
         stopping = a->stopping;
         struct late *due = take_due(a, now_ns, stopping);
         if (!due && !stopping) {
-            wait_ms(&a->late_cond, &a->late_lock, next_wait_ms(a, now_ns));
+            (void)condvar_wait_until(&a->late_cond, &a->late_lock,
+                                     sync_in_ns(next_wait_ms(a, now_ns) * 1000000));
         }
-        pthread_mutex_unlock(&a->late_lock);
+        mutex_unlock(&a->late_lock);
         while (due) {
             struct late *next = due->next; /* resuming frees it */
             apiserver_serve_late(a, due);
@@ -105,7 +95,6 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
 {
     struct apiserver_options o = options ? *options : (struct apiserver_options){0};
     struct apiserver *a = xcalloc(1, sizeof(*a));
-    pthread_condattr_t attr;
     a->api.clock = o.clock ? o.clock : clock_system();
     a->api.bookmark_interval_ns =
         (o.bookmark_interval_ms > 0 ? o.bookmark_interval_ms : 60000) * INT64_C(1000000);
@@ -117,15 +106,12 @@ int apiserver_start(const struct apiserver_options *options, struct apiserver **
     reviews_init(&a->api.reviews);
     a->api.faults = &a->faults;
     streams_init(&a->streams, a->api.clock);
-    BUG_ON(pthread_mutex_init(&a->late_lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&a->late_cond, &attr) != 0);
-    pthread_condattr_destroy(&attr);
+    mutex_init(&a->late_lock, "demo late");
+    condvar_init(&a->late_cond, "demo late changed");
 
     int rc = listen_on(a, o.port, reterr);
-    if (rc == 0 && pthread_create(&a->ticker, NULL, tick, a) != 0) {
-        rc = err_set(reterr, ERR_INTERNAL, "simulated API server: cannot start a thread");
+    if (rc == 0) {
+        rc = thread_start(&a->ticker, "demo-ticker", tick, a, reterr);
     }
     if (rc) {
         apiserver_free(a);
@@ -142,11 +128,11 @@ void apiserver_free(struct apiserver *a)
         return;
     }
     if (a->ticking) {
-        pthread_mutex_lock(&a->late_lock);
+        mutex_lock(&a->late_lock);
         a->stopping = true;
-        pthread_cond_signal(&a->late_cond);
-        pthread_mutex_unlock(&a->late_lock);
-        pthread_join(a->ticker, NULL);
+        condvar_signal(&a->late_cond);
+        mutex_unlock(&a->late_lock);
+        thread_join(&a->ticker);
     }
     /* What was delayed after the ticker ended is answered by the server's own stop. */
     httpd_server_free(a->http);
@@ -155,8 +141,8 @@ void apiserver_free(struct apiserver *a)
     reviews_fini(&a->api.reviews);
     api_drop_held(&a->api);
     objects_free(a->api.store);
-    pthread_cond_destroy(&a->late_cond);
-    pthread_mutex_destroy(&a->late_lock);
+    condvar_destroy(&a->late_cond);
+    mutex_destroy(&a->late_lock);
     free(a);
 }
 

@@ -3,11 +3,11 @@
 #ifndef DEMO_APISERVER_INTERNAL_H
 #define DEMO_APISERVER_INTERNAL_H
 
+#include "base/sync.h"
 #include "demo/api_internal.h"
 #include "demo/fault_internal.h"
 #include "httpd/server.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* ---- open watches ---- */
@@ -15,7 +15,7 @@
 struct stream;
 
 struct streams { /* every watch connection that is open */
-    pthread_mutex_t lock;
+    struct mutex lock;
     struct stream *first;
     uint32_t n;
     const struct clock *clock;
@@ -56,10 +56,10 @@ struct apiserver {
     char url[48];
     uint16_t port;
     atomic_uint_fast64_t requests;
-    pthread_t ticker;
+    struct thread ticker;
     bool ticking; /* the thread exists */
-    pthread_mutex_t late_lock;
-    pthread_cond_t late_cond;
+    struct mutex late_lock;
+    struct condvar late_cond;
     struct late *late;
     bool stopping; /* under late_lock */
 };

@@ -38,12 +38,12 @@ bool fault_flow_is_special(const struct fault_flow *f)
 void faults_init(struct faults *f)
 {
     memset(f, 0, sizeof(*f));
-    BUG_ON(pthread_mutex_init(&f->lock, NULL) != 0);
+    mutex_init(&f->lock, "demo faults");
 }
 
 void faults_fini(struct faults *f)
 {
-    pthread_mutex_destroy(&f->lock);
+    mutex_destroy(&f->lock);
 }
 
 int faults_add(struct faults *f, const struct fault_rule *rule, struct err *reterr)
@@ -58,14 +58,14 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
         return err_set(reterr, ERR_INVALID, "fault rule: delayMs %d is not within 0..60000",
                        rule->delay_ms);
     }
-    pthread_mutex_lock(&f->lock);
+    mutex_lock(&f->lock);
     bool full = f->n == FAULT_RULES_MAX;
     if (!full) {
         f->rules[f->n] = *rule;
         f->hits[f->n] = 0;
         f->n++;
     }
-    pthread_mutex_unlock(&f->lock);
+    mutex_unlock(&f->lock);
     return full ? err_set(reterr, ERR_LIMIT, "more than %d fault rules; clear them first",
                           FAULT_RULES_MAX)
                 : 0;
@@ -73,16 +73,16 @@ int faults_add(struct faults *f, const struct fault_rule *rule, struct err *rete
 
 void faults_clear(struct faults *f)
 {
-    pthread_mutex_lock(&f->lock);
+    mutex_lock(&f->lock);
     f->n = 0;
-    pthread_mutex_unlock(&f->lock);
+    mutex_unlock(&f->lock);
 }
 
 bool faults_any(struct faults *f)
 {
-    pthread_mutex_lock(&f->lock);
+    mutex_lock(&f->lock);
     bool any = f->n > 0;
-    pthread_mutex_unlock(&f->lock);
+    mutex_unlock(&f->lock);
     return any;
 }
 
@@ -101,7 +101,7 @@ static bool take(struct faults *f, bool swallow, struct str what, struct str pat
                  struct fault_rule *ret)
 {
     bool hit = false;
-    pthread_mutex_lock(&f->lock);
+    mutex_lock(&f->lock);
     for (size_t i = 0; i < f->n && !hit; i++) {
         struct fault_rule *rule = &f->rules[i];
         if (rule->times == 0 || !matches(rule, swallow, what, path, query)) {
@@ -118,7 +118,7 @@ static bool take(struct faults *f, bool swallow, struct str what, struct str pat
         *ret = *rule;
         hit = true;
     }
-    pthread_mutex_unlock(&f->lock);
+    mutex_unlock(&f->lock);
     return hit;
 }
 
@@ -144,7 +144,7 @@ void faults_write(struct faults *f, const struct fault_counts *counts, struct st
     json_write_kv_i64(&w, "landed", (int64_t)counts->landed);
     json_write_key(&w, "rules");
     json_write_array_begin(&w);
-    pthread_mutex_lock(&f->lock);
+    mutex_lock(&f->lock);
     for (size_t i = 0; i < f->n; i++) {
         const struct fault_rule *rule = &f->rules[i];
         json_write_object_begin(&w);
@@ -167,7 +167,7 @@ void faults_write(struct faults *f, const struct fault_counts *counts, struct st
         json_write_kv_i64(&w, "hits", (int64_t)f->hits[i]);
         json_write_object_end(&w);
     }
-    pthread_mutex_unlock(&f->lock);
+    mutex_unlock(&f->lock);
     json_write_array_end(&w);
     json_write_object_end(&w);
 }

@@ -4,9 +4,9 @@
 
 #include "base/str.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "demo/apiserver.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #define FAULT_RULES_MAX 64
 
 struct faults {
-    pthread_mutex_t lock;
+    struct mutex lock;
     struct fault_rule rules[FAULT_RULES_MAX];
     uint64_t hits[FAULT_RULES_MAX];
     size_t n;

@@ -1,10 +1,10 @@
 #include "demo/objects_internal.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "demo/doc_internal.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct object_list {
 };
 
 struct objects {
-    pthread_mutex_t lock;
+    struct mutex lock;
     uint64_t rv;
     uint64_t compacted_rv; /* events up to here are gone */
     bool dirty;            /* written since the lock was taken */
@@ -87,7 +87,7 @@ void objects_event_fini(struct objects_event *e)
 struct objects *objects_new(uint32_t history_max, void (*changed)(void *ctx), void *ctx)
 {
     struct objects *s = xcalloc(1, sizeof(*s));
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    mutex_init(&s->lock, "demo objects");
     BUG_ON(history_max == 0);
     s->rv = 1; /* 0 means "any" on the wire */
     s->compacted_rv = 1;
@@ -124,20 +124,20 @@ void objects_free(struct objects *s)
         free(s->kinds[k].items);
     }
     free(s->events);
-    pthread_mutex_destroy(&s->lock);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
 void objects_lock(struct objects *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     s->dirty = false;
 }
 
 void objects_unlock(struct objects *s)
 {
     bool dirty = s->dirty;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     if (dirty && s->changed) {
         s->changed(s->ctx);
     }
@@ -253,16 +253,16 @@ size_t objects_count(struct objects *s, enum apiserver_kind kind)
 
 uint64_t objects_rv(struct objects *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     uint64_t rv = s->rv;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return rv;
 }
 
 struct snapshot *objects_snapshot(struct objects *s, enum apiserver_kind kind)
 {
     struct object_list *o = &s->kinds[kind];
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     struct snapshot *p = xcalloc(1, sizeof(*p) + o->n * sizeof(struct version *));
     atomic_init(&p->refs, 1);
     p->kind = kind;
@@ -271,13 +271,13 @@ struct snapshot *objects_snapshot(struct objects *s, enum apiserver_kind kind)
     for (size_t i = 0; i < o->n; i++) {
         p->items[i] = version_ref(o->items[i]);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return p;
 }
 
 void objects_snapshot_keep(struct objects *s, struct snapshot *p)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     /* A compaction since the snapshot was taken would have forgotten it. */
     if (p->rv >= s->compacted_rv) {
         uint32_t slot = s->snapshot_next++ % SNAPSHOTS_KEPT;
@@ -285,13 +285,13 @@ void objects_snapshot_keep(struct objects *s, struct snapshot *p)
         atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
         s->snapshots[slot] = p;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind, uint64_t rv)
 {
     struct snapshot *ret = NULL;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     for (size_t i = 0; i < SNAPSHOTS_KEPT && !ret; i++) {
         struct snapshot *p = s->snapshots[i];
         if (p && p->kind == kind && p->rv == rv) {
@@ -299,7 +299,7 @@ struct snapshot *objects_snapshot_at(struct objects *s, enum apiserver_kind kind
             ret = p;
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return ret;
 }
 
@@ -307,7 +307,7 @@ bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t 
                           struct objects_event *events, size_t max, size_t *ret_n)
 {
     size_t n = 0;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     bool kept = *cursor >= s->compacted_rv;
     if (kept) {
         uint32_t lo = 0, hi = s->event_n; /* the first event after the cursor */
@@ -332,14 +332,14 @@ bool objects_events_after(struct objects *s, enum apiserver_kind kind, uint64_t 
             }
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     *ret_n = n;
     return kept;
 }
 
 void objects_compact(struct objects *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     forget_history(s);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }

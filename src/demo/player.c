@@ -90,7 +90,7 @@ void player_failed(struct player *p, const char *uid, struct decision *d, const 
     failed.kind = DECISION_FAILED;
     snprintf(failed.reason, sizeof(failed.reason), "%.*s", (int)sizeof(failed.reason) - 1,
              err->msg);
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     p->stats.failures++;
     p->stats.protocol_errors += err->code == ERR_PARSE || err->code == ERR_INVALID;
     snprintf(p->stats.last_failure, sizeof(p->stats.last_failure), "%.*s",
@@ -103,7 +103,7 @@ void player_failed(struct player *p, const char *uid, struct decision *d, const 
         e->wait_cluster = 0;
         player_back_off(p, e);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 void player_submit(struct player *p, const struct bind_job *job)
@@ -111,7 +111,7 @@ void player_submit(struct player *p, const struct bind_job *job)
     struct bind_job *copy = xmalloc(sizeof(*copy)), **at = &p->jobs;
     *copy = *job;
     copy->next = NULL;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     struct queue_entry *e = player_entry(p, job->uid);
     if (e) {
         e->binding = true;
@@ -121,8 +121,8 @@ void player_submit(struct player *p, const struct bind_job *job)
         at = &(*at)->next;
     }
     *at = copy;
-    pthread_cond_signal(&p->jobs_cond);
-    pthread_mutex_unlock(&p->lock);
+    condvar_signal(&p->jobs_cond);
+    mutex_unlock(&p->lock);
 }
 
 struct bound_pod {
@@ -168,7 +168,7 @@ static void bind_one(struct player *p, struct verbs *v, struct bind_job *job)
     }
     job->decision.kind = DECISION_BOUND;
     job->decision.us += us;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     latency_add(&p->stats.bind, us);
     p->stats.bound++;
     player_record(p, &job->decision);
@@ -177,29 +177,29 @@ static void bind_one(struct player *p, struct verbs *v, struct bind_job *job)
         e->binding = false;
         e->not_before_ns = INT64_MAX; /* never again; swept when the pod is seen bound */
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 void *player_bind(void *ctx)
 {
     struct player *p = ctx;
     struct verbs *v = verbs_new(p->verbs_url, &p->stop);
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     for (;;) {
         while (!p->jobs && !atomic_load(&p->stop)) {
-            pthread_cond_wait(&p->jobs_cond, &p->lock);
+            condvar_wait(&p->jobs_cond, &p->lock);
         }
         struct bind_job *job = p->jobs;
         if (atomic_load(&p->stop)) {
             break;
         }
         p->jobs = job->next;
-        pthread_mutex_unlock(&p->lock);
+        mutex_unlock(&p->lock);
         bind_one(p, v, job);
         free(job);
-        pthread_mutex_lock(&p->lock);
+        mutex_lock(&p->lock);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     verbs_free(v);
     return NULL;
 }
@@ -239,8 +239,9 @@ static int start_threads(struct player *p, struct err *reterr)
         bodies[n++] = player_work;
     }
     for (size_t i = 0; i < n; i++) {
-        if (pthread_create(&p->threads[i], NULL, bodies[i], p) != 0) {
-            return err_set(reterr, ERR_INTERNAL, "player: cannot start a thread");
+        int rc = thread_start(&p->threads[i], "demo-player", bodies[i], p, reterr);
+        if (rc) {
+            return rc;
         }
         p->thread_n++;
     }
@@ -265,8 +266,8 @@ int player_start(const struct player_options *o, struct player **ret, struct err
     rng_init(&p->rng, o->seed);
     p->workload = o->workload ? workload_new(o->seed) : NULL;
     hashmap_init(&p->entry_ix);
-    BUG_ON(pthread_mutex_init(&p->lock, NULL) != 0);
-    BUG_ON(pthread_cond_init(&p->jobs_cond, NULL) != 0);
+    mutex_init(&p->lock, "demo player");
+    condvar_init(&p->jobs_cond, "demo player jobs");
     rc = start_threads(p, reterr);
     if (rc) {
         player_free(p);
@@ -278,9 +279,9 @@ int player_start(const struct player_options *o, struct player **ret, struct err
 
 void player_stats(struct player *p, struct player_stats *ret)
 {
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     *ret = p->stats;
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 void player_stop(struct player *p)
@@ -288,12 +289,12 @@ void player_stop(struct player *p)
     if (p->stopped) {
         return;
     }
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     atomic_store(&p->stop, true);
-    pthread_cond_broadcast(&p->jobs_cond);
-    pthread_mutex_unlock(&p->lock);
+    condvar_broadcast(&p->jobs_cond);
+    mutex_unlock(&p->lock);
     for (size_t i = 0; i < p->thread_n; i++) {
-        pthread_join(p->threads[i], NULL);
+        thread_join(&p->threads[i]);
     }
     p->stopped = true;
 }
@@ -312,7 +313,7 @@ void player_free(struct player *p)
     free(p->entries);
     hashmap_fini(&p->entry_ix);
     workload_free(p->workload);
-    pthread_cond_destroy(&p->jobs_cond);
-    pthread_mutex_destroy(&p->lock);
+    condvar_destroy(&p->jobs_cond);
+    mutex_destroy(&p->lock);
     free(p);
 }

@@ -9,12 +9,12 @@
 
 #include "base/hashmap.h"
 #include "base/rng.h"
+#include "base/sync.h"
 #include "demo/apiserver.h"
 #include "demo/player.h"
 #include "demo/verbs_internal.h"
 
 #include <cjson/cJSON.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define PLAYER_BINDERS 8
@@ -54,15 +54,15 @@ struct player {
     struct workload *workload; /* NULL: none */
 
     atomic_bool stop;
-    pthread_mutex_t lock;
-    pthread_cond_t jobs_cond;
+    struct mutex lock;
+    struct condvar jobs_cond;
     struct bind_job *jobs; /* oldest first */
     struct queue_entry *entries;
     size_t entry_n;
     struct hashmap entry_ix; /* uid -> place in entries */
     struct player_stats stats;
 
-    pthread_t threads[2 + PLAYER_BINDERS];
+    struct thread threads[2 + PLAYER_BINDERS];
     size_t thread_n;
     bool stopped;
 };

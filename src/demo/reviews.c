@@ -10,14 +10,14 @@
 void reviews_init(struct reviews *v)
 {
     *v = (struct reviews){.script = NULL};
-    BUG_ON(pthread_mutex_init(&v->lock, NULL) != 0);
+    mutex_init(&v->lock, "demo reviews");
 }
 
 void reviews_fini(struct reviews *v)
 {
     cJSON_Delete(v->script);
     cJSON_Delete(v->last);
-    pthread_mutex_destroy(&v->lock);
+    mutex_destroy(&v->lock);
 }
 
 static void reply_doc(struct api_reply *r, int status, cJSON *doc)
@@ -140,9 +140,9 @@ bool reviews_serve(struct reviews *v, const struct api_request *q, struct api_re
                      "the server does not allow this method on the requested resource");
             return true;
         }
-        pthread_mutex_lock(&v->lock);
+        mutex_lock(&v->lock);
         table[i].serve(v, q, r);
-        pthread_mutex_unlock(&v->lock);
+        mutex_unlock(&v->lock);
         return true;
     }
     return false;

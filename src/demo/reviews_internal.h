@@ -3,7 +3,8 @@
 #ifndef DEMO_REVIEWS_INTERNAL_H
 #define DEMO_REVIEWS_INTERNAL_H
 
-#include <pthread.h>
+#include "base/sync.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@ struct api_request;
 struct cJSON;
 
 struct reviews {
-    pthread_mutex_t lock;
+    struct mutex lock;
     struct cJSON *script; /* NULL: nobody is known */
     struct cJSON *last;   /* spec of the last SubjectAccessReview; or NULL */
     uint64_t token_n, access_n;

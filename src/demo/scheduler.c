@@ -112,10 +112,10 @@ static void look(struct pass *pass)
     apiserver_each(p->apiserver, APISERVER_NODES, see_node, pass);
     apiserver_each(p->apiserver, APISERVER_PODS, see_bound, pass);
     pass->cluster |= 1; /* 0 means "waits for nothing" */
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     apiserver_each(p->apiserver, APISERVER_PODS, see_pending, pass);
     player_sweep(p);
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 static void write_condition(struct player *p, const struct bind_job *job, const char *message)
@@ -148,7 +148,7 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
     uint64_t hash = hash_str(cluster_key, str_of(d->reason));
     bool write = false;
 
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     p->stats.refusals++;
     player_record(p, d);
     struct queue_entry *e = player_entry(p, job->uid);
@@ -160,7 +160,7 @@ static void refused(struct pass *pass, struct bind_job *job, const struct filter
         write = e->condition != hash;
         e->condition = hash;
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     if (write) {
         char message[sizeof(d->reason) + 64];
         snprintf(message, sizeof(message), "0/%zu nodes are available: %s.", pass->nodes.n,
@@ -188,9 +188,9 @@ static size_t choose(struct player *p, const int64_t *scores, size_t n)
 static void add_latency(struct player *p, struct latency *l, struct decision *d, int64_t us)
 {
     d->us += us;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     latency_add(l, us);
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 /* ---- NodeAffinity, as far as nodeSelector goes ---- */

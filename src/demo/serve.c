@@ -173,11 +173,11 @@ static void write_faults(struct apiserver *a, struct strbuf *out)
 {
     struct fault_counts counts = {0};
     api_count_held(&a->api, &counts.held, &counts.landed);
-    pthread_mutex_lock(&a->late_lock);
+    mutex_lock(&a->late_lock);
     for (const struct late *l = a->late; l; l = l->next) {
         counts.delayed++;
     }
-    pthread_mutex_unlock(&a->late_lock);
+    mutex_unlock(&a->late_lock);
     faults_write(&a->faults, &counts, out);
 }
 
@@ -273,11 +273,11 @@ enum httpd_action apiserver_handle(void *ctx, struct httpd_request *req,
     late->gzip = gzip;
     late->peer_port = peer_port_of(req);
     late->rule = rule;
-    pthread_mutex_lock(&a->late_lock);
+    mutex_lock(&a->late_lock);
     late->next = a->late;
     a->late = late;
-    pthread_cond_signal(&a->late_cond);
-    pthread_mutex_unlock(&a->late_lock);
+    condvar_signal(&a->late_cond);
+    mutex_unlock(&a->late_lock);
     return HTTPD_SUSPENDED;
 }
 

@@ -4,12 +4,12 @@
 #include "base/bug.h"
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/sync.h"
 #include "demo/apiserver.h"
 #include "demo/doc_internal.h"
 #include "demo/http_client_internal.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,21 +29,21 @@ struct storyteller {
     char state_url[192];
     const struct clock *clock;
     int64_t start_ns;
-    pthread_t thread;
+    struct thread thread;
     bool joined;
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     char said[512], held[sizeof(((struct claim *)NULL)->text)];
     struct story_result result;
 };
 
 static void lock(struct storyteller *t)
 {
-    BUG_ON(pthread_mutex_lock(&t->lock) != 0);
+    mutex_lock(&t->lock);
 }
 
 static void unlock(struct storyteller *t)
 {
-    BUG_ON(pthread_mutex_unlock(&t->lock) != 0);
+    mutex_unlock(&t->lock);
 }
 
 static int64_t elapsed_ms(const struct storyteller *t)
@@ -293,16 +293,18 @@ int storyteller_start(const struct storyteller_options *o, struct storyteller **
                       struct err *reterr)
 {
     struct storyteller *t = xcalloc(1, sizeof(*t));
+    int rc;
 
     t->o = *o;
     t->clock = clock_system();
     t->start_ns = clock_mono_ns(t->clock);
     snprintf(t->state_url, sizeof(t->state_url), "%.160s/state", o->ops_url);
-    BUG_ON(pthread_mutex_init(&t->lock, NULL) != 0);
-    if (pthread_create(&t->thread, NULL, storyteller_main, t) != 0) {
+    mutex_init(&t->lock, "demo story");
+    rc = thread_start(&t->thread, "demo-story", storyteller_main, t, reterr);
+    if (rc != 0) {
         t->joined = true;
         storyteller_free(t);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+        return rc;
     }
     *ret = t;
     return 0;
@@ -320,7 +322,7 @@ void storyteller_caption(void *teller, char *said, size_t said_size, char *held,
 
 void storyteller_join(struct storyteller *t, struct story_result *ret)
 {
-    BUG_ON(pthread_join(t->thread, NULL) != 0);
+    thread_join(&t->thread);
     t->joined = true;
     *ret = t->result;
 }
@@ -329,7 +331,7 @@ void storyteller_free(struct storyteller *t)
 {
     if (t != NULL) {
         BUG_ON(!t->joined);
-        BUG_ON(pthread_mutex_destroy(&t->lock) != 0);
+        mutex_destroy(&t->lock);
         free(t);
     }
 }

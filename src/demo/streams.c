@@ -27,13 +27,13 @@ struct stream {
 void streams_init(struct streams *s, const struct clock *clock)
 {
     *s = (struct streams){.clock = clock};
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    mutex_init(&s->lock, "demo streams");
 }
 
 void streams_fini(struct streams *s)
 {
     BUG_ON(s->first);
-    pthread_mutex_destroy(&s->lock);
+    mutex_destroy(&s->lock);
 }
 
 /* The next bytes are there, or what comes instead of them. */
@@ -104,7 +104,7 @@ static void stream_close(void *ctx)
 {
     struct stream *t = ctx;
     struct streams *s = t->owner;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     if (t->prev) {
         t->prev->next = t->next;
     } else {
@@ -114,7 +114,7 @@ static void stream_close(void *ctx)
         t->next->prev = t->prev;
     }
     s->n--;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     struct httpd_stream *http = t->http;
     watch_free(t->watch);
     strbuf_fini(&t->lines);
@@ -139,14 +139,14 @@ struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str
         &(struct httpd_stream_source){.read = stream_read, .close = stream_close, .ctx = t});
     struct httpd_stream *ret = httpd_stream_ref(t->http);
 
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     t->next = s->first;
     if (t->next) {
         t->next->prev = t;
     }
     s->first = t;
     s->n++;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return ret;
 }
 
@@ -155,7 +155,7 @@ struct httpd_stream *streams_open(struct streams *s, struct watch *w, struct str
 static void wake_due(struct streams *s, int64_t due_ns, bool cut)
 {
     size_t n = 0;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     struct httpd_stream **due = xcalloc(s->n + 1, sizeof(*due));
     for (struct stream *t = s->first; t; t = t->next) {
         if (atomic_load(&t->due_ns) <= due_ns) {
@@ -165,7 +165,7 @@ static void wake_due(struct streams *s, int64_t due_ns, bool cut)
             due[n++] = httpd_stream_ref(t->http);
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     for (size_t i = 0; i < n; i++) {
         httpd_stream_wake(due[i]);
         httpd_stream_unref(due[i]);
@@ -190,8 +190,8 @@ void streams_cut(struct streams *s)
 
 uint32_t streams_count(struct streams *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     uint32_t n = s->n;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return n;
 }

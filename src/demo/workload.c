@@ -191,9 +191,9 @@ static void arrive(struct workload *w)
     }
     w->lives[w->life_n++].due_ns = w->now_ns + player_scaled_ns(w->p, PATIENCE_NS);
     if (rc == 0) { /* it fails when somebody else has taken the name */
-        pthread_mutex_lock(&w->p->lock);
+        mutex_lock(&w->p->lock);
         w->p->stats.created++;
-        pthread_mutex_unlock(&w->p->lock);
+        mutex_unlock(&w->p->lock);
     }
 }
 
@@ -221,9 +221,9 @@ static struct life *life_of(struct workload *w, const cJSON *pod)
 
 static void count(struct player *p, uint64_t *counter)
 {
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     (*counter)++;
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 }
 
 static void delete_pod(struct workload *w, const cJSON *pod, int32_t grace_s)

@@ -154,7 +154,7 @@ void bind_wake_at(struct binder *b, int64_t at_ns)
 {
     if (at_ns < b->wake_ns) {
         b->wake_ns = at_ns;
-        BUG_ON(pthread_cond_signal(&b->wake) != 0);
+        condvar_signal(&b->wake);
     }
 }
 

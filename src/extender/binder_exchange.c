@@ -35,12 +35,12 @@ static uint32_t ms_left(const struct bind *b, int64_t max_ms)
 
 static void lock(struct binder *b)
 {
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
 }
 
 static void unlock(struct binder *b)
 {
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
 }
 
 /* ---- POST ---- */

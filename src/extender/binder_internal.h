@@ -7,12 +7,11 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "extender/bind_machine.h"
 #include "extender/binder.h"
 #include "kube/binding.h"
 #include "kube/transport.h"
-
-#include <pthread.h>
 
 struct bind_waiter {
     bind_done_fn *done;
@@ -61,9 +60,9 @@ struct binder {
     const struct log *log;
     struct binder_options options;
 
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    pthread_t thread;
+    struct mutex lock;
+    struct condvar wake;
+    struct thread thread;
     bool stopping;
     struct bind *binds;
     uint32_t bind_n;

@@ -4,17 +4,15 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
+#include "base/sync.h"
 #include "core/dialect.h"
 #include "core/outlook.h"
 #include "core/plan.h"
 #include "core/trial.h"
 
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define REST 4 /* times as long as work */
@@ -35,9 +33,10 @@ struct job {
 
 struct shadow {
     struct store *store;
-    pthread_t thread;
-    pthread_mutex_t lock; /* job, flags, report */
-    pthread_cond_t changed;
+    struct thread thread;
+    bool started;
+    struct mutex lock; /* job, flags, report */
+    struct condvar changed;
     struct job *job; /* waiting; NULL: none */
     bool busy, stopping;
     struct shadow_report report;
@@ -51,12 +50,12 @@ struct shadow {
 
 static void lock(struct shadow *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
 }
 
 static void unlock(struct shadow *s)
 {
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 static void job_free(struct job *j)
@@ -169,7 +168,7 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, struct ar
     lock(s);
     s->job = j;
     s->busy = j != NULL;
-    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+    condvar_broadcast(&s->changed);
     unlock(s);
 }
 
@@ -276,10 +275,9 @@ static void count(struct shadow *s, const struct job *j, const struct trial_diff
 
 static void rest(struct shadow *s, int64_t worked_ns)
 {
-    int64_t until_ns = clock_mono_ns(clock_system()) + worked_ns * REST;
-    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    const int64_t until_ns = sync_in_ns(worked_ns * REST);
 
-    while (!s->stopping && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT) {
+    while (!s->stopping && condvar_wait_until(&s->changed, &s->lock, until_ns)) {
     }
 }
 
@@ -301,7 +299,7 @@ static void work(struct shadow *s, struct arena *a)
     job_free(j);
     rest(s, clock_mono_ns(clock_system()) - start_ns);
     s->busy = false;
-    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+    condvar_broadcast(&s->changed);
 }
 
 static void *run(void *ctx)
@@ -315,7 +313,7 @@ static void *run(void *ctx)
         if (s->job != NULL) {
             work(s, &a);
         } else {
-            BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+            condvar_wait(&s->changed, &s->lock);
         }
     }
     unlock(s);
@@ -326,23 +324,19 @@ static void *run(void *ctx)
 int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
 {
     struct shadow *s = xcalloc(1, sizeof(*s));
-    pthread_condattr_t attr;
     int r;
 
     s->store = store;
     mirror_init(&s->mirror);
     hashmap_init(&s->index);
     s->outlook = outlook_new();
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0 ||
-           pthread_cond_init(&s->changed, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    r = pthread_create(&s->thread, NULL, run, s);
+    mutex_init(&s->lock, "shadow");
+    condvar_init(&s->changed, "shadow changed");
+    r = thread_start(&s->thread, "shadow", run, s, reterr);
+    s->started = r == 0;
     if (r != 0) {
-        s->stopping = true; /* there is nobody to end */
-        s->thread = 0;
         shadow_free(s);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread: error %d", r);
+        return r;
     }
     *ret = s;
     return 0;
@@ -353,18 +347,19 @@ void shadow_free(struct shadow *s)
     if (s == NULL) {
         return;
     }
-    if (s->thread != 0) {
+    if (s->started) {
         lock(s);
         s->stopping = true;
-        BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+        condvar_broadcast(&s->changed);
         unlock(s);
-        BUG_ON(pthread_join(s->thread, NULL) != 0);
+        thread_join(&s->thread);
     }
     job_free(s->job);
     mirror_fini(&s->mirror);
     hashmap_fini(&s->index);
     outlook_free(s->outlook);
-    BUG_ON(pthread_cond_destroy(&s->changed) != 0 || pthread_mutex_destroy(&s->lock) != 0);
+    condvar_destroy(&s->changed);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -379,7 +374,7 @@ void shadow_drain(struct shadow *s)
 {
     lock(s);
     while (s->busy) {
-        BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+        condvar_wait(&s->changed, &s->lock);
     }
     unlock(s);
 }

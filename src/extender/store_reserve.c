@@ -167,17 +167,17 @@ bool store_is_about_reserved(struct store *s, const struct ledger_op *op)
 
 void store_tell_reserved(struct store *s, struct str uid)
 {
-    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    mutex_lock(&s->reserved_lock);
     if (s->reserved_fn != NULL) {
         s->reserved_fn(s->reserved_ctx, uid);
     }
-    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+    mutex_unlock(&s->reserved_lock);
 }
 
 void store_watch_reserved(struct store *s, store_reserved_fn *fn, void *ctx)
 {
-    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    mutex_lock(&s->reserved_lock);
     s->reserved_fn = fn;
     s->reserved_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+    mutex_unlock(&s->reserved_lock);
 }
