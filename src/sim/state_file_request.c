@@ -1,19 +1,7 @@
 /* Pods of the document that stand by themselves, and what they ask for. */
 #include "sim/state_file_internal.h"
 
-#include "core/dialect.h"
-
 #include <string.h>
-
-const char *state_file_dialect(struct file_reader *f, struct str name)
-{
-    const struct dialect *d = dialect_find(name);
-
-    if (d == NULL && name.n > 0) {
-        json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
-    }
-    return d == NULL ? "" : d->name;
-}
 
 static void read_defect(struct json_reader *r, enum demand_defect *ret)
 {

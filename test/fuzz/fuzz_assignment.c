@@ -3,8 +3,8 @@
  * read back alike, as far as their format has its fields. */
 #include "fuzz.h"
 
-#include "core/assignment.h"
-#include "core/dialect.h"
+#include "core/record/assignment.h"
+#include "core/dialects/dialect.h"
 #include "kube/names.h"
 
 #include <string.h>

@@ -4,11 +4,11 @@
 #include "support/notation.h"
 
 #include "base/json_write.h"
-#include "core/dialect.h"
-#include "core/inventory.h"
-#include "core/ledger.h"
-#include "core/mig.h"
-#include "core/snapshot.h"
+#include "core/dialects/dialect.h"
+#include "core/inventory/inventory.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/snapshot.h"
+#include "model/mig.h"
 
 #define MEMORY (2U << 20)
 

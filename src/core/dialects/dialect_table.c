@@ -1,5 +1,5 @@
 /* Every vocabulary fgpu speaks, and what is asked of the words of all of them. */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/kai/kai.h"
 #include "core/dialects/units/units.h"
 

@@ -9,7 +9,7 @@
 #include "core/dialects/foreign_internal.h"
 
 #include "base/compiler.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #define NOTE(system, what)                                                                                             \
     system " hands out GPUs here (" what "): no shares are placed beside it. If it has gone, remove what it left on the " \

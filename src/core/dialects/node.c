@@ -1,6 +1,6 @@
 /* A node in all vocabularies together: the sources of an inventory, in their order, asked of every dialect that claims the
- * node. Contract: core/inventory.h. */
-#include "core/dialect.h"
+ * node. Contract: core/inventory/inventory.h. */
+#include "core/dialects/dialect.h"
 #include "core/dialects/foreign_internal.h"
 
 /* The dialects whose words the node has, a bit each in the order of the table. */

@@ -1,7 +1,7 @@
 /* A pod in all vocabularies together. */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/spelling_internal.h"
-#include "core/host.h"
+#include "core/request/host.h"
 
 static bool claims_pod(const struct dialect *d, const struct policy *p, const struct pod *pod)
 {

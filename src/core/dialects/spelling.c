@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/suggest.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 static bool is_in_domain(const struct dialect *d, struct str key)
 {

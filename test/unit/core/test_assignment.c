@@ -2,8 +2,8 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "core/assignment.h"
-#include "core/mig.h"
+#include "core/record/assignment.h"
+#include "model/mig.h"
 #include "core/support/random_assignment.h"
 
 #include <setjmp.h>
@@ -322,7 +322,7 @@ static void assignment_parse__counts__bounded(void **state)
 {
     (void)state;
     for (int over = 0; over < 4; over++) {
-        int container_n = DEMAND_WISHES_MAX + (over == 1);
+        int container_n = ASSIGNMENT_CONTAINERS_MAX + (over == 1);
         int device_n = DEVICES_PER_NODE_MAX + (over == 2);
         struct strbuf b;
         struct arena a;
@@ -347,7 +347,7 @@ static void assignment_parse__counts__bounded(void **state)
         int r = assignment_parse(strbuf_view(&b), &a, &as, NULL);
         assert_int_equal(r, over == 0 ? 0 : -ERR_LIMIT);
         if (r == 0) {
-            assert_int_equal(as.container_n, DEMAND_WISHES_MAX);
+            assert_int_equal(as.container_n, ASSIGNMENT_CONTAINERS_MAX);
             assert_int_equal(as.containers[0].device_n, DEVICES_PER_NODE_MAX);
             assert_int_equal(as.containers[0].devices[63].index, 63);
         }

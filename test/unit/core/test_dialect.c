@@ -1,6 +1,6 @@
 /* What holds of every dialect in the table, whichever it is: a new one is held to it by being listed. What one of them
  * means by its words is tested beside it (test_native_pods.c, test_kai.c and so on). */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #include "base/compiler.h"
 #include "core/support/random_assignment.h"

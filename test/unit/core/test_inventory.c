@@ -8,9 +8,9 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "core/dialect.h"
-#include "core/inventory.h"
-#include "core/mig.h"
+#include "core/dialects/dialect.h"
+#include "core/inventory/inventory.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

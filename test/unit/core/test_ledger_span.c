@@ -1,7 +1,7 @@
 /* One container that wants whole GPUs and a part of one more (decision 0028). */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/support/ledger_fixture.h"
-#include "core/verdict.h"
+#include "core/fit/verdict.h"
 #include "base/compiler.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* What a pod is told with its Binding: the record, and what its containers see. What it carries of an earlier answer. */
 #include "base/compiler.h"
-#include "core/assignment.h"
-#include "core/dialect.h"
-#include "core/mig.h"
+#include "core/record/assignment.h"
+#include "core/dialects/dialect.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Records that are believed before they are verified, and what becomes of them. */
 #include "base/bug.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "extender/record.h"
 #include "extender/verifier.h"
 #include "extender/warn_limit.h"

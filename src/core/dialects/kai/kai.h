@@ -2,7 +2,7 @@
 #ifndef CORE_DIALECTS_KAI_KAI_H
 #define CORE_DIALECTS_KAI_KAI_H
 
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 /* Run:ai and KAI-Scheduler (decision 0026), where the configuration says so: pod annotations gpu-fraction, a decimal number
  * above 0 and below 1, or gpu-memory in MiB; with gpu-fraction-num-devices of so many GPUs; for the first

@@ -18,7 +18,7 @@
 #include "core/dialects/native/native_internal.h"
 
 #include "base/strbuf.h"
-#include "core/qos.h"
+#include "model/qos.h"
 
 static int out_of_memory(struct err *reterr)
 {

@@ -1,5 +1,5 @@
 /* fgpu's own vocabulary: the pod as a whole. */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/native/native_internal.h"
 
 #include <string.h>
@@ -132,7 +132,7 @@ static enum demand_defect read_annotations(struct reading *r)
     return defect != DEMAND_OK ? defect : add_wish(r, &ask, false, position);
 }
 
-/* Phases as core/demand.h has them: a sidecar runs during the init containers that start after it.
+/* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it.
  */
 static enum demand_defect set_phases(struct reading *r)
 {

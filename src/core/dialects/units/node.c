@@ -1,7 +1,7 @@
 /* Nodes whose plugins sell units. */
 #include "core/dialects/units/units_internal.h"
 
-#include "core/demand.h"
+#include "core/request/demand.h"
 
 #define REPLICAS_LABEL "nvidia.com/gpu.replicas"
 #define STRATEGY_LABEL "nvidia.com/gpu.sharing-strategy"

@@ -15,7 +15,7 @@
 #ifndef CORE_DIALECTS_UNITS_UNITS_H
 #define CORE_DIALECTS_UNITS_UNITS_H
 
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 /* The demand is `native` by name, as /state has always called it: its names are settings of fgpu's own vocabulary. No
  * devices are decided, so nothing is written and nothing handed off. Amounts are added up by Kubernetes' rule for

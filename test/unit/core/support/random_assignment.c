@@ -1,7 +1,7 @@
 #include "core/support/random_assignment.h"
 
 #include "base/compiler.h"
-#include "core/mig.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static void sign_at_random(struct rng *rng, struct arena *a, struct assignment *
 
 void random_assignment(struct rng *rng, struct arena *a, struct assignment *ret)
 {
-    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEMAND_WISHES_MAX + 1 : 4);
+    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? ASSIGNMENT_CONTAINERS_MAX + 1 : 4);
     struct assigned_container *containers = ARENA_ARRAY(a, n + 1, struct assigned_container);
 
     for (size_t i = 0; i < n; i++) {

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "core/assignment.h"
+#include "core/record/assignment.h"
 
 /* Text and arrays in `a`; half of them have a signature, which holds for nothing. */
 void random_assignment(struct rng *rng, struct arena *a, struct assignment *ret);

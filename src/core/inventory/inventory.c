@@ -1,0 +1,305 @@
+#include "core/inventory/inventory.h"
+
+#include "base/bug.h"
+#include "core/inventory/internal.h"
+#include "core/request/demand.h"
+
+#include <string.h>
+
+#define GFD_COUNT "nvidia.com/gpu.count"
+#define GFD_MEMORY "nvidia.com/gpu.memory"
+#define GFD_MIB_END (UINT64_C(1) << 20)   /* 1 TiB: more than any GPU has */
+#define GFD_BYTES_MIN (UINT64_C(1) << 30) /* 1 GiB: less than any GPU has */
+#define GFD_PRODUCT "nvidia.com/gpu.product"
+
+static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
+static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
+static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that "
+                                        "is not among resources.whole: fgpu does not share them again";
+
+const char *inventory_source_name(enum inventory_source s)
+{
+    static const char *const names[INVENTORY_SOURCE__MAX] = {
+        [INVENTORY_NONE] = "none",
+        [INVENTORY_ANNOTATION] = "annotation",
+        [INVENTORY_GFD] = "gfd",
+        [INVENTORY_RESOURCES] = "resources",
+        [INVENTORY_TEMPLATE] = "template",
+    };
+
+    BUG_ON((unsigned)s >= INVENTORY_SOURCE__MAX);
+    return names[s];
+}
+
+/* The GFD label for memory; 0 when there is none. It counts MiB, but some write bytes into it, and KAI-Scheduler takes
+ * numbers from 1 TiB in MiB on as bytes. What is neither a GPU in MiB nor one in bytes is not believed. */
+static bool label_memory(const struct inventory_draft *d, int64_t *ret)
+{
+    const struct str *text = kv_find(d->node->labels, STR(GFD_MEMORY));
+    uint64_t v = 0;
+
+    if (text != NULL && !str_to_u64(*text, INT64_MAX, &v)) {
+        return false;
+    }
+    if (v >= GFD_MIB_END) {
+        if (v < GFD_BYTES_MIN || v >> 20 >= GFD_MIB_END) {
+            return false;
+        }
+        v >>= 20;
+    }
+    *ret = (int64_t)v;
+    return true;
+}
+
+/* Memory resources in allocatable, for each of n GPUs; 0 when there are none. */
+static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
+{
+    const struct policy *p = d->policy;
+    int64_t total;
+
+    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n,
+                                   DEMAND_MEM_MIB_MAX * (int64_t)n, &total)) {
+        return false;
+    }
+    if (total % (int64_t)n != 0) {
+        inventory_add_note(
+            d, "GPU memory in allocatable is no multiple of the number of GPUs: rounded down");
+    }
+    *ret = total / (int64_t)n;
+    return true;
+}
+
+static struct str plain_product(struct str product)
+{
+    const struct str mark = STR(INVENTORY_SHARED_PRODUCT);
+
+    return str_ends(product, mark) ? (struct str){product.p, product.n - mark.n} : product;
+}
+
+/* n GPUs of one kind, known by their index only. Asks the sources for what the caller does not
+ * know: memory 0, model empty. */
+static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_t mem_mib,
+                                    struct str model)
+{
+    const struct node_template *t = inventory_template(d);
+    const struct str *product = kv_find(d->node->labels, STR(GFD_PRODUCT));
+
+    if (n > DEVICES_PER_NODE_MAX) {
+        return inventory_malformed(d, NOTE_TOO_MANY);
+    }
+    if (mem_mib == 0 && !label_memory(d, &mem_mib)) {
+        return inventory_malformed(d, NOTE_GFD);
+    }
+    if (mem_mib == 0 && n > 0 && !resource_memory(d, (size_t)n, &mem_mib)) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    if (mem_mib == 0 && t != NULL) {
+        mem_mib = t->mem_mib;
+    }
+    if (model.n == 0) {
+        model = product != NULL ? plain_product(*product) : t != NULL ? t->model : STR_NULL;
+    }
+    for (size_t i = 0; i < (size_t)n; i++) {
+        d->devices[i] = (struct device){
+            .index = (int32_t)i,
+            .minor = -1,
+            .model = model,
+            .mem_mib = mem_mib,
+            .slot_n = d->settings.max_sharers,
+            .numa = -1,
+            .healthy = true,
+        };
+    }
+    d->device_n = (size_t)n;
+    return SOURCE_READ;
+}
+
+enum source_result inventory_add_allocatable(struct inventory_draft *d, int64_t n)
+{
+    int64_t mem_mib = 0;
+
+    if (n > DEVICES_PER_NODE_MAX) {
+        return inventory_malformed(d, NOTE_TOO_MANY);
+    }
+    if (!resource_memory(d, (size_t)n, &mem_mib)) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    return add_alike(d, n, mem_mib, STR_NULL);
+}
+
+static enum source_result from_gfd(struct inventory_draft *d)
+{
+    const struct str *text = kv_find(d->node->labels, STR(GFD_COUNT));
+    uint64_t n;
+
+    if (text == NULL) {
+        return SOURCE_ABSENT;
+    }
+    if (d->shared && d->unsteered_n == 0) {
+        return inventory_malformed(d, NOTE_UNKNOWN_NAME);
+    }
+    if (!str_to_u64(*text, INT32_MAX, &n)) {
+        return inventory_malformed(d, NOTE_GFD);
+    }
+    if (d->units_per_gpu == 0) {
+        inventory_add_note(d, INVENTORY_NOTE_REPLICAS);
+    }
+    return add_alike(d, (int64_t)n, 0, STR_NULL);
+}
+
+enum source_result inventory_unmeasured(struct inventory_draft *d, const char *note)
+{
+    const struct node_template *t = inventory_template(d);
+
+    if (t != NULL && t->gpu_n > 0) {
+        return SOURCE_DEFERRED;
+    }
+    d->unmeasured = true;
+    return inventory_malformed(d, note);
+}
+
+static enum source_result from_template(struct inventory_draft *d)
+{
+    const struct node_template *t = inventory_template(d);
+
+    return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, t->gpu_n, t->mem_mib, t->model);
+}
+
+enum source_result inventory_from_machine(struct inventory_draft *d, enum inventory_source source)
+{
+    enum source_result r = SOURCE_ABSENT;
+
+    switch (source) {
+    case INVENTORY_GFD:
+        r = inventory_from_mig_plugin(d);
+        return r == SOURCE_ABSENT ? from_gfd(d) : r;
+    case INVENTORY_TEMPLATE:
+        return from_template(d);
+    case INVENTORY_NONE:
+    case INVENTORY_ANNOTATION:
+    case INVENTORY_RESOURCES:
+    case INVENTORY_SOURCE__MAX:
+        break;
+    }
+    return r;
+}
+
+static void note_disagreement(struct inventory_draft *d)
+{
+    const struct str *label = kv_find(d->node->labels, STR(GFD_COUNT));
+    uint64_t n;
+
+    if (d->unsteered_bad) {
+        inventory_add_note(d, INVENTORY_NOTE_RESOURCE);
+    }
+    size_t gpu_n = 0, healthy_n = 0, whole_n = 0; /* a GPU in MIG mode is none of the plugin's */
+    for (size_t i = 0; i < d->device_n; i++) {
+        bool whole = d->devices[i].profile == 0;
+        gpu_n += whole || d->devices[i].profile == DEVICE_IN_MIG_MODE;
+        whole_n += whole;
+        healthy_n += whole && d->devices[i].healthy;
+    }
+    /* A plugin takes unhealthy devices off its number, so both numbers agree with ours. */
+    if (d->mig_counted) {
+        return; /* these numbers mean something else, and have been compared */
+    }
+    if (d->unsteered_n > 0 && d->units_per_gpu > 0 &&
+        d->unsteered_n != (int64_t)whole_n * d->units_per_gpu &&
+        d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
+        inventory_add_note(d, d->units_per_gpu == 1
+                                  ? "allocatable has another number of whole GPUs than the inventory of the node"
+                                  : "allocatable has another number of replicas or units than the GPUs of the "
+                                    "node make");
+    }
+    if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
+        inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
+    }
+}
+
+static void apply_reserve(struct inventory_draft *d)
+{
+    for (size_t i = 0; i < d->device_n; i++) {
+        int64_t *mem_mib = &d->devices[i].mem_mib;
+        bool instance = d->devices[i].profile != 0 && d->devices[i].profile != DEVICE_IN_MIG_MODE;
+        if (*mem_mib > 0 && !instance && !d->devices[i].slice) { /* nobody shares these */
+            *mem_mib =
+                *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
+            if (*mem_mib == 0) {
+                inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
+            }
+        }
+    }
+}
+
+void inventory_begin(struct inventory_draft *d, const struct policy *p, const struct node *node, struct arena *a)
+{
+    d->policy = p;
+    d->settings = policy_devices_of(p, node->labels);
+    d->node = node;
+    d->arena = a;
+    d->unsteered_n = 0;
+    d->unsteered_bad = d->shared = d->one_unit = false;
+    d->unsteered_names = 0;
+    d->units_per_gpu = 1;
+    d->foreign = NULL;
+    d->unmeasured = false;
+    d->note = NULL;
+    d->mig_changing = inventory_mig_is_changing(node);
+    d->mig_single = d->mig_counted = false;
+    d->device_n = 0; /* the devices need no clearing */
+}
+
+static bool keep_devices(const struct inventory_draft *d, struct inventory *found)
+{
+    struct device *devices;
+
+    if (d->device_n == 0) {
+        return true;
+    }
+    devices = ARENA_ARRAY(d->arena, d->device_n, struct device);
+    if (devices == NULL) {
+        return false;
+    }
+    memcpy(devices, d->devices, d->device_n * sizeof(*devices));
+    found->devices = devices;
+    found->device_n = d->device_n;
+    return true;
+}
+
+bool inventory_finish(struct inventory_draft *d, enum inventory_source source, struct inventory *ret,
+                      const char **ret_note)
+{
+    struct inventory found = {.source = source};
+
+    inventory_apply_profile(d);
+    if (d->arena->overflowed) {
+        return false;
+    }
+    if (source == INVENTORY_ANNOTATION) {
+        inventory_compare_mig_plugin(d);
+    }
+    if (source == INVENTORY_GFD && kv_find(d->node->labels, STR(GFD_COUNT)) == NULL) {
+        found.source = INVENTORY_RESOURCES; /* MIG in allocatable alone */
+    }
+    note_disagreement(d);
+    apply_reserve(d);
+    found.unsteered_n = (int32_t)d->unsteered_n;
+    found.unsteered_per_gpu = d->units_per_gpu;
+    found.unsteered_names = d->unsteered_names;
+    found.unsteered_one = d->one_unit;
+    found.overcommit_milli = d->settings.overcommit_milli;
+    found.overcommit_mem_milli = d->settings.overcommit_mem_milli;
+    found.memory_only = d->settings.memory_only;
+    found.qos = d->settings.qos;
+    found.lending = d->settings.lending;
+    found.mig_changing = d->mig_changing;
+    found.mig_single = d->mig_single;
+    found.unmeasured = d->unmeasured;
+    found.elsewhere = d->foreign != NULL;
+    if (!keep_devices(d, &found)) {
+        return false;
+    }
+    *ret = found;
+    *ret_note = d->foreign != NULL ? d->foreign : d->note;
+    return true;
+}
