@@ -1,8 +1,8 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
-#include "core/record/assignment.h"
 #include "core/dialects/dialect.h"
+#include "core/record/assignment.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/verifier.h"

@@ -2,18 +2,18 @@
  *
  * A dialect is a const struct of words and pure functions, in a folder of its own (src/core/dialects/<name>) and in one
  * explicit table (src/core/dialects/dialect_table.c). `native` is fgpu's own, with its resource names and units as
- * settings (model/policy.h). Nothing outside the folder knows a word of a
- * dialect: what is a typing error, what fgpu wrote itself, which resources are served, all of that is asked of the
- * structs in the table. A member that a dialect has no use for is NULL; beside each stands what that means.
+ * settings (model/policy.h). Nothing outside the folder knows a word of a dialect: what is a typing error, what fgpu
+ * wrote itself, which resources are served, all of that is asked of the structs in the table. A member that a dialect
+ * has no use for is NULL; beside each stands what that means.
  */
 #ifndef CORE_DIALECTS_DIALECT_H
 #define CORE_DIALECTS_DIALECT_H
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/inventory/draft.h"
 #include "core/record/assignment.h"
 #include "core/request/demand.h"
-#include "core/inventory/draft.h"
 #include "model/device.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -115,9 +115,10 @@ bool dialect_writes_key(struct str key);
 /* Is it a name of a resource in any vocabulary, as the policy has them? */
 bool dialect_owns_resource(const struct policy *p, struct str name);
 
-/* The GPUs of a node, as core/inventory/inventory.h has it. Fills `ret` (text borrowed from `node` and `p`, arrays in `a`); memory
- * is after the configured reserve. `*ret_note` becomes a static sentence when a source is malformed or had to be
- * corrected, or when another system hands out the GPUs, else NULL. False when the arena is full; then neither is written. */
+/* The GPUs of a node, as core/inventory/inventory.h has it. Fills `ret` (text borrowed from `node` and `p`, arrays in
+ * `a`); memory is after the configured reserve. `*ret_note` becomes a static sentence when a source is malformed or had
+ * to be corrected, or when another system hands out the GPUs, else NULL. False when the arena is full; then neither is
+ * written. */
 WARN_UNUSED bool dialect_inventory(const struct policy *p, const struct node *node, struct arena *a,
                                    struct inventory *ret, const char **ret_note);
 

@@ -8,8 +8,8 @@
 #ifndef CORE_DIALECTS_SPELLING_INTERNAL_H
 #define CORE_DIALECTS_SPELLING_INTERNAL_H
 
-#include "core/request/demand.h"
 #include "core/dialects/dialect.h"
+#include "core/request/demand.h"
 #include "model/pod.h"
 #include "model/policy.h"
 

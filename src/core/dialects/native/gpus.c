@@ -1,8 +1,8 @@
 /* Annotation fgpu.io/gpus: the one source that knows UUIDs. Format: design.md section 5. Unknown
  * keys are skipped, so that publishers may add some. */
 #include "base/json_read.h"
-#include "core/request/demand.h"
 #include "core/dialects/native/native_internal.h"
+#include "core/request/demand.h"
 #include "model/mig.h"
 
 #define HERE "annotation fgpu.io/gpus: "

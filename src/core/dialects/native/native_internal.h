@@ -6,8 +6,8 @@
 #define CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
 
 #include "base/arena.h"
-#include "core/request/demand.h"
 #include "core/dialects/dialect.h"
+#include "core/request/demand.h"
 #include "model/kv.h"
 #include "model/pod.h"
 #include "model/policy.h"
