@@ -17,12 +17,12 @@ static const struct command commands[] = {
     {"demo", "the whole thing without a cluster, live in the terminal", cmd_demo},
     {"sim", "replay a trace under one or several strategies", cmd_sim},
     {"check-config", "validate a configuration file", cmd_check_config},
-    {"whatif", "what another configuration would make of the cluster as it is", cmd_whatif},
-    {"state", "nodes, GPUs and who holds what, of a running extender", cmd_state},
-    {"frag", "fragmentation and what still fits, of a running extender", cmd_frag},
-    {"signing-key", "make the key that records are signed with", cmd_signing_key},
+    {"whatif", "show what another configuration would change in the cluster", cmd_whatif},
+    {"state", "show nodes, GPUs and the pods that hold them, of a running extender", cmd_state},
+    {"frag", "show fragmentation and what still fits, of a running extender", cmd_frag},
+    {"signing-key", "make the key that signs records", cmd_signing_key},
     {"apiserver", "the simulated API server of the demo by itself, for tests", cmd_apiserver},
-    {"version", "print the version and those of the libraries", cmd_version},
+    {"version", "print the version of fgpu and of its libraries", cmd_version},
 };
 
 static void print_help(FILE *out)

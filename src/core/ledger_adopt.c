@@ -9,10 +9,10 @@ const char ledger_conflict_record[] = "the assignment annotation was changed aft
 const char ledger_conflict_request[] =
     "the request annotations were changed after binding; the larger charge stays";
 const char ledger_conflict_reading[] =
-    "the configuration reads its request differently since it was bound; the larger charge stays";
+    "the configuration has changed the meaning of its request since it was bound; the larger charge stays";
 const char ledger_conflict_no_record[] =
     "bound without an assignment by fgpu; counted on every device of its node";
-const char ledger_conflict_signature[] = "the signature of its record does not hold";
+const char ledger_conflict_signature[] = "the signature of its record is not valid";
 static const char CONFLICT_DEFECT[] =
     "bound although its request is malformed; counted as whole devices";
 

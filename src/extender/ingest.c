@@ -52,7 +52,7 @@ static void read_unasked(const struct ingest *in, const struct pod *pod, const s
         ret->op.pod.assignment = &ret->assignment;
         ret->op.pod.record_trust = RECORD_VERIFIED;
     } else {
-        warn_of_record(in, pod, "its signature does not hold");
+        warn_of_record(in, pod, "its signature is not valid");
     }
 }
 

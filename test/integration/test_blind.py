@@ -67,7 +67,7 @@ def test_bind_while_blind__refused_for_gpus_alone(cluster):
                "the pod to be known")
     api.faults({**WATCHES, "action": "fail", "status": 403}, dropWatches=True)
     eventually(lambda: why_blind(fgpu), "fgpu to notice")
-    assert "not heard of changes" in fgpu.bind(asks, node)
+    assert "no news of" in fgpu.bind(asks, node)
     assert fgpu.bind(plain, node) == "", "a pod that asks for no GPU is bound"
     api.faults(clear=True)
     sees(fgpu)
