@@ -48,7 +48,7 @@ def blind(cluster, why):
     plain = fgpu.filter(pod_object(unique("plain")), [node])
     assert not plain["Error"] and plain["NodeNames"] == [node], "neither hold-off nor staleAfter stops it"
     assert fgpu.metrics()['fgpu_watch_last_contact_seconds{resource="pods"}'] > 1
-    assert "Blind" in fgpu.log()
+    assert "No news from the API server" in fgpu.log()
 
 
 def test_watch_forbidden__not_ready_and_says_so(cluster):
