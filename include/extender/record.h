@@ -4,7 +4,8 @@
  *
  *   signing off (NULL)                 as before records were signed, whatever signature stands there
  *   signed by a key that is known      believed provisionally; its proof goes to the ledger, and whoever verifies it
- *                                      (extender/verifier.h) says later what it is worth
+ *                                      (extender/verifier.h) says later what it is worth. Verified before anybody
+ *                                      believes it, if it is not the pod's first (ledger_must_verify)
  *   not signed, or by a key that is    as before, if the pod was created before acceptUnsignedBefore (an upgrade, or a
  *   not known                          lost key: a signature that nobody can check is worth no less than none); else it
  *                                      grants nothing
@@ -17,8 +18,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/assignment.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
+#include "core/record/assignment.h"
 #include "extender/signing.h"
 #include "model/pod.h"
 

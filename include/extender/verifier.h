@@ -2,7 +2,8 @@
  *
  * A verification takes about 0.1 ms, so 50,000 of a first list take seconds: readiness does not wait for them. filter
  * believes a record whose signature names a known key; bind verifies those of its node before it sends anything; a
- * thread does the rest, and looks at the files of keys every VERIFIER_LOOK_MS.
+ * thread does the rest, and looks at the files of keys every VERIFIER_LOOK_MS. A pod has one such advance: what comes
+ * after a record that was refuted, or waits, is verified by extender/ingest before the ledger hears of it.
  *
  * Everything is computed without the store's lock. A verdict is an op of the ledger, which ignores it if the pod has
  * another record by then.

@@ -34,6 +34,8 @@ enum fgpu_metric {
     FGPU_OVERCOMMITTED_DEVICES,
     FGPU_INCIDENTS,          /* kind: double_booking foreign_decision */
     FGPU_INCIDENTS_TOTAL,    /* likewise */
+    FGPU_PODS_TURNED_AWAY_TOTAL,
+    FGPU_UNCOUNTED_NODES,
     FGPU_CLOSED_NODES,
     FGPU_CLOSED_NODE_PODS,
     FGPU_POOL_COMMANDS_TOTAL, /* result: ok failed */

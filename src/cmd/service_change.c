@@ -106,13 +106,39 @@ int service_start_pool_commands(struct service *s, struct err *reterr)
     return r;
 }
 
+/* ---- time ---- */
+
+/* A list that is on its way is not interrupted: one that takes long would never end. */
+static bool list_pods_again(void *ctx)
+{
+    const struct service *s = ctx;
+    struct reflector_stats stats;
+
+    kube_watcher_stats(s->watchers[KUBE_PODS], &stats);
+    if (stats.watching) {
+        kube_watcher_relist(s->watchers[KUBE_PODS]);
+    }
+    return stats.watching;
+}
+
+static void each_second(void *ctx)
+{
+    struct service *s = ctx;
+
+    reopener_tick(&s->reopener);
+}
+
 int service_start_timekeeper(struct service *s, struct err *reterr)
 {
     const struct timekeeper_options o = {.changeover = s->changeover,
                                          .slot = s->slot,
                                          .events = s->events,
                                          .clock = s->options.clock,
-                                         .log = s->options.log};
+                                         .log = s->options.log,
+                                         .each_second = each_second,
+                                         .ctx = s};
 
+    s->reopener = (struct reopener){
+        .store = s->store, .clock = s->options.clock, .log = s->options.log, .relist = list_pods_again, .ctx = s};
     return timekeeper_start(&o, &s->timekeeper, reterr);
 }

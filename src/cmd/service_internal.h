@@ -15,6 +15,7 @@
 #include "extender/events.h"
 #include "extender/feed.h"
 #include "extender/pool_commands.h"
+#include "extender/reopener.h"
 #include "extender/slices.h"
 #include "extender/unreadable.h"
 #include "extender/verifier.h"
@@ -41,6 +42,7 @@ struct service {
     struct shadow *shadow;
     struct changeover *changeover;
     struct timekeeper *timekeeper;
+    struct reopener reopener; /* of the timekeeper's thread */
     struct pool_commands *pool_commands;
     struct kube_client *client;
     struct binder *binder;

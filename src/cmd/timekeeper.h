@@ -27,6 +27,8 @@ struct timekeeper_options {
     struct events *events; /* NULL: nobody is told */
     const struct clock *clock;
     const struct log *log;
+    void (*each_second)(void *ctx); /* NULL is fine */
+    void *ctx;
 };
 
 /* The work of one second, for who keeps time himself (tests). One caller at a time. */

@@ -4,8 +4,8 @@
 
 #include "base/bug.h"
 #include "base/json_read.h"
-#include "core/assignment.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
+#include "core/record/assignment.h"
 #include "kube/binding.h"
 #include "kube/objects.h"
 
@@ -19,6 +19,8 @@
 static const char TEXT_GONE[] = "the pod no longer exists";
 static const char TEXT_UNREACHABLE[] = "the API server could not be reached: nothing was bound";
 static const char TEXT_DELETING[] = "the pod is being deleted";
+static const char TEXT_NO_ROOM[] =
+    "fgpu has no room for another pod that uses GPUs; delete pods that are not needed, or that name nodes which do not exist";
 static const char TEXT_UNREADABLE[] = "the pod cannot be read from the API server; see the log";
 
 static uint32_t ms_left(const struct bind *b, int64_t max_ms)
@@ -33,12 +35,12 @@ static uint32_t ms_left(const struct bind *b, int64_t max_ms)
 
 static void lock(struct binder *b)
 {
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
 }
 
 static void unlock(struct binder *b)
 {
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
 }
 
 /* ---- POST ---- */
@@ -150,19 +152,33 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
     }
 }
 
+/* Does the pod ask for GPUs, and is not in the ledger, which had no room for it (core/ledger/ledger.h, turned away)? It must not
+ * be taken for one that asks for none. */
+static bool was_turned_away(const struct bind *b, struct arena *a, const struct pod *pod)
+{
+    struct demand asked;
+
+    return pod->node_name.n == 0 && !pod_is_terminal(pod) &&
+           (!dialect_demand(b->rules->placement.policy, pod, a, &asked) || !demand_is_empty(&asked)) &&
+           !store_knows_pod(b->binder->store, b->request.pod_uid);
+}
+
 /* What a GET has shown goes into the ledger, which then says what is charged; without the binder's lock, because
- * the ledger tells the binder of reserved pods. A pod whose end the watch has shown meanwhile stays ended. */
-static bool take_in(struct bind *b, struct arena *a, const struct got_pod *got)
+ * the ledger tells the binder of reserved pods. A pod whose end the watch has shown meanwhile stays ended. NULL, or why
+ * it is not taken in. */
+static const char *take_in(struct bind *b, struct arena *a, const struct got_pod *got)
 {
     struct err why = {0};
 
-    if (!got->has_pod || (b->reserved && !store_knows_pod(b->binder->store, b->request.pod_uid)) ||
-        rulebook_observe(b->binder->book, a, &got->pod, &why) == 0) {
-        return true;
+    if (!got->has_pod || (b->reserved && !store_knows_pod(b->binder->store, b->request.pod_uid))) {
+        return NULL;
     }
-    LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("namespace", b->request.pod_namespace),
-                LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
-    return false;
+    if (rulebook_observe(b->binder->book, a, &got->pod, &why) != 0) {
+        LOG_WARNING(b->binder->log, "Cannot take in a pod", LOG_STR("namespace", b->request.pod_namespace),
+                    LOG_STR("pod", b->request.pod_name), LOG_CSTR("err", why.msg));
+        return TEXT_UNREADABLE;
+    }
+    return was_turned_away(b, a, &got->pod) ? TEXT_NO_ROOM : NULL;
 }
 
 static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_answer_due *due)
@@ -181,7 +197,7 @@ static void fetch_again(struct bind *b, const struct got_pod *got, struct bind_a
 }
 
 /* The pod that the ledger did not know: tell it, then begin again. */
-static void fetched(struct bind *b, const struct got_pod *got, bool taken_in, struct bind_answer_due *due)
+static void fetched(struct bind *b, const struct got_pod *got, const char *not_taken_in, struct bind_answer_due *due)
 {
     if (got->kind == BIND_SEEN_GONE) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_GONE, due);
@@ -191,8 +207,8 @@ static void fetched(struct bind *b, const struct got_pod *got, bool taken_in, st
         LOG_WARNING(b->binder->log, "Cannot read a pod", LOG_STR("namespace", b->request.pod_namespace),
                     LOG_STR("pod", b->request.pod_name));
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
-    } else if (!taken_in) {
-        bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
+    } else if (not_taken_in != NULL) {
+        bind_settle(b, BIND_OUTCOME_REFUSED, not_taken_in, due);
     } else if (got->pod.deleting && got->kind == BIND_SEEN_UNBOUND) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
     } else if (!assignment_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {
@@ -236,20 +252,20 @@ static void got(void *ctx, const struct kube_response *response)
     struct binder *binder = b->binder;
     struct bind_answer_due due = {0};
     struct got_pod reply;
+    const char *not_taken_in;
     struct arena a;
-    bool taken_in;
 
     arena_init(&a, REPLY_ARENA_BYTES);
     read_reply(b, response, &a, &reply);
-    taken_in = take_in(b, &a, &reply);
+    not_taken_in = take_in(b, &a, &reply);
     lock(binder);
     b->busy = false;
     if (!binder->stopping && response->outcome.kind != KUBE_CANCELLED) {
         if (b->fetching) {
-            fetched(b, &reply, taken_in, &due);
+            fetched(b, &reply, not_taken_in, &due);
         } else {
             if (b->machine.resolution == BIND_OPEN) {
-                struct bind_sight sight = sight_of(b, &reply, taken_in, &a);
+                struct bind_sight sight = sight_of(b, &reply, not_taken_in == NULL, &a);
 
                 bind_machine_seen(&b->machine, &sight, clock_mono_ns(binder->clock));
             }

@@ -1,12 +1,12 @@
 #include "extender/ingest.h"
 
-#include "core/assignment.h"
-#include "core/dialect.h"
-#include "core/host.h"
-#include "core/inventory.h"
-#include "core/node_pools.h"
-#include "core/plan.h"
-#include "core/toleration.h"
+#include "core/dialects/dialect.h"
+#include "core/inventory/inventory.h"
+#include "core/placement/plan.h"
+#include "core/record/assignment.h"
+#include "core/request/host.h"
+#include "core/request/toleration.h"
+#include "core/time/node_pools.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/warn_limit.h"
@@ -37,21 +37,23 @@ static void ignore_record(const struct ingest *in, const struct pod *pod, const 
     warn_of_record(in, pod, why);
 }
 
-/* A pod that asks for nothing has no request to fall back on when its record is refuted, and leaves no memory: what was
- * believed of it provisionally would be charged, and taken back, at every observation. So its signature is verified at
- * once. Nearly no pod is like this. */
-static void read_unasked(const struct ingest *in, const struct pod *pod, const struct record_judgement *judgement,
-                         struct ingest_fact *ret)
+/* Is the record one that nobody believes before it is verified (ledger_must_verify)? Nearly no pod has one. */
+static bool must_verify(const struct ingest *in, const struct ledger_pod_fact *f)
+{
+    return demand_is_empty(f->demand) || (in->store != NULL && store_must_verify(in->store, f));
+}
+
+static void verify_now(const struct ingest *in, const struct pod *pod, struct ledger_pod_fact *f)
 {
     const struct sign_keyring *keys = signing_take(in->signing);
-    const bool holds = record_proof_holds(keys, judgement->proof);
+    const bool holds = record_proof_holds(keys, f->proof);
 
     sign_keyring_put(keys);
     signing_count(in->signing, holds ? SIGNING_VERIFIED : SIGNING_REFUTED);
-    if (holds) {
-        ret->op.pod.assignment = &ret->assignment;
-        ret->op.pod.record_trust = RECORD_VERIFIED;
-    } else {
+    f->proof = STR_NULL;
+    f->record_trust = holds ? RECORD_VERIFIED : RECORD_UNSIGNED;
+    if (!holds) {
+        f->assignment = NULL;
         warn_of_record(in, pod, "its signature is not valid");
     }
 }
@@ -74,13 +76,12 @@ static bool read_record(const struct ingest *in, struct arena *a, const struct p
         ignore_record(in, pod, judgement.why);
         return true;
     }
-    if (judgement.trust == RECORD_PROVISIONAL && demand_is_empty(&ret->demand)) {
-        read_unasked(in, pod, &judgement, ret);
-        return true;
-    }
     ret->op.pod.assignment = &ret->assignment;
     ret->op.pod.record_trust = judgement.trust;
     ret->op.pod.proof = judgement.proof;
+    if (judgement.trust == RECORD_PROVISIONAL && must_verify(in, &ret->op.pod)) {
+        verify_now(in, pod, &ret->op.pod);
+    }
     return true;
 }
 

@@ -1,89 +1,43 @@
-/* A decision over many nodes, in sections short enough for writers to wait. */
-#include "extender/store_internal.h"
+/* A decision over many nodes by one pair of strategies; those by rules: store_plan.c. */
+#include "extender/store_sections_internal.h"
 
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <string.h>
 
-static int too_large(struct err *reterr)
-{
-    return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
-}
-
-struct call {
-    const struct view_pod *pod;
+struct plain {
+    struct store_sections sections;
     struct pack_params params; /* as asked, with the outlook */
-    struct store_sight sight;
-    const struct pack_hold *holds;
-    size_t hold_n;
-    const struct str *names;
-    size_t name_n;
-    size_t done;      /* names answered */
-    unsigned begun_n; /* times begun */
     struct pack_query query;
-    uint64_t names_version;
 };
 
-/* Under the lock: from the first name, with the names as the ledger knows them now. */
-static bool begin(struct store_pack_answer *ret, struct call *c, struct arena *a,
-                  const struct ledger_view *v)
+static bool look_ahead(struct store_sections *d, struct store *s)
 {
-    uint64_t *seen = arena_calloc(a, v->node_n / 64 + 1, sizeof(*seen));
-
-    if (seen == NULL) {
-        return false;
-    }
-    pack_query_init(&c->query, v, &c->params, c->holds, c->hold_n);
-    c->query.seen = seen;
-    c->names_version = v->names_version;
-    c->done = 0;
-    c->begun_n++;
-    ret->n = 0;
-    ret->generation = v->generation;
-    return true;
+    return store_look_ahead(s, &((struct plain *)d)->params);
 }
 
-/* Under the lock: the next names. A node that came or went since the first ones means to begin
- * anew: the indexes stand for other names, and one of them could be answered twice or not at all.
- * So does another outlook.
- */
-static int section(struct store *s, struct arena *a, struct call *c, struct store_pack_answer *ret,
-                   struct err *reterr)
+static void begin(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
 {
-    struct ledger_view v;
-    size_t n;
-    int r;
+    struct plain *p = (struct plain *)d;
 
-    if (!store_look_ahead(s, &c->params)) {
-        return 0;
+    pack_query_init(&p->query, v, &p->params, d->question->holds, d->question->hold_n);
+    p->query.seen = seen;
+}
+
+static size_t judge(struct store_sections *d, struct store *s, const struct ledger_view *v, size_t n,
+                    struct store_pack_answer *ret)
+{
+    struct plain *p = (struct plain *)d;
+
+    p->query.known = (struct score_row){NULL, NULL};
+    if (!v->isolates) {
+        p->query.known = score_cache_find(s->scores, v->pod.demand, &p->params, v->node_n);
     }
-    r = ledger_view(s->ledger, a, c->pod, &v, reterr);
-    if (r != 0) {
-        return r;
-    }
-    if (c->done == 0 || v.names_version != c->names_version || !store_sight_holds(&c->sight, s)) {
-        store_sight_take(&c->sight, s);
-        if (!begin(ret, c, a, &v)) {
-            return too_large(reterr);
-        }
-    }
-    c->query.known = (struct score_row){NULL, NULL};
-    if (!v.isolates) {
-        c->query.known = score_cache_find(s->scores, c->pod->demand, &c->params, v.node_n);
-    }
-    n = c->name_n - c->done;
-    /* Finding nominations costs a pass over the pods: once is enough. */
-    if (n > STORE_PACK_SECTION && c->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
-        n = STORE_PACK_SECTION;
-    }
-    if (n > 0) { /* a caller may ask about no node at all: then there is no array either */
-        c->query.work_max = c->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0 ? OUTLOOK_WORK_MAX : 0;
-        ret->n += pack_some(&v, &c->query, c->names + c->done, n, ret->results + ret->n);
-        c->done += c->query.done;
-    }
-    return 0;
+    p->query.work_max = d->at_once ? 0 : OUTLOOK_WORK_MAX;
+    ret->n += pack_some(v, &p->query, d->question->names + d->done, n, ret->results + ret->n);
+    return p->query.done;
 }
 
 static bool result_has_name(const void *owner, uint32_t value, const void *key)
@@ -123,46 +77,38 @@ size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
     return kept;
 }
 
-int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
-               const struct pack_plans *plans, const struct pack_hold *holds, size_t hold_n,
-               const struct str *names, size_t name_n, struct store_pack_answer *ret,
-               struct err *reterr)
+static int pack_plain(struct store *s, struct arena *a, const struct store_question *q, const struct pack_params *params,
+                      struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct pack_params *params;
-    struct agenda agenda;
-    struct call c = {.pod = pod,
-                     .holds = holds,
-                     .hold_n = hold_n,
-                     .names = names,
-                     .name_n = name_n};
-    int r = 0;
+    static const struct store_sections_ops ops = {look_ahead, begin, judge};
+    struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
+    int r;
 
-    /* Not cleared: each result is written whole. */
-    *ret =
-        (struct store_pack_answer){.results = arena_alloc(a, name_n * sizeof(struct pack_result))};
-    if (ret->results == NULL) {
-        return too_large(reterr);
-    }
-    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    if (!agenda_is_plain(&agenda)) {
-        const struct store_question q = {pod, holds, hold_n, names, name_n};
-
-        return store_pack_planned(s, a, &q, &agenda, ret, reterr);
-    }
-    params = &agenda.steps[0].plan->params;
-    c.params = *params;
-    c.params.outlook = s->outlook;
-    c.params.prices = &c.sight.prices;
-    do {
-        store_lock(s);
-        r = section(s, a, &c, ret, reterr);
-        store_unlock(s);
-    } while (r == 0 && (c.begun_n == 0 || c.done < name_n));
+    p.params.outlook = s->outlook;
+    p.params.prices = &p.sections.sight.prices;
+    r = store_answer_in_sections(s, a, &p.sections, ret, reterr);
     if (r == 0 && params->node_strategy->normalise != NULL) {
         params->node_strategy->normalise(ret->results, ret->n);
     }
-    if (r == 0 && c.query.unknown_n > 1) {
+    if (r == 0 && p.query.unknown_n > 1) {
         ret->n = store_drop_unknown_repeats(ret->results, ret->n);
     }
     return r;
+}
+
+int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
+               const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
+               struct store_pack_answer *ret, struct err *reterr)
+{
+    const struct store_question q = {pod, holds, hold_n, names, name_n};
+    struct agenda agenda;
+
+    /* Not cleared: each result is written whole. */
+    *ret = (struct store_pack_answer){.results = arena_alloc(a, name_n * sizeof(struct pack_result))};
+    if (ret->results == NULL) {
+        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
+    }
+    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    return agenda_is_plain(&agenda) ? pack_plain(s, a, &q, &agenda.steps[0].plan->params, ret, reterr)
+                                    : store_pack_planned(s, a, &q, &agenda, ret, reterr);
 }

@@ -1,51 +1,32 @@
-/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/plan.h). In sections, as
- * store_pack.c, which takes the plain decisions. */
-#include "extender/store_internal.h"
+/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/placement/plan.h).
+ * Plain ones: store_pack.c. */
+#include "extender/store_sections_internal.h"
 
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <string.h>
 
 enum { SECTION_MIN = 8, SECTION_BEGIN = 64 };
 
-static int too_large(struct err *reterr)
-{
-    return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
-}
-
 struct planned {
-    const struct store_question *q;
+    struct store_sections sections; /* the next section is shorter where the last one had much to compute */
     const struct agenda *agenda;
     struct pack_query *queries; /* one for each step, and: */
     struct pack_params *params; /* as planned, with the outlook */
-    struct store_sight sight;
-    uint64_t *seen;             /* of all of them: a node belongs to one step */
     uint8_t *step_of;           /* by name */
     struct str *names;          /* of one step */
     struct pack_result *spare;
     struct plan_scores *scores; /* by result */
-    uint64_t names_version;
-    size_t done;
-    size_t section_n; /* names of the next section: fewer where the last one had much to compute */
-    unsigned begun_n;
 };
 
-static bool begin(struct planned *p, struct arena *a, const struct ledger_view *v, struct store_pack_answer *ret)
+static void begin(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
 {
-    p->seen = arena_calloc(a, v->node_n / 64 + 1, sizeof(*p->seen));
-    if (p->seen == NULL) {
-        return false;
-    }
+    struct planned *p = (struct planned *)d;
+
     for (size_t i = 0; i < p->agenda->n; i++) {
-        pack_query_init(&p->queries[i], v, &p->params[i], p->q->holds, p->q->hold_n);
-        p->queries[i].seen = p->seen;
+        pack_query_init(&p->queries[i], v, &p->params[i], d->question->holds, d->question->hold_n);
+        p->queries[i].seen = seen; /* of all of them: a node belongs to one step */
     }
-    p->names_version = v->names_version;
-    p->done = 0;
-    p->begun_n++;
-    ret->n = 0;
-    ret->generation = v->generation;
-    return true;
 }
 
 static struct score_row remembered(struct store *s, const struct ledger_view *v, const struct pack_params *params)
@@ -94,7 +75,7 @@ static void judge_step(struct store *s, struct planned *p, const struct ledger_v
 
     for (size_t i = 0; i < n; i++) {
         if (p->step_of[i] == step) {
-            p->names[name_n++] = p->q->names[p->done + i];
+            p->names[name_n++] = p->sections.question->names[p->sections.done + i];
         }
     }
     if (name_n == 0) {
@@ -114,15 +95,17 @@ static void sort_into_steps(struct planned *p, const struct ledger_view *v, size
     uint32_t node = LEDGER_VIEW_NONE;
 
     for (size_t i = 0; i < n; i++) {
-        node = ledger_view_index_near(v, &p->q->names[p->done + i], node + 1);
+        node = ledger_view_index_near(v, &p->sections.question->names[p->sections.done + i], node + 1);
         p->step_of[i] = node == LEDGER_VIEW_NONE
                             ? (uint8_t)(p->agenda->n - 1)
                             : (uint8_t)agenda_step(p->agenda, ledger_view_rules(v, node));
     }
 }
 
-static bool look_ahead(struct store *s, const struct agenda *agenda)
+static bool look_ahead(struct store_sections *d, struct store *s)
 {
+    const struct agenda *agenda = ((struct planned *)d)->agenda;
+
     for (size_t i = 0; i < agenda->n; i++) {
         const struct pack_plan *plan = agenda->steps[i].plan;
         struct pack_params params = plan->params;
@@ -137,43 +120,22 @@ static bool look_ahead(struct store *s, const struct agenda *agenda)
     return true;
 }
 
-static int section(struct store *s, struct arena *a, struct planned *p, struct store_pack_answer *ret,
-                   struct err *reterr)
+static size_t judge(struct store_sections *d, struct store *s, const struct ledger_view *v, size_t n,
+                    struct store_pack_answer *ret)
 {
-    struct ledger_view v;
-    uint64_t work;
-    size_t n;
-    int r;
+    struct planned *p = (struct planned *)d;
+    uint64_t work = outlook_work(s->outlook);
 
-    if (!look_ahead(s, p->agenda)) {
-        return 0;
-    }
-    r = ledger_view(s->ledger, a, p->q->pod, &v, reterr);
-    if (r != 0) {
-        return r;
-    }
-    if (p->done == 0 || v.names_version != p->names_version || !store_sight_holds(&p->sight, s)) {
-        store_sight_take(&p->sight, s);
-        if (!begin(p, a, &v, ret)) {
-            return too_large(reterr);
-        }
-    }
-    n = p->q->name_n - p->done;
-    if (n > p->section_n && p->begun_n <= STORE_BEGIN_AGAIN_MAX && v.nomination_n == 0) {
-        n = p->section_n;
-    }
-    work = outlook_work(s->outlook);
-    sort_into_steps(p, &v, n);
+    sort_into_steps(p, v, n);
     for (size_t i = 0; i < p->agenda->n; i++) {
-        judge_step(s, p, &v, i, n, ret);
+        judge_step(s, p, v, i, n, ret);
     }
     if (outlook_work(s->outlook) - work > OUTLOOK_WORK_MAX) {
-        p->section_n = p->section_n / 4 > SECTION_MIN ? p->section_n / 4 : SECTION_MIN;
+        d->section_n = d->section_n / 4 > SECTION_MIN ? d->section_n / 4 : SECTION_MIN;
     } else {
-        p->section_n = p->section_n * 2 < STORE_PACK_SECTION ? p->section_n * 2 : STORE_PACK_SECTION;
+        d->section_n = d->section_n * 2 < STORE_PACK_SECTION ? d->section_n * 2 : STORE_PACK_SECTION;
     }
-    p->done += n;
-    return 0;
+    return n;
 }
 
 /* ---- when all are known ---- */
@@ -199,7 +161,7 @@ static void combine(struct planned *p, struct plan_scores *rows, struct store_pa
 
 static bool has_room(struct planned *p, struct arena *a, struct plan_scores **ret_rows)
 {
-    size_t n = p->q->name_n;
+    size_t n = p->sections.question->name_n;
 
     p->queries = ARENA_ARRAY(a, p->agenda->n, struct pack_query);
     p->params = ARENA_ARRAY(a, p->agenda->n, struct pack_params);
@@ -214,24 +176,21 @@ static bool has_room(struct planned *p, struct arena *a, struct plan_scores **re
 int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
                        const struct agenda *agenda, struct store_pack_answer *ret, struct err *reterr)
 {
-    struct planned p = {.q = q, .agenda = agenda, .section_n = SECTION_BEGIN};
+    static const struct store_sections_ops ops = {look_ahead, begin, judge};
+    struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN}, .agenda = agenda};
     struct plan_scores *rows;
     size_t unknown_n = 0;
-    int r = 0;
+    int r;
 
     if (!has_room(&p, a, &rows)) {
-        return too_large(reterr);
+        return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
     for (size_t i = 0; i < agenda->n; i++) {
         p.params[i] = agenda->steps[i].plan->params;
         p.params[i].outlook = s->outlook;
-        p.params[i].prices = &p.sight.prices;
+        p.params[i].prices = &p.sections.sight.prices;
     }
-    do {
-        store_lock(s);
-        r = section(s, a, &p, ret, reterr);
-        store_unlock(s);
-    } while (r == 0 && (p.begun_n == 0 || p.done < q->name_n));
+    r = store_answer_in_sections(s, a, &p.sections, ret, reterr);
     if (r != 0) {
         return r;
     }

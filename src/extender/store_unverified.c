@@ -27,6 +27,16 @@ size_t store_unverified(struct store *s, struct str node_name, struct arena *a, 
     return a->overflowed && n > 0 ? n - 1 : n; /* the last one may be cut */
 }
 
+bool store_must_verify(struct store *s, const struct ledger_pod_fact *f)
+{
+    bool must;
+
+    store_lock(s);
+    must = ledger_must_verify(s->ledger, f);
+    store_unlock(s);
+    return must;
+}
+
 size_t store_unverified_n(struct store *s)
 {
     struct ledger_unverified *found = xcalloc(STORE_UNVERIFIED_COUNT_MAX, sizeof(*found));

@@ -111,6 +111,15 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_incidents_total",
          .help = "Incidents that have begun since the start, by kind.",
          .type = METRIC_COUNTER, .labels = {{"kind", INCIDENT_KINDS}}},
+    [FGPU_PODS_TURNED_AWAY_TOTAL] =
+        {.name = "fgpu_pods_turned_away_total",
+         .help = "How often a pod that uses GPUs found no room in fgpu, which is full of pods, or of names of nodes that do "
+                 "not exist. Should not rise.",
+         .type = METRIC_COUNTER},
+    [FGPU_UNCOUNTED_NODES] =
+        {.name = "fgpu_uncounted_nodes",
+         .help = "Nodes that take no new pods with GPUs, because pods that may be on them found no room in fgpu.",
+         .type = METRIC_GAUGE},
     [FGPU_CLOSED_NODES] =
         {.name = "fgpu_closed_nodes",
          .help = "Nodes whose pool takes no new pods now.", .type = METRIC_GAUGE},

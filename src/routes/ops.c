@@ -41,7 +41,8 @@
 
 /* ---- /version ---- */
 
-void ops_write_version(struct strbuf *out)
+/* With the keys of kube-apiserver's: what the build did not say is "". */
+static void write_version(struct strbuf *out)
 {
     struct str rest = str_drop(STR(FGPU_VERSION), 1); /* without the "v" */
     struct str major = STR_NULL, minor = STR_NULL;
@@ -67,7 +68,7 @@ static enum httpd_action handle_version(void *ctx, struct httpd_request *req,
 {
     (void)ctx;
     (void)req;
-    ops_write_version(&resp->body);
+    write_version(&resp->body);
     return HTTPD_REPLY;
 }
 
@@ -107,6 +108,8 @@ void ops_collect_ledger(void *store, struct metrics *m)
     metric_set(METRIC(m, FGPU_GPU_MEMORY_BYTES, "charged"), s.mem_charged_mib * MIB_BYTES);
     metric_set(METRIC(m, FGPU_CLOSED_NODES), (int64_t)s.closed_n);
     metric_set(METRIC(m, FGPU_CLOSED_NODE_PODS), (int64_t)s.pod_on_closed_n);
+    metric_set(METRIC(m, FGPU_PODS_TURNED_AWAY_TOTAL), (int64_t)s.turned_away_total_n);
+    metric_set(METRIC(m, FGPU_UNCOUNTED_NODES), (int64_t)s.uncounted_n);
     metric_set(METRIC(m, FGPU_OVERCOMMITTED_DEVICES), (int64_t)s.overcommitted_n);
     collect_incidents(&s, m);
 }

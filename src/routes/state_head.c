@@ -2,7 +2,7 @@
 #include "routes/state_internal.h"
 
 #include "config/describe.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "routes/audit.h"
 
 #include <stdlib.h>
@@ -213,6 +213,8 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     json_write_kv_i64(w, "foreignDecisions", (int64_t)s->incidents[INCIDENT_FOREIGN_DECISION].now_n);
     json_write_kv_i64(w, "closedNodes", (int64_t)s->closed_n);
     json_write_kv_i64(w, "podsOnClosedNodes", (int64_t)s->pod_on_closed_n);
+    json_write_kv_i64(w, "turnedAwayPods", (int64_t)s->turned_away_n);
+    json_write_kv_i64(w, "uncountedNodes", (int64_t)s->uncounted_n);
     json_write_kv_i64(w, "unmeasuredNodes", (int64_t)s->unmeasured_n);
     json_write_kv_i64(w, "elsewhereNodes", (int64_t)s->elsewhere_n);
     state_write_amount(w, "milli", s->milli_cap, s->milli_charged);

@@ -69,7 +69,7 @@ func (c *cluster) incidents(kinds ...string) []harness.Incident {
 	return found
 }
 
-// Issue 12, items 2 and 8: the GPU was given to another pod when somebody else's Binding onto it landed.
+// defects.md H2 and H8: the GPU was given to another pod when somebody else's Binding onto it landed.
 func TestABindingOfAnotherFgpuOntoAGivenGPUIsAnIncident(t *testing.T) {
 	c := newCluster(t, gpuNode("twice", 1, gib80))
 	c.ownFgpu(light)

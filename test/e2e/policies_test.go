@@ -124,7 +124,7 @@ func TestABreakGlassGroupMayRepairAnnotations(t *testing.T) {
 	c.must(nil, err)
 }
 
-// Issue 12, item 3: an edit never becomes what a GPU is charged, not even by a restart.
+// defects.md H3: an edit never becomes what a GPU is charged, not even by a restart.
 func TestAnEditedRecordIsNotBelievedAfterARestart(t *testing.T) {
 	c := newCluster(t, gpuNode("edited", 2, gib80))
 	c.ownFgpu(light)

@@ -1,21 +1,23 @@
 /* The ledger under any sequence of ops at all, also such as no cluster would produce: records that
  * contradict each other, devices that change under their pods, forged placements, brackets within
  * brackets. After every op: the invariants, a failure changes nothing, an observation never fails,
- * the same fact again changes nothing, and a reservation ends only by what may end it.
+ * the same fact again changes nothing, a reservation ends only by what may end it, and a pod whose record was
+ * refused is never again believed unverified.
  *
- * First byte: honest or not. In an honest run nodes are described once and pods are placed by
- * reservations only; then no device is ever over-committed, and what was granted first, added up by an oracle that
- * reads nothing but records, is never more than a device has.
+ * First byte: honest or not, other factors, small tables. Whatever the tables hold, a pod that was last seen bound is on
+ * its node there, or the node takes nothing: an oracle follows the observations alone. In an honest run nodes are
+ * described once and pods are placed by reservations only; then no device is ever over-committed, and what was granted
+ * first, added up by an oracle that reads nothing but records, is never more than a device has.
  */
 #include "support/input_rng.h"
 
 #include "base/rng.h"
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/snapshot.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/snapshot.h"
+#include "core/ledger/view.h"
+#include "core/request/mix.h"
 #include "core/support/first_grants.h"
 #include "core/support/random_demand.h"
-#include "core/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +50,8 @@ struct run {
     enum { FREE, RESERVED, CONFIRMED } held[PODS];
     bool missed[PODS]; /* reserved, but not in the list that ended since */
     bool seen[PODS];   /* in the present bracket */
+    size_t bound[PODS]; /* the node where it was last seen using GPUs; NODES: nowhere, or nobody knows */
+    bool refused[PODS]; /* a record of it was, and none was verified since */
     struct first_grants grants;
     /* storage of the present op */
     struct device devices[DEVICES];
@@ -71,7 +75,7 @@ static int64_t draw_mem(struct run *r)
 static void draw_inventory(struct run *r)
 {
     static const int32_t slots[] = {1, 2, 16, 32767};
-    bool by_uuid = fuzz_bool(r->in); /* an inventory knows all UUIDs or none (core/inventory.h) */
+    bool by_uuid = fuzz_bool(r->in); /* an inventory knows all UUIDs or none (core/inventory/inventory.h) */
     uint32_t used = 0;
     int32_t index = 0;
 
@@ -262,19 +266,24 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
     return (struct ledger_op){.kind = brackets[fuzz_below(r->in, r->honest ? 2 : 4)]};
 }
 
-/* What the op means for reservations, from include/core/ledger.h alone. */
+/* What the op means for reservations, from include/core/ledger/ledger.h alone. */
 static void follow(struct run *r, const struct ledger_op *op, size_t pod)
 {
     switch (op->kind) {
     case LEDGER_POD_OBSERVED:
         r->seen[pod] = true;
         r->missed[pod] = false;
+        r->bound[pod] = NODES;
         if (op->pod.node_name.n > 0) {
             r->held[pod] = FREE; /* bound, whatever was reserved */
+            if (op->pod.demand->source == DEMAND_FROM_RESOURCES && !demand_is_empty(op->pod.demand)) {
+                r->bound[pod] = (size_t)(op->pod.node_name.p[1] - '0');
+            }
         }
         return;
     case LEDGER_POD_GONE:
         r->held[pod] = FREE;
+        r->bound[pod] = NODES;
         return;
     case LEDGER_RESERVE:
         r->held[pod] = RESERVED;
@@ -293,6 +302,7 @@ static void follow(struct run *r, const struct ledger_op *op, size_t pod)
         for (size_t i = 0; i < PODS; i++) {
             r->missed[i] = r->missed[i] || (!r->seen[i] && r->held[i] == RESERVED);
             r->held[i] = !r->seen[i] && r->held[i] == CONFIRMED ? FREE : r->held[i];
+            r->bound[i] = r->seen[i] ? r->bound[i] : NODES;
         }
         return;
     case LEDGER_NODE_DESCRIBED:
@@ -319,6 +329,59 @@ static void check_held(const struct run *r)
         FUZZ_CHECK(r->held[i] != CONFIRMED || (known && p.state == LEDGER_CONFIRMED));
         FUZZ_CHECK(r->held[i] != FREE ||
                    !(known && (p.state == LEDGER_RESERVED || p.state == LEDGER_CONFIRMED)));
+    }
+}
+
+/* Who uses GPUs of a node that takes pods is charged there. */
+static void check_bound(const struct run *r)
+{
+    const struct wish any = {.container = {"main", 4}, .phases = 1, .count = 1, .kind = WISH_MILLI, .milli = 1};
+    const struct demand d = {.dialect = "native", .wishes = &any, .wish_n = 1};
+    const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
+
+    for (size_t i = 0; i < PODS; i++) {
+        struct str node = r->bound[i] < NODES ? node_names[r->bound[i]] : STR_NULL;
+        struct placement at;
+        struct ledger_pod p;
+
+        if (node.n == 0 || !ledger_has_node(r->l, node) ||
+            ledger_place(r->l, node, namespaces[0], &d, NULL, 0, &params, &at) == VERDICT_UNCOUNTED) {
+            continue;
+        }
+        FUZZ_CHECK(ledger_find_pod(r->l, uids[i], &p));
+        FUZZ_SAME(p.node_name, node);
+    }
+}
+
+/* Does a record of the pod wait for its verdict, one with this proof? NULL: with any. */
+static bool waits(const struct run *r, size_t pod, const struct str *proof)
+{
+    struct ledger_unverified all[PODS];
+    struct arena a;
+    bool found = false;
+    size_t n;
+
+    arena_init(&a, MEMORY);
+    n = ledger_unverified(r->l, STR_NULL, &a, all, PODS);
+    for (size_t i = 0; i < n; i++) {
+        found = found || (str_eq(all[i].uid, uids[pod]) && (proof == NULL || str_eq(all[i].proof, *proof)));
+    }
+    arena_fini(&a);
+    return found;
+}
+
+/* `refutes`: the op was a verdict that its record does not hold. */
+static void follow_records(struct run *r, const struct ledger_op *op, size_t pod, bool refutes)
+{
+    struct ledger_pod p;
+
+    r->refused[pod] = r->refused[pod] || refutes;
+    if (op->kind == LEDGER_POD_OBSERVED && op->pod.record_trust == RECORD_VERIFIED) {
+        r->refused[pod] = false;
+    }
+    for (size_t i = 0; i < PODS; i++) {
+        r->refused[i] = r->refused[i] && ledger_find_pod(r->l, uids[i], &p);
+        FUZZ_CHECK(!(r->refused[i] && waits(r, i, NULL)));
     }
 }
 
@@ -476,11 +539,13 @@ static void step(struct run *r)
     struct snapshot once, twice;
     struct ledger_op op;
     struct arena a;
+    bool refutes;
     size_t pod;
     int rc;
 
     op = draw_op(r, &pod);
     op.at_ms = 1;
+    refutes = op.kind == LEDGER_RECORD_JUDGED && !op.judged.valid && waits(r, pod, &op.judged.proof);
     trace(r, &op);
     rc = ledger_apply(r->l, &op, NULL);
     FUZZ_SOUND(ledger_check(r->l));
@@ -490,10 +555,12 @@ static void step(struct run *r)
         return;
     }
     follow(r, &op, pod);
+    follow_records(r, &op, pod, refutes);
     if (r->honest) {
         follow_grants(r, &op, pod);
     }
     check_held(r);
+    check_bound(r);
     arrived = mix_arrived_n(mix);
     departed = mix_departed_n(mix);
     arena_init(&a, MEMORY);
@@ -523,6 +590,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((how & 2) != 0) {
         limits.overcommit_milli = 1500;
         limits.overcommit_mem_milli = 1200;
+    }
+    if ((how & 4) != 0) { /* a place for each node, but not for all as names that nobody has described */
+        limits.nodes_max = NODES;
+        limits.pods_max = PODS / 2;
+    }
+    for (size_t i = 0; i < PODS; i++) {
+        r.bound[i] = NODES;
     }
     input_rng_use(&in);
     r.l = ledger_new(&limits);

@@ -1,4 +1,4 @@
-"""Issue 12, items 2 and 8: what cannot happen while one fgpu alone decides, and happens all the same, is seen by every
+"""defects.md H2 and H8: what cannot happen while one fgpu alone decides, and happens all the same, is seen by every
 fgpu and told to everybody whom it concerns; no audit calls it clean."""
 import json
 import subprocess

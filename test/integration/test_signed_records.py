@@ -12,13 +12,13 @@ import pytest
 
 from keys import key_id, new_key
 from objects import milli
-from processes import BINARY, ApiServer, Fgpu, eventually, request
+from processes import BINARY, ApiServer, Fgpu, eventually, in_threads, request
 
 KEY = "fgpu.io/assignment"
 
 
 def signed_bytes(record, uid, node):
-    """include/core/assignment.h: numbers are 8 bytes, the highest first; a text is its length and its bytes."""
+    """include/core/record/assignment.h: numbers are 8 bytes, the highest first; a text is its length and its bytes."""
     def number(n):
         return struct.pack(">Q", n)
 
@@ -254,4 +254,55 @@ def test_restored_pod__its_old_answer__is_overwritten_by_the_binding(api, tmp_pa
             assert json.loads(new[KEY])["id"] != record["id"]
         else:
             assert set(new.values()) == {""}, "it asks for no GPU and gets none"
+    fgpu.stop()
+
+
+def junk(key, uuid, n):
+    """A record that claims the whole GPU, by a known key, with a signature that is never the same and never holds."""
+    sig = {"key": key_id(key), "value": base64.b64encode(n.to_bytes(4, "big") * 16).decode()}
+    device = {"uuid": uuid, "index": 0, "milli": 1000, "memMib": 1024}
+    return json.dumps({"v": 1, "id": "x", "sig": sig,
+                       "containers": [{"name": "main", "init": False, "devices": [device]}]})
+
+
+def test_records_rewritten_again_and_again__logged_by_the_pod_not_by_the_edit_and_binds_go_on(api, tmp_path):
+    """Item 14: whoever edits the records of his pods has each pod believed once at most. Half of them ask by resource
+    and count everywhere, half by annotations, which nobody saw before they were bound, and count nowhere."""
+    pods_n, gpus, edits, binds = 8, 4, 400, 30
+    key = new_key(tmp_path)
+    fgpu = Fgpu(api.url, tmp_path, signing(key)).ready()
+    node = api.node(gpus=gpus)
+    eventually(lambda: fgpu.node_state(node), "the node")
+    uuid = fgpu.node_state(node)["gpus"][0]["uuid"]
+    asking = [api.pod(milli(10)) for _ in range(pods_n // 2)]
+    texts = [api.pod() for _ in range(pods_n // 2)]
+    pods = asking + texts
+    for n, pod in enumerate(pods):
+        more = {"fgpu.io/gpu-fraction": "0.01"} if pod in texts else {}
+        api.bind_behind_our_back(pod, node, {KEY: junk(key, uuid, n), **more})
+    eventually(lambda: all(fgpu.states_of(p) == {"foreign"} for p in asking), "the verdicts")
+
+    def edit(thread):
+        for i in range(edits // 2):
+            n = 2 * i + thread
+            record = junk(key, uuid, pods_n + n) if n % 5 else ""  # now and then there is none
+            api.patch_pod(pods[n % pods_n], {"metadata": {"annotations": {KEY: record}}})
+
+    def schedule():
+        for _ in range(binds):
+            assert fgpu.schedule(api.pod(milli(20)), [node]) == node
+    in_threads(3, lambda i: schedule() if i == 2 else edit(i))
+    # the last event is in the ledger when this one is
+    last = api.pod(milli(20))
+    eventually(lambda: fgpu.fits(last, [node]), "room beside them")
+    assert fgpu.schedule(last, [node]) == node
+
+    lines = re.findall("A GPU is (?:not )?over-committed", fgpu.log())
+    assert len(lines) <= 2 * pods_n, len(lines)
+    assert len(re.findall("Ignored the assignment|signature of a record does not hold", fgpu.log())) <= 2 * pods_n
+    assert fgpu.state("?fields=summary")["metadata"]["signing"]["unverified"] == 0
+    assert all(len(fgpu.allocations(p)) == gpus for p in asking) and not any(fgpu.allocations(p) for p in texts)
+    charged = sum(a["milli"] for g in fgpu.node_state(node)["gpus"] for a in g["allocations"])
+    assert charged == gpus * 10 * len(asking) + 20 * (binds + 1)
+    assert fgpu.audit()["result"] == "clean"
     fgpu.stop()

@@ -41,6 +41,13 @@ static int setup_all_pods(void **state)
     return 0;
 }
 
+static int setup_full(void **state)
+{
+    (void)state;
+    rig_start(&(struct rig_options){.binds_all_pods = true, .pods_max = 1});
+    return 0;
+}
+
 static int setup_unsynced(void **state)
 {
     (void)state;
@@ -596,6 +603,19 @@ static void bind__no_answer_and_never_done__is_sent_again_until_it_is_bound(void
 #define STORY(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define SHORT_STORY(f) cmocka_unit_test_setup_teardown(f, setup_short, teardown)
 
+/* Nobody may take it for a pod that asks for no GPU, and bind it without a record. */
+static void bind__the_ledger_has_no_room_for_the_pod__refused(void **state)
+{
+    (void)state;
+    rig_create(&(struct rig_pod){"first", "uid-1", 300});
+    rig_freeze();
+    rig_create(&(struct rig_pod){"second", "uid-2", 300});
+    rig_expect_error(rig_bind("second", "uid-2", "node-00"), BIND_OUTCOME_REFUSED, "no room");
+    assert_int_equal(rig_posts(), 0);
+    rig_expect_pod("second", NULL, false);
+    rig_expect_bound(rig_bind("first", "uid-1", "node-00"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -629,6 +649,7 @@ int main(void)
         cmocka_unit_test(bind__refused_for_good__error_and_released),
         STORY(bind__401_twice__error_then_a_pause_without_requests),
         SHORT_STORY(bind__asked_to_wait_past_the_deadline__error_and_released),
+        cmocka_unit_test_setup_teardown(bind__the_ledger_has_no_room_for_the_pod__refused, setup_full, teardown),
         STORY(bind__no_get_is_answered__the_watch_tells),
         STORY(bind__watch_tells_while_a_get_is_on_its_way__answered_at_once),
         STORY(bind__watch_told_that_another_bound_it__both_callers_hear),

@@ -1,6 +1,6 @@
 /* The safety rules of the ledger, one situation each. */
+#include "core/ledger/view.h"
 #include "core/support/ledger_fixture.h"
-#include "core/view.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -216,7 +216,7 @@ static void bypass__malformed_request__takes_whole_devices(void **state)
     assert_true(fixture_state(&fx, "n1")->devices[1].exclusive);
 }
 
-/* Baselines B4: elastic-gpu and gpu-admission panic on these. */
+/* defects.md B4: elastic-gpu and gpu-admission panic on these. */
 static void B4__forged_record__counts_pessimistically(void **state)
 {
     static const int32_t indexes[] = {99, 2, INT32_MAX};
@@ -324,7 +324,7 @@ static void rule1__resources__record_amounts_do_not_count(void **state)
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
 }
 
-/* Baselines B1: gpushare's free memory wraps once a pod claims more than a device has. */
+/* defects.md B1: gpushare's free memory wraps once a pod claims more than a device has. */
 static void B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_closed(void **state)
 {
     struct wish w, w2;
@@ -339,7 +339,7 @@ static void B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_
     assert_int_equal(fixture_reserve(&fx, "c", "n1"), VERDICT_GPU_TOO_SMALL);
 }
 
-/* Baselines B2: gpushare keeps the old capacity. */
+/* defects.md B2: gpushare keeps the old capacity. */
 static void B2__node_shrinks__free_follows_below_zero(void **state)
 {
     struct wish w, w2;

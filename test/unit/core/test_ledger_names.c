@@ -1,8 +1,8 @@
 /* Names of nodes, UUIDs and models are kept for as long as somebody has them, and no longer: one node that publishes new
  * ones for ever takes nobody's room (issue: names are interned for ever). The sanitizers see what is used too long. */
-#include "core/ledger_internal.h"
-#include "core/ledger_walk.h"
-#include "core/mirror.h"
+#include "core/ledger/mirror.h"
+#include "core/ledger/state.h"
+#include "core/ledger/walk.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>
@@ -239,6 +239,21 @@ static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(v
     assert_int_equal(fixture_pod(&fx, "pod", &nothing, "real", NULL), 0);
 }
 
+static void pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
+{
+    struct wish w;
+    const struct demand d = fixture_share(&w, 100);
+    char name[32];
+
+    (void)state;
+    for (unsigned i = 0; i < LEDGER_NODES_MAX; i++) {
+        snprintf(name, sizeof(name), "made-up-%06u", i);
+        assert_int_equal(fixture_pod(&fx, name, &d, name, NULL), 0);
+    }
+    describe("real", 0, 2);
+    assert_int_equal(fixture_state(&fx, "real")->device_n, 2);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -250,6 +265,7 @@ int main(void)
         TEST(snapshot_walk_mirror_and_news__read_after_their_node_has_gone),
         TEST(model_in_the_place_of_another__patterns_judge_the_new_one),
         TEST(pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room),
+        TEST(pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room),
         TEST(more_models_than_there_is_room_for__said_and_over_when_they_go),
     };
 

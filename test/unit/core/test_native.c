@@ -105,7 +105,7 @@ static void native__absurd_resources__are_defects(void **state)
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
-/* B7 of the baselines: peers cut such numbers to 32 bits and then see no request. */
+/* defects.md B7: peers cut such numbers to 32 bits and then see no request. */
 static void native__b7_requests_beyond_32_bits__do_not_wrap(void **state)
 {
     static const struct demand_row rows[] = {
@@ -126,7 +126,7 @@ static void native__b7_requests_beyond_32_bits__do_not_wrap(void **state)
     check_demands(policy_defaults(), rows, ARRAY_LEN(rows));
 }
 
-/* B11 of the baselines: peers accept negative requests. */
+/* defects.md B11: peers accept negative requests. */
 static void native__b11_negative_requests__are_defects(void **state)
 {
     static const struct demand_row rows[] = {
@@ -364,7 +364,7 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
-/* What it takes of compute, the node says (core/device_state.h). */
+/* What it takes of compute, the node says (core/fit/device_state.h). */
 static void native__memory_only__the_same_wish_under_every_configuration(void **state)
 {
     static const struct demand_row rows[] = {

@@ -1,6 +1,6 @@
 /* What kube-scheduler shows of us: words that never vary. */
 #include "base/compiler.h"
-#include "core/verdict.h"
+#include "core/fit/verdict.h"
 
 #include <ctype.h>
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static void verdict_is_unresolvable__each__only_what_no_eviction_changes(void **
         VERDICT_MIG_CHANGING,  VERDICT_MIG_PLUGIN,     VERDICT_MIG_IMPOSSIBLE,
         VERDICT_MIG_TOO_FEW,   VERDICT_MIG_EMPTY,      VERDICT_MIG_ONLY,
         VERDICT_UNMEASURED,    VERDICT_ELSEWHERE,
-        VERDICT_UNTOLERATED,
+        VERDICT_UNTOLERATED,   VERDICT_UNCOUNTED,
     };
     unsigned n = 0;
 

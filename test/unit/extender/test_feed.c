@@ -4,7 +4,7 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
-#include "core/snapshot.h"
+#include "core/ledger/snapshot.h"
 #include "extender/unreadable.h"
 
 #include <setjmp.h>
@@ -24,12 +24,12 @@ static struct feed feeds[KUBE_RESOURCE__MAX];
 static struct reflector *reflectors[KUBE_RESOURCE__MAX];
 static struct rng rng;
 
-static int setup(void **state)
+static int setup_with(uint32_t nodes_max)
 {
-    const struct ledger_limits limits = {.hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
+    const struct ledger_limits limits = {
+        .hash_key = {5, 6}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = nodes_max};
     struct ingest facts = {.policy = policy_defaults()};
     const struct rules *rules;
-    (void)state;
 
     clock_manual_init(&the_clock, 1000000000, 1795161600123);
     facts.store = store = store_new(&limits, &the_clock.clock);
@@ -46,6 +46,18 @@ static int setup(void **state)
         reflector_list_in_pages(reflectors[i]);
     }
     return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return setup_with(0);
+}
+
+static int setup_small(void **state)
+{
+    (void)state;
+    return setup_with(4);
 }
 
 static int teardown(void **state)
@@ -228,6 +240,39 @@ static void feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_
     expect_unreadable(0, NULL, NULL);
 }
 
+/* Whatever a tenant writes into spec.nodeName, the store is open, and a real node is counted; not before a list has shown
+ * that nobody is on it. */
+static void feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open(void **state)
+{
+    struct store_turned_away t;
+    struct strbuf b;
+
+    (void)state;
+    strbuf_init(&b, 1U << 20);
+    for (int i = 0; i < 20; i++) { /* every other one cannot be read, either */
+        strbuf_addf(&b,
+                    "%s{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"ns\",\"uid\":\"p%d\",\"resourceVersion\":\"4\"},"
+                    "\"spec\":{\"nodeName\":\"made-up-%d\",\"priority\":%s,\"containers\":[{\"name\":\"c\",\"resources\":"
+                    "{\"limits\":{\"fgpu.io/gpu-milli\":\"300\"}}}]}}",
+                    i > 0 ? "," : "", i, i, i, i % 2 == 0 ? "1" : "\"x\"");
+    }
+    list(KUBE_PODS, b.p);
+    list(KUBE_NODES, NODE("n1", ""));
+    assert_true(store_is_synced(store));
+    assert_null(store_closed(store));
+    assert_int_equal(gpu_n(), 1);
+    store_turned_away(store, &t);
+    assert_int_equal(t.pod_n, 18);
+    assert_int_equal(t.node_n, 1);
+    assert_string_equal(t.last, "ns/p19 on made-up-19");
+    reflector_relist(reflectors[KUBE_PODS]);
+    list(KUBE_PODS, b.p);
+    store_turned_away(store, &t);
+    assert_int_equal(t.pod_n, 18);
+    assert_int_equal(t.node_n, 0);
+    strbuf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +280,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(feed__4200_annotations__node_keeps_its_gpus_and_pod_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(feed__object_of_9_mib__is_charged_by_what_was_read_and_named, setup, teardown),
         cmocka_unit_test_setup_teardown(feed__field_of_another_type__counts_for_the_most_and_a_list_forgets_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(feed__pods_name_more_nodes_than_there_is_room_for__store_stays_open, setup_small,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Issue 12, items 2 and 8: from when on the decisions of others are incidents, and who hears of them. */
+/* defects.md H2 and H8: from when on the decisions of others are incidents, and who hears of them. */
 #include "extender/store.h"
 
 #include <stdarg.h>

@@ -152,7 +152,7 @@ static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
     assert_int_equal(charged(), 0);
 }
 
-/* Baselines B4: an index of 99 or -1, or any other text, makes elastic-gpu and gpu-admission panic. */
+/* defects.md B4: an index of 99 or -1, or any other text, makes elastic-gpu and gpu-admission panic. */
 static void B4__unreadable_record__counts_on_every_device_and_is_reported(void **state)
 {
     static const char *const records[] = {

@@ -2,6 +2,7 @@
 #include "base/bug.h"
 #include "extender/record.h"
 #include "extender/verifier.h"
+#include "extender/warn_limit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,26 +69,61 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What is to be seen of a bound pod. */
+struct seen {
+    const char *uid, *node;
+    const char *signed_for; /* the pod that its record, for device 0, was signed for; NULL: it has none */
+    int32_t milli;          /* of the record */
+    bool asks_by_annotation; /* for the 300 milli; else in its limits */
+};
+
+/* The fact is in the arena, with all that it points to. */
+static struct ingest_fact *read_pod(const struct seen *s)
+{
+    const struct assigned_device device = {STR("GPU-0"), 0, s->milli, 24576};
+    const struct assigned_container assigned = {.name = STR("c"), .devices = &device, .device_n = 1};
+    struct assignment as = {.id = STR("x"), .containers = &assigned, .container_n = 1};
+    const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("300")}, text = {STR("fgpu.io/gpu-fraction"), STR("0.3")};
+    struct container *c = ARENA_NEW(&arena, struct container);
+    struct ingest_fact *f = ARENA_NEW(&arena, struct ingest_fact);
+    struct kv *annotations = ARENA_ARRAY(&arena, 2, struct kv);
+    struct pod p = {.namespace_ = STR("d"),
+                    .name = arena_str(&arena, str_of(s->uid)),
+                    .uid = arena_str(&arena, str_of(s->uid)),
+                    .node_name = arena_str(&arena, str_of(s->node)),
+                    .containers = c,
+                    .container_n = 1};
+    size_t n = 0;
+
+    assert_true(c != NULL && f != NULL && annotations != NULL);
+    *c = (struct container){.name = STR("c"), .limits = {s->asks_by_annotation ? NULL : &limit, !s->asks_by_annotation}};
+    if (s->asks_by_annotation) {
+        annotations[n++] = text;
+    }
+    if (s->signed_for != NULL) {
+        struct kv_list record;
+
+        assert_int_equal(record_sign(signing, &as, str_of(s->signed_for), p.node_name, &arena, NULL), 0);
+        assert_int_equal(assignment_format(&as, &arena, &record, NULL), 0);
+        annotations[n++] = (struct kv){STR(ASSIGNMENT_KEY), *kv_find(record, STR(ASSIGNMENT_KEY))};
+    }
+    p.annotations = (struct kv_list){annotations, n};
+    assert_int_equal(ingest_read_pod(&in, &arena, &p, f, NULL), 0);
+    return f;
+}
+
+static void see(const struct seen *s)
+{
+    struct ingest_fact *f = read_pod(s);
+
+    assert_int_equal(store_apply(store, &f->op, NULL), 0);
+    signing_wake(signing);
+}
+
 /* A bound pod that asks for 300 milli, with a record for device 0 that was signed for pod `signed_for`. */
 static void observe(const char *uid, const char *node, const char *signed_for)
 {
-    const struct assigned_device device = {STR("GPU-0"), 0, 300, 24576};
-    const struct assigned_container assigned = {.name = STR("c"), .devices = &device, .device_n = 1};
-    struct assignment as = {.id = STR("x"), .containers = &assigned, .container_n = 1};
-    const struct kv limit = {STR("fgpu.io/gpu-milli"), STR("300")};
-    const struct container c = {.name = STR("c"), .limits = {&limit, 1}};
-    struct pod p = {.namespace_ = STR("d"),
-                    .name = str_of(uid),
-                    .uid = str_of(uid),
-                    .node_name = str_of(node),
-                    .containers = &c,
-                    .container_n = 1};
-    struct kv_list annotations;
-
-    assert_int_equal(record_sign(signing, &as, str_of(signed_for), p.node_name, &arena, NULL), 0);
-    assert_int_equal(assignment_format(&as, &arena, &annotations, NULL), 0);
-    p.annotations = annotations;
-    assert_int_equal(ingest_pod(&in, &arena, &p, NULL), 0);
+    see(&(struct seen){uid, node, signed_for, 300, false});
 }
 
 static int64_t charged(void)
@@ -206,6 +242,105 @@ static void reserve__record_that_came_since_the_node_was_verified__waits_for_its
     assert_int_equal(reserve("w", "n1"), STORE_NO_FIT);
 }
 
+/* ---- records that are written again and again ---- */
+
+static void count_overcommit(void *ctx, const struct ledger_overcommit *o)
+{
+    unsigned *n = ctx;
+
+    (void)o;
+    ++*n;
+}
+
+/* Every edit claims all of a GPU that another pod is on, with a signature of its own; in between the record is taken
+ * off. */
+static void edit_for_long(const char *uid, bool asks_by_annotation)
+{
+    enum { EDITS = 100 };
+    size_t refuted_n;
+    char signed_for[16];
+
+    for (int i = 0; i < EDITS; i++) {
+        snprintf(signed_for, sizeof(signed_for), "f%d", i);
+        see(&(struct seen){uid, "n1", signed_for, 1000, asks_by_annotation});
+        assert_true(verify_records(&in, STR_NULL, &refuted_n));
+        see(&(struct seen){uid, "n1", NULL, 0, asks_by_annotation});
+    }
+}
+
+static void record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice(void **state)
+{
+    struct warn_limit *limit = warn_limit_new(clock_system());
+    unsigned overcommit_n = 0;
+    size_t refuted_n;
+
+    (void)state;
+    in.warnings = limit;
+    store_watch_overcommit(store, count_overcommit, &overcommit_n);
+    observe("other", "n1", "other");
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    edit_for_long("a", false);
+    assert_int_equal(overcommit_n, 2); /* begins and ends */
+    assert_int_equal(charged(), 300 + 2 * 300);
+    assert_int_equal(warnings, 2); /* that one does not hold, and that it is ignored */
+    see(&(struct seen){"a", "n1", "a", 300, false}); /* the one that fgpu wrote is put back */
+    assert_int_equal(charged(), 300 + 300);
+    edit_for_long("a", false);
+    assert_int_equal(charged(), 300 + 300);
+    assert_int_equal(overcommit_n, 2);
+    assert_int_equal(warnings, 2);
+    store_watch_overcommit(store, NULL, NULL);
+    warn_limit_free(limit);
+}
+
+/* Its text is no request (design.md 3.1.8), so nothing is left of it when its record is refuted, and nothing would
+ * remember that. */
+static void record__of_a_pod_whose_annotations_ask_too_late__charges_nothing_not_even_for_a_moment(void **state)
+{
+    const struct seen forged = {"a", "n1", "b", 1000, true}, own = {"a", "n1", "a", 300, true};
+    struct ledger *scratch = store_audit_scratch(store);
+    unsigned overcommit_n = 0;
+    size_t refuted_n;
+    uint64_t touched;
+
+    (void)state;
+    store_watch_overcommit(store, count_overcommit, &overcommit_n);
+    observe("other", "n1", "other");
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    end_lists();
+    edit_for_long("a", true);
+    assert_int_equal(charged(), 300);
+    assert_int_equal(overcommit_n, 0);
+    see(&forged);
+    assert_int_equal(charged(), 300);
+    /* An audit would have missed it each time. */
+    assert_int_equal(store_drift(store, scratch, &read_pod(&forged)->op, &touched), DRIFT_NONE);
+    see(&own);
+    assert_int_equal(charged(), 600);
+    store_watch_overcommit(store, NULL, NULL);
+    ledger_free(scratch);
+}
+
+/* An event that was lost: the audit has to see that this one holds. */
+static void audit__record_that_holds_after_one_that_was_refuted__is_a_drift_and_repaired(void **state)
+{
+    const struct seen own = {"a", "n1", "a", 300, false};
+    struct ledger *scratch = store_audit_scratch(store);
+    enum ledger_drift drift;
+    size_t refuted_n;
+    uint64_t touched;
+
+    (void)state;
+    observe("a", "n1", "b");
+    assert_true(verify_records(&in, STR_NULL, &refuted_n));
+    end_lists();
+    assert_int_equal(charged(), 600);
+    assert_int_equal(store_drift(store, scratch, &read_pod(&own)->op, &touched), DRIFT_POD_STATE);
+    assert_int_equal(store_repair(store, scratch, &read_pod(&own)->op, touched, &drift, NULL), 0);
+    assert_int_equal(charged(), 300);
+    ledger_free(scratch);
+}
+
 static void no_keys_changed(void *ctx)
 {
     (void)ctx;
@@ -247,6 +382,9 @@ int main(void)
         T(verify__one_node__leaves_the_others),
         T(verify__more_than_a_batch__all_of_them),
         T(reserve__record_that_came_since_the_node_was_verified__waits_for_its_verdict),
+        T(record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice),
+        T(record__of_a_pod_whose_annotations_ask_too_late__charges_nothing_not_even_for_a_moment),
+        T(audit__record_that_holds_after_one_that_was_refuted__is_a_drift_and_repaired),
         T(verifier__records_that_come_meanwhile__are_verified_by_its_thread),
     };
 

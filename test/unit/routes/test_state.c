@@ -169,7 +169,8 @@ static void document__one_pod__golden(void **state)
         ","
         "\"version\":\"v9.8.7\"},\"summary\":{\"nodes\":1,\"gpus\":1,\"overCommittedGpus\":0,"
         "\"doubleBookedGpus\":0,\"foreignDecisions\":0,"
-        "\"closedNodes\":0,\"podsOnClosedNodes\":0,\"unmeasuredNodes\":0,\"elsewhereNodes\":0,"
+        "\"closedNodes\":0,\"podsOnClosedNodes\":0,\"turnedAwayPods\":0,\"uncountedNodes\":0,"
+        "\"unmeasuredNodes\":0,\"elsewhereNodes\":0,"
         "\"milli\":{\"capacity\":1000,\"charged\":300,\"free\":700},"
         "\"memMib\":{\"capacity\":81920,\"charged\":4096,\"free\":77824},"
         "\"pods\":{\"pending\":0,\"reserved\":0,\"confirmed\":0,\"bound\":1,\"foreign\":0},"
@@ -466,7 +467,7 @@ static const struct pod_spec TWICE[] = {
      .index = 1, .decision = "d2"},
 };
 
-/* Issue 12, item 8: what must not be stands in a list of its own, with since when and whom it concerns. */
+/* defects.md H8: what must not be stands in a list of its own, with since when and whom it concerns. */
 static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void **state)
 {
     static const struct {

@@ -1,5 +1,4 @@
-/* The webhook bodies as kube-scheduler sends and reads them; B9, B10 are rows of reference
- * baselines. */
+/* The webhook bodies as kube-scheduler sends and reads them; B9, B10 are rows of defects.md. */
 #include "routes/support/unit.h"
 #include "routes/wire.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "extender/feed.h"
 #include "kube/watcher.h"
 
@@ -112,7 +112,7 @@ static void start_watchers(void)
 
 void rig_start(const struct rig_options *o)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
+    const struct ledger_limits limits = {{1, 2}, 1000, 1000, .pods_max = o->pods_max};
     const struct kube_client_options client = {.observe = observe};
     struct ingest facts = {.policy = policy_defaults(), .signing = o->signing};
     const struct rules *rules;

@@ -6,7 +6,7 @@
 #ifndef SUPPORT_RIG_H
 #define SUPPORT_RIG_H
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "extender/binder.h"
 
 #include <stdbool.h>
@@ -26,6 +26,7 @@ struct rig_options {
     bool unsynced;          /* no watchers */
     struct signing *signing; /* NULL: signing is off; there is no verifier's thread either way */
     bool binds_all_pods;
+    uint32_t pods_max; /* of the ledger; 0: as many as it ever takes */
     int32_t minor;          /* of the API server's version; 0: one that looks at preconditions;
                              -1: GET /version always fails */
 };

@@ -1,0 +1,227 @@
+/* Records of a pod that are written again and again: only the first is believed before its signature was verified, so
+ * that nobody closes a GPU, or fills a log, by editing an annotation. */
+#include "core/support/ledger_fixture.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#define GIB 1024
+
+static struct ledger_fixture fx;
+static const struct demand nothing = {.dialect = ""};
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture_init(&fx);
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    fixture_fini(&fx);
+    return 0;
+}
+
+static struct ledger_pod_fact fact(const char *uid, const struct demand *d, const struct assignment *record,
+                                   enum record_trust trust, const char *proof)
+{
+    return (struct ledger_pod_fact){.uid = str_of(uid),
+                                    .namespace_ = STR("default"),
+                                    .name = str_of(uid),
+                                    .node_name = STR("n1"),
+                                    .demand = d,
+                                    .assignment = record,
+                                    .record_trust = trust,
+                                    .proof = str_of(proof)};
+}
+
+static void apply(const struct ledger_op *op)
+{
+    assert_int_equal(ledger_apply(fx.l, op, NULL), 0);
+    assert_null(ledger_check(fx.l));
+}
+
+static void observe(const char *uid, const struct demand *d, const struct assignment *record, enum record_trust trust,
+                    const char *proof)
+{
+    apply(&(struct ledger_op){.kind = LEDGER_POD_OBSERVED, .pod = fact(uid, d, record, trust, proof)});
+}
+
+static void judge(const char *uid, const char *proof, bool valid)
+{
+    apply(&(struct ledger_op){.kind = LEDGER_RECORD_JUDGED,
+                              .judged = {.uid = str_of(uid), .proof = str_of(proof), .valid = valid}});
+}
+
+static bool must_verify(const char *uid, const struct demand *d, const struct assignment *record, const char *proof)
+{
+    const struct ledger_pod_fact f = fact(uid, d, record, RECORD_PROVISIONAL, proof);
+
+    return ledger_must_verify(fx.l, &f);
+}
+
+static const char *conflict_of(const char *uid)
+{
+    const struct snapshot_node *n = fixture_state(&fx, "n1");
+
+    assert_non_null(n);
+    for (size_t i = 0; i < fx.snapshot.pod_n; i++) {
+        if (str_eq(fx.snapshot.pods[i].uid, str_of(uid))) {
+            return fx.snapshot.pods[i].conflict_text;
+        }
+    }
+    fail_msg("%s is not shown", uid);
+    return NULL;
+}
+
+static size_t overcommits_told(void)
+{
+    struct ledger_overcommit told[16];
+    size_t n = ledger_take_overcommits(fx.l, told, 16);
+
+    ledger_drop_overcommits(told, n);
+    return n;
+}
+
+static void expect_closed_for_nobody(int32_t free0, int32_t free1)
+{
+    assert_int_equal(overcommits_told(), 0);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), free0);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), free1);
+}
+
+static void record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu(void **state)
+{
+    enum { EDITS = 100 };
+    struct wish w, w2;
+    struct demand d = fixture_share(&w, 100), of_b = fixture_share(&w2, 800);
+    struct assigned_container c, c2;
+    struct assigned_device dev, dev2;
+    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB);
+    struct assignment good = fixture_record(&c2, &dev2, "b", "GPU-n1-1", 1, 800, GIB);
+    struct ledger_unverified left;
+    struct arena a;
+    char proof[16];
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    observe("b", &of_b, &good, RECORD_VERIFIED, "");
+    observe("a", &d, &forged, RECORD_PROVISIONAL, "first");
+    assert_int_equal(overcommits_told(), 1); /* believed once, for a moment */
+    judge("a", "first", false);
+    assert_int_equal(overcommits_told(), 1);
+    expect_closed_for_nobody(900, 100);
+    for (int i = 0; i < EDITS; i++) {
+        snprintf(proof, sizeof(proof), "p%d", i);
+        observe("a", &d, &forged, RECORD_PROVISIONAL, proof);
+        expect_closed_for_nobody(900, 100);
+        judge("a", proof, false);
+        observe("a", &d, NULL, RECORD_UNSIGNED, ""); /* taken off and put on again */
+        expect_closed_for_nobody(900, 100);
+    }
+    assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, &left, 1), 0);
+    assert_string_equal(conflict_of("a"), "the signature of its record is not valid");
+    arena_fini(&a);
+}
+
+static void record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c, c2;
+    struct assigned_device dev, dev2;
+    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB);
+    struct assignment good = fixture_record(&c2, &dev2, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+    uint64_t room;
+
+    (void)state;
+    observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
+    judge("a", "forged", false);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    room = ledger_room_generation(fx.l);
+    assert_true(must_verify("a", &d, &good, "good"));
+    observe("a", &d, &good, RECORD_VERIFIED, "");
+    assert_true(ledger_room_generation(fx.l) > room);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+    assert_null(conflict_of("a"));
+    /* What was granted does not depend on the annotation any more. */
+    assert_false(must_verify("a", &d, &forged, "forged"));
+    observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
+}
+
+/* The devices were chosen here and stay; what is shown ends when the record that was written is back. */
+static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing(void **state)
+{
+    struct wish w;
+    struct demand d = fixture_share(&w, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB), own;
+    struct arena a;
+
+    (void)state;
+    arena_init(&a, 1 << 20);
+    assert_int_equal(fixture_pod(&fx, "a", &d, NULL, NULL), 0);
+    assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
+    assert_int_equal(ledger_assignment(fx.l, STR("a"), &a, &own, NULL), 0);
+    assert_int_equal(fixture_name_op(&fx, LEDGER_CONFIRM, "a"), 0);
+    observe("a", &d, &own, RECORD_PROVISIONAL, "another signature");
+    judge("a", "another signature", false);
+    observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
+    assert_string_equal(conflict_of("a"), "the signature of its record is not valid");
+    assert_true(must_verify("a", &d, &own, "own"));
+    observe("a", &d, &own, RECORD_VERIFIED, "");
+    assert_null(conflict_of("a"));
+    assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
+    assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
+    arena_fini(&a);
+}
+
+static void which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks(void **state)
+{
+    struct wish w, w2;
+    struct demand asks = fixture_share(&w, 300), text = fixture_annotated(&w2, 300);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, GIB);
+
+    (void)state;
+    apply(&(struct ledger_op){.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}});
+    assert_false(must_verify("text", &text, &record, "p")); /* as in a first list: it asks */
+    apply(&(struct ledger_op){.kind = LEDGER_PODS_END});
+    assert_true(must_verify("text", &text, &record, "p"));
+    assert_true(must_verify("none", &nothing, &record, "p"));
+    assert_false(must_verify("asks", &asks, &record, "p"));
+    observe("asks", &asks, &record, RECORD_PROVISIONAL, "p");
+    assert_false(must_verify("asks", &asks, &record, "p")); /* it waits for its verdict, and comes again */
+    assert_true(must_verify("asks", &asks, &record, "q"));
+    judge("asks", "p", false);
+    assert_false(must_verify("asks", &asks, &record, "p")); /* the verdict is known */
+    assert_true(must_verify("asks", &asks, &record, "q"));
+    fixture_pod(&fx, "pending", &text, NULL, NULL);
+    assert_false(must_verify("pending", &text, &record, "p"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu),
+        TEST(record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told),
+        TEST(own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing),
+        TEST(which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
