@@ -113,8 +113,8 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_COUNTER, .labels = {{"kind", INCIDENT_KINDS}}},
     [FGPU_PODS_TURNED_AWAY_TOTAL] =
         {.name = "fgpu_pods_turned_away_total",
-         .help = "How often a pod that uses GPUs found no room in fgpu, which is full of pods, or of names of nodes that do "
-                 "not exist. Should not rise.",
+         .help = "How often a pod that uses GPUs found no room in fgpu, because fgpu is full of pods, or of names of nodes "
+                 "that do not exist. It should not rise.",
          .type = METRIC_COUNTER},
     [FGPU_UNCOUNTED_NODES] =
         {.name = "fgpu_uncounted_nodes",

@@ -12,5 +12,5 @@ const char ledger_conflict_no_record[] =
 const char ledger_conflict_signature[] = "the signature of its record is not valid";
 
 const char ledger_note_shut[] =
-    "takes no new pods with GPUs: pods that may be here found no room in fgpu and are not counted. It opens by itself after a "
-    "list of all pods without such; look for pods that name nodes which do not exist, and delete them";
+    "takes no new pods with GPUs: pods that may be here found no room in fgpu and are not counted. The node opens by itself "
+    "after a list of all pods without such pods; delete pods that name nodes which do not exist";
