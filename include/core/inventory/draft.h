@@ -67,10 +67,10 @@ enum source_result inventory_unmeasured(struct inventory_draft *d, const char *n
 /* Sentences that several say. */
 #define INVENTORY_NOTE_RESOURCE "GPU resource in allocatable is not a whole number"
 #define INVENTORY_NOTE_UNMEASURED \
-    "allocatable alone says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU " \
-    "Feature Discovery, or say it: label fgpu.io/allocatable=whole-gpus, or nodeTemplates"
+    "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU " \
+    "Feature Discovery, set label fgpu.io/allocatable=whole-gpus, or use nodeTemplates"
 #define INVENTORY_NOTE_REPLICAS \
-    "the device plugin shares these GPUs and nothing tells how many replicas a GPU has: each is counted as a whole one"
+    "the device plugin shares these GPUs and no label says how many replicas a GPU has: each counts as a whole GPU"
 /* n >= 1 GPUs of one kind that allocatable counts, known by their index only. Their memory is that of the memory
  * resources in allocatable, else what the next source tells of it. */
 enum source_result inventory_add_allocatable(struct inventory_draft *d, int64_t n);

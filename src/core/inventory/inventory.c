@@ -14,8 +14,8 @@
 
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
-static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that "
-                                        "is not among resources.whole: fgpu does not share them again";
+static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that is not in "
+                                        "resources.whole: fgpu does not share them again";
 
 const char *inventory_source_name(enum inventory_source s)
 {
@@ -63,7 +63,7 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
     }
     if (total % (int64_t)n != 0) {
         inventory_add_note(
-            d, "GPU memory in allocatable is no multiple of the number of GPUs: rounded down");
+            d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
     }
     *ret = total / (int64_t)n;
     return true;
@@ -208,8 +208,8 @@ static void note_disagreement(struct inventory_draft *d)
         d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
-                                  : "allocatable has another number of replicas or units than the GPUs of the "
-                                    "node make");
+                                  : "allocatable has another number of replicas or units than the GPUs of the node "
+                                    "have");
     }
     if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
         inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
@@ -225,7 +225,7 @@ static void apply_reserve(struct inventory_draft *d)
             *mem_mib =
                 *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
-                inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
+                inventory_add_note(d, "the configured memory reserve is as large as the memory of a GPU, or larger");
             }
         }
     }

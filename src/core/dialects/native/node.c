@@ -33,8 +33,7 @@ static const char *count_gpus(const struct inventory_draft *d, int64_t *ret, boo
             return INVENTORY_NOTE_RESOURCE;
         }
         if (units % units_per_gpu != 0) {
-            return "compute resource in allocatable is no multiple of the configured units of one "
-                   "GPU";
+            return "compute resource in allocatable is not a multiple of the configured units of one GPU";
         }
         if (units > 0 && n > 0 && units / units_per_gpu != n) {
             return "GPU resources in allocatable disagree about the number of GPUs";
