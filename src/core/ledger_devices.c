@@ -65,18 +65,33 @@ bool device_ref_equal(struct device_ref a, struct device_ref b)
     return a.index == b.index;
 }
 
-uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
+/* How good an answer the device is, best first. Among those that are not there any more the order on the node decides: who
+ * was there last comes first, so that a pod stays where it is. */
+enum answer { IS_THERE, IS_THERE_BY_INDEX, WAS_THERE, IS_RECORDED, IS_ANOTHER };
+
+static enum answer answer_of(const struct ledger_device *d, struct device_ref ref)
+{
+    if (!device_ref_equal(d->ref, ref)) {
+        return IS_ANOTHER;
+    }
+    if (d->lost) {
+        return d->recorded ? IS_RECORDED : WAS_THERE;
+    }
+    return d->ref.uuid_hash == ref.uuid_hash ? IS_THERE : IS_THERE_BY_INDEX; /* or neither side knows a UUID */
+}
+
+uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref)
 {
     uint32_t found = LEDGER_NONE;
+    enum answer best = p->record_parts != NULL ? IS_ANOTHER : IS_RECORDED;
 
-    for (uint32_t i = 0; i < n->device_n; i++) {
-        if (!device_ref_equal(n->devices[i].ref, ref)) {
-            continue;
+    for (uint32_t i = 0; i < n->device_n && best != IS_THERE; i++) {
+        enum answer a = answer_of(&n->devices[i], ref);
+
+        if (a < best) {
+            best = a;
+            found = i;
         }
-        if (n->devices[i].ref.uuid_hash == ref.uuid_hash) {
-            return i; /* by UUID, whatever the index is by now; or neither side knows one */
-        }
-        found = found == LEDGER_NONE ? i : found;
     }
     return found;
 }
@@ -89,15 +104,31 @@ struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int
     return (struct device_ref){uuid.n > 0 && hash == 0 ? 1 : hash, index};
 }
 
-/* Is the device held by a pod attached to the node, and no device of the new inventory answers to what the pod
- * knows of it? Then it stays, even if the inventory forgot it. */
-static bool device_is_held(const struct ledger *l, const struct node_entry *n, struct device_ref ref)
+/* Of an inventory: what stands for a device of the one before. */
+static uint32_t in_its_place(const struct node_entry *n, struct device_ref ref)
+{
+    uint32_t found = LEDGER_NONE;
+
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if (device_ref_equal(n->devices[i].ref, ref) &&
+            (found == LEDGER_NONE || n->devices[i].ref.uuid_hash == ref.uuid_hash)) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Is the device, of the node as it `was`, held by a pod attached to the node, and no device of the new inventory answers
+ * to what the pod knows of it? Then it stays, even if the inventory forgot it. */
+static bool device_is_held(const struct ledger *l, const struct node_entry *n, const struct node_entry *was,
+                           uint32_t ordinal)
 {
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
         for (size_t j = 0; j < p->ref_n; j++) {
-            if (device_ref_equal(p->refs[j], ref) && ledger_device_find(n, p->refs[j]) == LEDGER_NONE) {
+            if (ledger_device_find(was, p, p->refs[j]) == ordinal &&
+                ledger_device_find(n, p, p->refs[j]) == LEDGER_NONE) {
                 return true;
             }
         }
@@ -175,6 +206,7 @@ static bool same_memory(const struct ledger_device *a, uint32_t a_n, const struc
 void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_device *fresh, uint32_t fresh_n)
 {
     struct node_entry *n = &l->nodes[node];
+    const struct node_entry was = *n;
     struct ledger_device *old = n->devices;
     uint32_t old_n = n->device_n;
     struct ledger_device *all = xcalloc((size_t)fresh_n + old_n + 1, sizeof(*all));
@@ -187,13 +219,13 @@ void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_dev
     n->devices = all;
     n->device_n = fresh_n;
     for (uint32_t i = 0; i < old_n; i++) {
-        uint32_t now = ledger_device_find(n, old[i].ref);
+        uint32_t now = in_its_place(n, old[i].ref);
 
         if (now != LEDGER_NONE) {
             all[now].shrunk = old[i].shrunk;
             all[now].overbooked = old[i].overbooked;
             ledger_overcommit_carry(l, node, &old[i], &all[now]);
-        } else if (device_is_held(l, n, old[i].ref) && all_n < DEVICES_PER_NODE_MAX) {
+        } else if (device_is_held(l, n, &was, i) && all_n < DEVICES_PER_NODE_MAX) {
             all[all_n] = old[i];
             all[all_n].lost = true;
             all[all_n].healthy = false;

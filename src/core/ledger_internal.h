@@ -314,8 +314,10 @@ int ledger_node_slices(struct ledger *l, struct str name, const char *note, stru
 void ledger_states_grow(struct ledger *l);
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
-/* The ordinal of a device on a node, or LEDGER_NONE. */
-uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
+/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there, and that
+ * before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows from the node
+ * and its own record, not from those of others. */
+uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
 /* All devices of an inventory for this node, or none: false, when there are too many models. */
 WARN_UNUSED bool ledger_devices_take_in(struct ledger *l, const struct inventory *inv, const struct node_entry *n,
