@@ -222,6 +222,7 @@ void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_dev
         uint32_t now = in_its_place(n, old[i].ref);
 
         if (now != LEDGER_NONE) {
+            all[now].outgrown = old[i].outgrown;
             all[now].shrunk = old[i].shrunk;
             all[now].overbooked = old[i].overbooked;
             ledger_overcommit_carry(l, node, &old[i], &all[now]);

@@ -93,7 +93,8 @@ static void charge_min(struct charge *c, const struct charge *most)
     c->slots = c->slots < most->slots ? c->slots : most->slots;
 }
 
-bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
+/* Of the device, by pods that were placed here; `in_full` more than they take now, if their requests or readings fell. */
+static bool granted_is_too_much(const struct ledger *l, const struct node_entry *n, uint32_t ordinal, bool in_full)
 {
     struct device_state alone = ledger_empty_state(n, &n->devices[ordinal]);
 
@@ -107,11 +108,21 @@ bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, ui
 
             if (granted != NULL && (causes_of_pod(l, n, p, &p->charges[j]) & ~(unsigned)EXCESS_RAISED) == 0) {
                 charge_min(&c, &granted->charge);
-                device_take(&alone, &c);
+                device_take(&alone, in_full ? &granted->charge : &c);
             }
         }
     }
     return device_is_overcommitted(&alone);
+}
+
+bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
+{
+    return granted_is_too_much(l, n, ordinal, false);
+}
+
+bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
+{
+    return granted_is_too_much(l, n, ordinal, true);
 }
 
 /* ---- the list ---- */

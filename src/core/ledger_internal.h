@@ -47,6 +47,7 @@ struct ledger_device {
     bool booked;        /* twice: core/ledger_incidents.h, with the next two */
     int64_t booked_ms;  /* since */
     uint64_t fitted;    /* generation in which its known holders last fitted; 0: never */
+    bool outgrown;   /* since a description of its node: less than what was granted of it, whatever is charged now */
     bool shrunk;     /* over-committed, and a description of its node took capacity away (core/ledger_excess.h) */
     bool overbooked; /* over-committed by a reservation, which must never be */
 };
@@ -472,6 +473,8 @@ void ledger_change_follow(struct ledger *l, enum ledger_op_kind kind);
 void ledger_grant_keep(struct ledger *l, struct pod_entry *p); /* just reserved */
 /* Are the pods that were placed here, each with no more than it was granted, too much for the device? */
 bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
+/* ... each with all that it was granted, also if it takes less now? */
+bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
 
 /* Where less may be more. A nomination that cannot be kept keeps nobody away any more, and a tenant's limit refuses the
  * placement that is chosen: then anything may lead to another choice, for which there is room. */
