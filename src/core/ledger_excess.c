@@ -93,7 +93,14 @@ static void charge_min(struct charge *c, const struct charge *most)
     c->slots = c->slots < most->slots ? c->slots : most->slots;
 }
 
-/* Of the device, by pods that were placed here; `in_full` more than they take now, if their requests or readings fell. */
+static bool is_blameless(const struct ledger *l, const struct node_entry *n, const struct pod_entry *p,
+                         const struct pod_charge *c)
+{
+    return (causes_of_pod(l, n, p, c) & ~(unsigned)EXCESS_RAISED) == 0;
+}
+
+/* Of the device, to pods that are charged there. In full: all that they were granted, also if they take less now, or
+ * nobody can prove any more that they are on this one. */
 static bool granted_is_too_much(const struct ledger *l, const struct node_entry *n, uint32_t ordinal, bool in_full)
 {
     struct device_state alone = ledger_empty_state(n, &n->devices[ordinal]);
@@ -106,7 +113,7 @@ static bool granted_is_too_much(const struct ledger *l, const struct node_entry 
             const struct pod_floor *granted =
                 p->charges[j].ordinal == ordinal ? grant_on(p, n->devices[ordinal].ref) : NULL;
 
-            if (granted != NULL && (causes_of_pod(l, n, p, &p->charges[j]) & ~(unsigned)EXCESS_RAISED) == 0) {
+            if (granted != NULL && (in_full || is_blameless(l, n, p, &p->charges[j]))) {
                 charge_min(&c, &granted->charge);
                 device_take(&alone, in_full ? &granted->charge : &c);
             }

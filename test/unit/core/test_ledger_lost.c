@@ -115,9 +115,9 @@ static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_it
 }
 
 /* One GPU is there. */
-static void describe(const char *uuid, int32_t index)
+static void describe(const char *uuid, int32_t index, int64_t mem_mib)
 {
-    struct device device = {.uuid = str_of(uuid), .index = index, .model = STR("A100"), .mem_mib = 80 * GIB, .slot_n = 16,
+    struct device device = {.uuid = str_of(uuid), .index = index, .model = STR("A100"), .mem_mib = mem_mib, .slot_n = 16,
                             .healthy = true};
     struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &device, .device_n = 1};
     struct ledger_op op = {
@@ -137,8 +137,8 @@ static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever
 
     (void)state;
     placed("a", &most);
-    describe("GPU-n-0", 1);
-    describe("", 1);
+    describe("GPU-n-0", 1, 80 * GIB);
+    describe("", 1, 80 * GIB);
     assert_int_equal(fixture_milli_free(&fx, "n", 0), 100);
     signed_on("c", "GPU-n-0", 7);
     assert_int_equal(fixture_state(&fx, "n")->device_n, 2);
@@ -146,6 +146,25 @@ static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever
     fixture_name_op(&fx, LEDGER_POD_GONE, "c");
     assert_int_equal(fixture_state(&fx, "n")->device_n, 1);
     assert_int_equal(fixture_milli_free(&fx, "n", 0), 100);
+}
+
+/* Its GPUs were swapped for smaller ones while nobody could tell them apart: that stays the cause when one of them is known
+ * again, and lost. */
+static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_when_that_is_lost(void **state)
+{
+    struct wish w;
+    struct demand two = fixture_both(&w, 500, 40 * GIB);
+
+    (void)state;
+    w.count = 2;
+    placed("a", &two);
+    fixture_node_indexes(&fx, "n", 2, 20 * GIB);
+    describe("GPU-n-0", 1, 20 * GIB); /* the other is nowhere: on any */
+    describe("GPU-n-0", 0, 20 * GIB);
+    describe("", 1, 20 * GIB);
+    assert_int_equal(fixture_state(&fx, "n")->device_n, 2);
+    assert_true(fx.snapshot.nodes[0].devices[1].lost);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), -20 * GIB);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -157,6 +176,7 @@ int main(void)
         TEST(two_records_of_one_gpu_under_two_indexes__order_makes_no_difference),
         TEST(reservation_on_a_lost_device__stays_there_whatever_records_say_of_its_gpu),
         TEST(reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever_records_say_of_its_gpu),
+        TEST(capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_when_that_is_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
