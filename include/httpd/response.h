@@ -36,9 +36,8 @@ struct httpd_response {
 
 /* Handlers receive an initialised response; whoever resumes a request initialises one. */
 void httpd_response_init(struct httpd_response *resp, size_t body_max_bytes);
+/* Leaves it as after init: also the way to change one's mind half-way through. */
 void httpd_response_fini(struct httpd_response *resp);
-/* Back to the state after init: the way to change one's mind half-way through. */
-void httpd_response_reset(struct httpd_response *resp);
 
 /* `name` is static text. False, and the header is left out, when the value is too long or holds
  * control bytes, or when there is no room for one more. */

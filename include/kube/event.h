@@ -87,16 +87,8 @@ struct event {
  * no API server has. */
 const char *event_check_object(const struct event_object *o);
 
-/* The namespace an Event about this object lives in: its own, "default" for a node. */
-struct str event_namespace(const struct event_object *regarding);
-
 /* "<name of the object>.<16 hex digits of id>", cut to EVENT_NAME_MAX. Returns buf. */
 char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 1]);
-
-/* "2026-11-20T08:38:00.463000Z": a MicroTime has six digits after the point, no more and no fewer.
- */
-#define EVENT_TIME_MAX 32
-char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX]);
 
 struct event_series {
     uint32_t count;  /* occurrences so far, >= 2; 0: no series */

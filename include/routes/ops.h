@@ -7,7 +7,6 @@
 #ifndef ROUTES_OPS_H
 #define ROUTES_OPS_H
 
-#include "base/strbuf.h"
 #include "config/slot.h"
 #include "extender/store.h"
 #include "httpd/server.h"
@@ -41,9 +40,5 @@ void ops_collect_tenants(void *ops, struct metrics *m);
 
 /* The same for how much room there is (extender/vacancy.h): metrics_add_collector(m, ops_collect_vacancy, &ops). */
 void ops_collect_vacancy(void *ops, struct metrics *m);
-
-/* The body of /version, with the keys of kube-apiserver's: major, minor, gitVersion, gitCommit,
- * gitTreeState, buildDate, compiler, platform. What the build did not say is "". */
-void ops_write_version(struct strbuf *out);
 
 #endif

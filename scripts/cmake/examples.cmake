@@ -1,5 +1,5 @@
-# config/examples/*.yaml as lines of text in the binary, for `fgpu demo --scenario`: what it shows is the file that
-# an admin copies. Configured anew when a file changes or a new one comes.
+# config/examples/*.yaml as lines of text in fgpu-demo, for `fgpu demo --scenario`: what it shows is the file
+# that an admin copies. Configured anew when a file changes or a new one comes.
 file(GLOB example_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/config/examples/*.yaml)
 set(example_tables "")
 set(example_rows "")
@@ -18,7 +18,7 @@ foreach(file IN LISTS example_files)
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/story_examples.c @ONLY CONTENT [[
 /* Made of config/examples by scripts/cmake/examples.cmake. */
-#include "demo/story.h"
+#include "demo/stories/story.h"
 
 #include <string.h>
 

@@ -1,19 +1,19 @@
 #include "cmd/changeover.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "config/diff.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "extender/notices.h"
 #include "obs/catalog.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct changeover {
     struct changeover_options o;
-    pthread_mutex_t lock;         /* of the rest, and for one offer at a time */
+    struct mutex lock;            /* of the rest, and for one offer at a time */
     const struct config *waiting; /* what the announced rules belong to; NULL: none */
     bool waiting_is_last;         /* no later file was read since */
     bool rejected;                /* the last file that was read */
@@ -104,7 +104,7 @@ struct changeover *changeover_new(const struct changeover_options *o)
 
     c->o = *o;
     c->generation = 1;
-    BUG_ON(pthread_mutex_init(&c->lock, NULL) != 0);
+    mutex_init(&c->lock, "changeover");
     metrics_add_collector(o->metrics, collect, c);
     return c;
 }
@@ -113,19 +113,19 @@ void changeover_free(struct changeover *c)
 {
     if (c != NULL) {
         config_free(c->waiting);
-        BUG_ON(pthread_mutex_destroy(&c->lock) != 0);
+        mutex_destroy(&c->lock);
         free(c);
     }
 }
 
 static void lock(struct changeover *c)
 {
-    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+    mutex_lock(&c->lock);
 }
 
 static void unlock(struct changeover *c)
 {
-    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+    mutex_unlock(&c->lock);
 }
 
 /* ---- one offer ---- */

@@ -14,15 +14,21 @@ enum {
 };
 
 int cmd_serve(int argc, char **argv);
-int cmd_demo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
-int cmd_apiserver(int argc, char **argv);
 int cmd_check_config(int argc, char **argv);
 int cmd_whatif(int argc, char **argv);
 int cmd_state(int argc, char **argv);
 int cmd_frag(int argc, char **argv);
 int cmd_signing_key(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+/* `demo` and `apiserver`: fgpu-demo, which lies beside fgpu, takes the place of this process and gets the same arguments.
+ * Returns only if that fails: production does not have it. */
+int cmd_start_fgpu_demo(int argc, char **argv);
+
+/* Lines of --help that more than one program prints. */
+#define CMD_DEMO_SUMMARY "the whole thing without a cluster, live in the terminal"
+#define CMD_APISERVER_SUMMARY "the simulated API server of the demo by itself, for tests"
+#define CMD_VERSION_SUMMARY "print the version and those of the libraries"
 
 /* The strategies' names, for config/load.h. */
 struct config_names;

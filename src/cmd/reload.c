@@ -1,21 +1,20 @@
 #include "cmd/reload.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "cmd/commands.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define FILE_BUFFER_BYTES (2 * CONFIG_BYTES_MAX)
 
 struct reload {
     struct reload_options o;
-    pthread_t thread;
-    pthread_mutex_t lock; /* of the next two */
-    pthread_cond_t wake;
+    struct thread thread;
+    struct mutex lock; /* of the next two */
+    struct condvar wake;
     bool stopping;
     bool requested;
     /* the thread's own: what was offered or refused last, and what the last look saw */
@@ -79,20 +78,18 @@ static void look(struct reload *r, bool requested)
 /* Waits for the next look; false: stop. */
 static bool wait_for_turn(struct reload *r, bool *ret_requested)
 {
-    struct timespec until;
-    int rc = 0;
+    const int64_t until_ns = sync_in_ns(RELOAD_POLL_MS * INT64_C(1000000));
+    bool in_time = true;
     bool go_on;
 
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &until) != 0);
-    until.tv_sec += RELOAD_POLL_MS / 1000;
-    BUG_ON(pthread_mutex_lock(&r->lock) != 0);
-    while (!r->stopping && !r->requested && rc == 0) {
-        rc = pthread_cond_timedwait(&r->wake, &r->lock, &until);
+    mutex_lock(&r->lock);
+    while (!r->stopping && !r->requested && in_time) {
+        in_time = condvar_wait_until(&r->wake, &r->lock, until_ns);
     }
     *ret_requested = r->requested;
     r->requested = false;
     go_on = !r->stopping;
-    BUG_ON(pthread_mutex_unlock(&r->lock) != 0);
+    mutex_unlock(&r->lock);
     return go_on;
 }
 
@@ -110,21 +107,19 @@ static void *reload_main(void *arg)
 int reload_start(const struct reload_options *o, struct reload **ret, struct err *reterr)
 {
     struct reload *r = xcalloc(1, sizeof(*r));
-    pthread_condattr_t attr;
+    int rc;
 
     r->o = *o;
     snprintf(r->handled, sizeof(r->handled), "%s", o->hash);
     memcpy(r->seen, r->handled, sizeof(r->seen));
-    BUG_ON(pthread_mutex_init(&r->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&r->wake, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    if (pthread_create(&r->thread, NULL, reload_main, r) != 0) {
-        BUG_ON(pthread_cond_destroy(&r->wake) != 0);
-        BUG_ON(pthread_mutex_destroy(&r->lock) != 0);
+    mutex_init(&r->lock, "reload");
+    condvar_init(&r->wake, "reload wake");
+    rc = thread_start(&r->thread, "reload", reload_main, r, reterr);
+    if (rc != 0) {
+        condvar_destroy(&r->wake);
+        mutex_destroy(&r->lock);
         free(r);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+        return rc;
     }
     *ret = r;
     return 0;
@@ -132,10 +127,10 @@ int reload_start(const struct reload_options *o, struct reload **ret, struct err
 
 static void tell(struct reload *r, bool *what)
 {
-    BUG_ON(pthread_mutex_lock(&r->lock) != 0);
+    mutex_lock(&r->lock);
     *what = true;
-    BUG_ON(pthread_cond_signal(&r->wake) != 0);
-    BUG_ON(pthread_mutex_unlock(&r->lock) != 0);
+    condvar_signal(&r->wake);
+    mutex_unlock(&r->lock);
 }
 
 void reload_stop(struct reload *r)
@@ -144,9 +139,9 @@ void reload_stop(struct reload *r)
         return;
     }
     tell(r, &r->stopping);
-    BUG_ON(pthread_join(r->thread, NULL) != 0);
-    BUG_ON(pthread_cond_destroy(&r->wake) != 0);
-    BUG_ON(pthread_mutex_destroy(&r->lock) != 0);
+    thread_join(&r->thread);
+    condvar_destroy(&r->wake);
+    mutex_destroy(&r->lock);
     free(r);
 }
 

@@ -45,7 +45,7 @@ static void ledger_is_broken(struct service *s, const char *invariant)
 {
     metric_inc(METRIC(s->telemetry.metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
     store_close(s->store, "the ledger is broken");
-    service_notice(s, EVENT_LEDGER_BROKEN, invariant);
+    notice_self(s->events, EVENT_LEDGER_BROKEN, invariant);
 }
 
 /* ---- start ---- */
@@ -381,11 +381,6 @@ const char *service_check(struct service *s)
         ledger_is_broken(s, broken);
     }
     return broken;
-}
-
-void service_notice(struct service *s, enum event_reason reason, const char *note)
-{
-    notice_self(s->events, reason, note);
 }
 
 /* The order matters: callers first (their binds may still end well), then who feeds us, then who answers. */

@@ -54,9 +54,6 @@ bool service_is_listed(struct service *s);
 /* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
 const char *service_check(struct service *s);
 
-/* An event about fgpu itself, on its own pod if that is known. `note` is one or two sentences. */
-void service_notice(struct service *s, enum event_reason reason, const char *note);
-
 /* Where another configuration is offered. */
 struct changeover *service_changeover(struct service *s);
 

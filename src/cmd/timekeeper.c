@@ -1,10 +1,10 @@
 #include "cmd/timekeeper.h"
 
 #include "base/bug.h"
-#include "core/timetable.h"
+#include "base/sync.h"
+#include "core/time/timetable.h"
 #include "extender/notices.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,31 +12,27 @@
 struct timekeeper {
     struct timekeeper_options o;
     struct timetable_change announced; /* the last one; at_s 0: none */
-    pthread_t thread;
-    pthread_mutex_t lock; /* of `stopping` */
-    pthread_cond_t wake;
+    struct thread thread;
+    struct mutex lock; /* of `stopping` */
+    struct condvar wake;
     bool stopping;
 };
 
 struct timekeeper *timekeeper_new(const struct timekeeper_options *o)
 {
     struct timekeeper *t = xcalloc(1, sizeof(*t));
-    pthread_condattr_t attr;
 
     t->o = *o;
-    BUG_ON(pthread_mutex_init(&t->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&t->wake, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    mutex_init(&t->lock, "timekeeper");
+    condvar_init(&t->wake, "timekeeper wake");
     return t;
 }
 
 void timekeeper_free(struct timekeeper *t)
 {
     if (t != NULL) {
-        BUG_ON(pthread_cond_destroy(&t->wake) != 0);
-        BUG_ON(pthread_mutex_destroy(&t->lock) != 0);
+        condvar_destroy(&t->wake);
+        mutex_destroy(&t->lock);
         free(t);
     }
 }
@@ -88,18 +84,16 @@ void timekeeper_tick(struct timekeeper *t)
 /* False: stop. */
 static bool wait_a_second(struct timekeeper *t)
 {
-    struct timespec until;
-    int rc = 0;
+    const int64_t until_ns = sync_in_ns(TIMEKEEPER_POLL_MS * INT64_C(1000000));
+    bool in_time = true;
     bool go_on;
 
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &until) != 0);
-    until.tv_sec += TIMEKEEPER_POLL_MS / 1000;
-    BUG_ON(pthread_mutex_lock(&t->lock) != 0);
-    while (!t->stopping && rc == 0) {
-        rc = pthread_cond_timedwait(&t->wake, &t->lock, &until);
+    mutex_lock(&t->lock);
+    while (!t->stopping && in_time) {
+        in_time = condvar_wait_until(&t->wake, &t->lock, until_ns);
     }
     go_on = !t->stopping;
-    BUG_ON(pthread_mutex_unlock(&t->lock) != 0);
+    mutex_unlock(&t->lock);
     return go_on;
 }
 
@@ -117,10 +111,11 @@ int timekeeper_start(const struct timekeeper_options *o, struct timekeeper **ret
                      struct err *reterr)
 {
     struct timekeeper *t = timekeeper_new(o);
+    int r = thread_start(&t->thread, "timekeeper", timekeeper_main, t, reterr);
 
-    if (pthread_create(&t->thread, NULL, timekeeper_main, t) != 0) {
+    if (r != 0) {
         timekeeper_free(t);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+        return r;
     }
     *ret = t;
     return 0;
@@ -131,10 +126,10 @@ void timekeeper_stop(struct timekeeper *t)
     if (t == NULL) {
         return;
     }
-    BUG_ON(pthread_mutex_lock(&t->lock) != 0);
+    mutex_lock(&t->lock);
     t->stopping = true;
-    BUG_ON(pthread_cond_signal(&t->wake) != 0);
-    BUG_ON(pthread_mutex_unlock(&t->lock) != 0);
-    BUG_ON(pthread_join(t->thread, NULL) != 0);
+    condvar_signal(&t->wake);
+    mutex_unlock(&t->lock);
+    thread_join(&t->thread);
     timekeeper_free(t);
 }

@@ -2,15 +2,15 @@
 
 #include "base/bug.h"
 #include "base/clock.h"
+#include "base/sync.h"
 #include "config/describe.h"
 #include "config/schema_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct config_slot {
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     const struct config *config;
     const char *path;
     struct config_status status;
@@ -30,12 +30,12 @@ const char *config_outcome_name(enum config_outcome o)
 
 static void lock(struct config_slot *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
 }
 
 static void unlock(struct config_slot *s)
 {
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 static void show(struct config_slot *s, const struct config *c, int64_t at_ms)
@@ -50,7 +50,7 @@ struct config_slot *config_slot_new(const struct config *first, const char *path
 {
     struct config_slot *s = xcalloc(1, sizeof(*s));
 
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    mutex_init(&s->lock, "config slot");
     s->path = path;
     show(s, first, at_ms);
     return s;
@@ -60,7 +60,7 @@ void config_slot_free(struct config_slot *s)
 {
     if (s != NULL) {
         config_free(s->config);
-        BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
+        mutex_destroy(&s->lock);
         free(s);
     }
 }

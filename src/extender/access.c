@@ -3,11 +3,11 @@
 #include "base/bug.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "extender/access_cache_internal.h"
 #include "kube/review.h"
 #include "kube/transport.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct access {
     const struct log *log;
     struct digest_keys keys;
 
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     struct auth_cache cache;
     struct review *reviews;
     unsigned review_n, waiter_n;
@@ -60,12 +60,12 @@ const char *access_verdict_name(enum access_verdict v)
 
 static void lock(struct access *a)
 {
-    BUG_ON(pthread_mutex_lock(&a->lock) != 0);
+    mutex_lock(&a->lock);
 }
 
 static void unlock(struct access *a)
 {
-    BUG_ON(pthread_mutex_unlock(&a->lock) != 0);
+    mutex_unlock(&a->lock);
 }
 
 static int64_t until_ns(const struct access *a)
@@ -359,7 +359,7 @@ int access_new(struct kube_client *client, const struct clock *clock, const stru
     a->client = client;
     a->clock = clock;
     a->log = log;
-    BUG_ON(pthread_mutex_init(&a->lock, NULL) != 0);
+    mutex_init(&a->lock, "access");
     *ret = a;
     return 0;
 }
@@ -368,7 +368,7 @@ void access_free(struct access *a)
 {
     if (a != NULL) {
         auth_cache_fini(&a->cache);
-        pthread_mutex_destroy(&a->lock);
+        mutex_destroy(&a->lock);
         free(a);
     }
 }

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
@@ -22,26 +21,12 @@ const char *audit_result_name(enum audit_result r)
 
 static void lock(struct audit *a)
 {
-    BUG_ON(pthread_mutex_lock(&a->lock) != 0);
+    mutex_lock(&a->lock);
 }
 
 static void unlock(struct audit *a)
 {
-    BUG_ON(pthread_mutex_unlock(&a->lock) != 0);
-}
-
-/* The condition counts on the system's monotonic clock, whatever `clock` is. */
-static struct timespec in_ns(int64_t ns)
-{
-    struct timespec t;
-    int64_t sum;
-
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &t) != 0);
-    ns = ns > 0 ? ns : 0;
-    sum = t.tv_nsec + ns % NS_PER_S;
-    t.tv_sec += (time_t)(ns / NS_PER_S + sum / NS_PER_S);
-    t.tv_nsec = (long)(sum % NS_PER_S);
-    return t;
+    mutex_unlock(&a->lock);
 }
 
 bool audit_wait(struct audit *a, int64_t until_ns)
@@ -51,13 +36,12 @@ bool audit_wait(struct audit *a, int64_t until_ns)
     lock(a);
     while (!a->stopping) {
         int64_t now_ns = clock_mono_ns(a->clock);
-        struct timespec until;
 
         if (now_ns >= until_ns || until_ns > a->give_up_ns) {
             break;
         }
-        until = in_ns(until_ns - now_ns);
-        (void)pthread_cond_timedwait(&a->changed, &a->lock, &until); /* looks again either way */
+        /* By the system's clock, whatever `clock` is; looks again either way. */
+        (void)condvar_wait_until(&a->changed, &a->lock, sync_in_ns(until_ns - now_ns));
     }
     go_on = !a->stopping && until_ns <= a->give_up_ns;
     unlock(a);
@@ -94,11 +78,9 @@ static bool wait_for_work(struct audit *a, int64_t due_ns)
             break;
         }
         if (due_ns == INT64_MAX) {
-            BUG_ON(pthread_cond_wait(&a->changed, &a->lock) != 0);
+            condvar_wait(&a->changed, &a->lock);
         } else {
-            struct timespec until = in_ns(due_ns - now_ns);
-
-            (void)pthread_cond_timedwait(&a->changed, &a->lock, &until);
+            (void)condvar_wait_until(&a->changed, &a->lock, sync_in_ns(due_ns - now_ns));
         }
     }
     return !a->stopping;
@@ -165,21 +147,16 @@ static void *audit_main(void *arg)
 
 static void audit_init_locks(struct audit *a)
 {
-    pthread_condattr_t attr;
-
-    BUG_ON(pthread_mutex_init(&a->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&a->changed, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    mutex_init(&a->lock, "audit");
+    condvar_init(&a->changed, "audit changed");
 }
 
 static void audit_fini(struct audit *a)
 {
     kube_stream_free(a->stream);
     arena_fini(&a->arena);
-    BUG_ON(pthread_cond_destroy(&a->changed) != 0);
-    BUG_ON(pthread_mutex_destroy(&a->lock) != 0);
+    condvar_destroy(&a->changed);
+    mutex_destroy(&a->lock);
     free(a->seen);
     free(a->suspects);
     free(a);
@@ -207,8 +184,8 @@ int audit_new(struct rulebook *book, struct kube_client *client, const struct cl
         r = kube_stream_new(client, &a->stream, reterr);
     }
     a->lister = (struct kube_lister){a->stream, clock, &a->rng, lister_wait, a};
-    if (r == 0 && pthread_create(&a->thread, NULL, audit_main, a) != 0) {
-        r = err_set(reterr, ERR_INTERNAL, "cannot start the audit's thread");
+    if (r == 0) {
+        r = thread_start(&a->thread, "audit", audit_main, a, reterr);
     }
     if (r != 0) {
         audit_fini(a);
@@ -225,10 +202,10 @@ void audit_free(struct audit *a)
     }
     lock(a);
     a->stopping = true;
-    BUG_ON(pthread_cond_broadcast(&a->changed) != 0);
+    condvar_broadcast(&a->changed);
     unlock(a);
     kube_stream_interrupt(a->stream);
-    BUG_ON(pthread_join(a->thread, NULL) != 0);
+    thread_join(&a->thread);
     answer(a->waiters, &a->last, true);
     audit_fini(a);
 }
@@ -243,7 +220,7 @@ void audit_request(struct audit *a, audit_done_fn *done, void *ctx)
         a->waiters = w;
     }
     a->asked = true;
-    BUG_ON(pthread_cond_broadcast(&a->changed) != 0);
+    condvar_broadcast(&a->changed);
     unlock(a);
 }
 

@@ -7,10 +7,9 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "base/sync.h"
 #include "extender/feed.h"
 #include "kube/lister.h"
-
-#include <pthread.h>
 
 /* One object that looked different. */
 struct suspect {
@@ -35,7 +34,7 @@ struct audit {
     struct hash_key hash_key;
     struct kube_stream *stream;
     struct kube_lister lister;
-    pthread_t thread;
+    struct thread thread;
 
     /* the run; of its thread */
     struct audit_report *report;
@@ -55,8 +54,8 @@ struct audit {
     bool found;                   /* and its object was there */
     bool relist[KUBE_RESOURCE__MAX];
 
-    pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t changed;
+    struct mutex lock; /* of the rest */
+    struct condvar changed;
     bool stopping;
     bool asked;
     struct audit_waiter *waiters;

@@ -1,7 +1,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
-#include "core/assignment.h"
+#include "core/record/assignment.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/verifier.h"
@@ -153,7 +153,7 @@ void bind_wake_at(struct binder *b, int64_t at_ns)
 {
     if (at_ns < b->wake_ns) {
         b->wake_ns = at_ns;
-        BUG_ON(pthread_cond_signal(&b->wake) != 0);
+        condvar_signal(&b->wake);
     }
 }
 

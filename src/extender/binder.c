@@ -3,7 +3,6 @@
 #include "base/bug.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 static const char TEXT_FETCH[] = "the API server did not answer in time: nothing was bound";
 static const char TEXT_STOPPING[] = "fgpu is stopping; the outcome is read again at the next start";
@@ -61,7 +60,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
         done(ctx, BIND_OUTCOME_NOT_READY, not_ready);
         return;
     }
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     same = bind_find(b, req->pod_uid);
     if (same != NULL && !b->stopping) {
         bind_resolve_by_watch(same, &earlier);
@@ -70,7 +69,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
     if (same != NULL) {
         join(b, same, req, done, ctx, &due);
     } else if (b->stopping || b->bind_n >= b->options.max_in_flight) {
-        BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+        mutex_unlock(&b->lock);
         bind_deliver(&earlier);
         done(ctx, BIND_OUTCOME_OVERLOADED, BIND_TEXT_OVERLOADED);
         return;
@@ -80,7 +79,7 @@ void binder_bind(struct binder *b, const struct bind_request *req, bind_done_fn 
         bind_add_waiter(fresh, done, ctx);
         bind_begin(fresh, &due);
     }
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
     bind_deliver(&earlier);
     bind_deliver(&due);
 }
@@ -89,9 +88,9 @@ uint32_t binder_in_flight(struct binder *b)
 {
     uint32_t n;
 
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     n = b->bind_n;
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
     return n;
 }
 
@@ -101,13 +100,13 @@ static void reserved_was_seen(void *ctx, struct str uid)
     struct binder *b = ctx;
     struct bind *seen;
 
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     seen = bind_find(b, uid);
     if (seen != NULL) {
         seen->news = true;
         bind_wake_at(b, clock_mono_ns(b->clock));
     }
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
 }
 
 /* When the timer has something to do for this bind; INT64_MAX while its exchange is in flight. */
@@ -162,9 +161,9 @@ static bool advance_one(struct binder *b)
         } else {
             bind_advance(i, &due);
         }
-        BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+        mutex_unlock(&b->lock);
         bind_deliver(&due);
-        BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+        mutex_lock(&b->lock);
         return true;
     }
     return false;
@@ -174,24 +173,16 @@ static void *timer_main(void *arg)
 {
     struct binder *b = arg;
 
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     while (!b->stopping) {
-        struct timespec until;
-
         b->wake_ns = INT64_MAX;
         binder_ask_server(b);
         if (advance_one(b)) {
             continue;
         }
-        if (b->wake_ns == INT64_MAX) {
-            BUG_ON(pthread_cond_wait(&b->wake, &b->lock) != 0);
-            continue;
-        }
-        until.tv_sec = b->wake_ns / 1000000000;
-        until.tv_nsec = b->wake_ns % 1000000000;
-        (void)pthread_cond_timedwait(&b->wake, &b->lock, &until); /* looks again either way */
+        (void)condvar_wait_until(&b->wake, &b->lock, b->wake_ns); /* looks again either way */
     }
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
     return NULL;
 }
 
@@ -200,7 +191,6 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
                struct err *reterr)
 {
     struct binder *b = xcalloc(1, sizeof(*b));
-    pthread_condattr_t attr;
     uint64_t seed;
     const struct rules *rules;
     int r = rng_os_bytes(&seed, sizeof(seed), reterr);
@@ -220,14 +210,12 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
     b->wake_ns = INT64_MAX;
     b->server.ask_at_ns = INT64_MIN;
     rng_init(&b->rng, seed);
-    BUG_ON(pthread_mutex_init(&b->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&b->wake, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    if (pthread_create(&b->thread, NULL, timer_main, b) != 0) {
+    mutex_init(&b->lock, "binder");
+    condvar_init(&b->wake, "binder wake");
+    r = thread_start(&b->thread, "binder", timer_main, b, reterr);
+    if (r != 0) {
         free(b);
-        return err_set(reterr, ERR_INTERNAL, "cannot start the binder's thread");
+        return r;
     }
     store_watch_reserved(b->store, reserved_was_seen, b);
     *ret = b;
@@ -236,18 +224,18 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
 
 void binder_set_options(struct binder *b, const struct binder_options *options)
 {
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     b->options = *options;
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
 }
 
 void binder_stop(struct binder *b)
 {
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     b->stopping = true;
-    BUG_ON(pthread_cond_signal(&b->wake) != 0);
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
-    BUG_ON(pthread_join(b->thread, NULL) != 0);
+    condvar_signal(&b->wake);
+    mutex_unlock(&b->lock);
+    thread_join(&b->thread);
 }
 
 void binder_free(struct binder *b)
@@ -263,7 +251,7 @@ void binder_free(struct binder *b)
         bind_settle(b->binds, BIND_OUTCOME_UNKNOWN, TEXT_STOPPING, &due);
         bind_deliver(&due);
     }
-    BUG_ON(pthread_cond_destroy(&b->wake) != 0);
-    BUG_ON(pthread_mutex_destroy(&b->lock) != 0);
+    condvar_destroy(&b->wake);
+    mutex_destroy(&b->lock);
     free(b);
 }

@@ -7,12 +7,11 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "extender/bind_machine.h"
 #include "extender/binder.h"
 #include "kube/binding.h"
 #include "kube/transport.h"
-
-#include <pthread.h>
 
 struct bind_waiter {
     bind_done_fn *done;
@@ -29,7 +28,7 @@ struct bind {
     char decision_id[17];
     bool fetching; /* the pod is not known yet: its GET comes before everything */
     bool names_ours; /* the pod that was fetched names resources or annotations of ours */
-    struct str leftovers; /* ... and carries these of an earlier answer (core/assignment.h); in `record` */
+    struct str leftovers; /* ... and carries these of an earlier answer (core/record/assignment.h); in `record` */
     uint32_t fetch_failed_n;
     int64_t fetch_at_ns; /* when to fetch again, while fetching and not busy */
     bool reserved; /* the ledger holds devices for it */
@@ -61,9 +60,9 @@ struct binder {
     const struct log *log;
     struct binder_options options;
 
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    pthread_t thread;
+    struct mutex lock;
+    struct condvar wake;
+    struct thread thread;
     bool stopping;
     struct bind *binds;
     uint32_t bind_n;

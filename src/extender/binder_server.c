@@ -3,8 +3,6 @@
  * not (Kubernetes does not support that). */
 #include "extender/binder_internal.h"
 
-#include "base/bug.h"
-
 #define ASK_MS 5000
 #define ASK_AGAIN_OLD_NS (INT64_C(60) * 1000000000)
 
@@ -55,12 +53,12 @@ static void told(void *ctx, const struct kube_response *response)
                                        ? binding_preconditions_of(response->body)
                                        : BINDING_PRECONDITIONS_UNKNOWN;
 
-    BUG_ON(pthread_mutex_lock(&b->lock) != 0);
+    mutex_lock(&b->lock);
     b->server.asking = false;
     if (!b->stopping && o->kind != KUBE_CANCELLED) {
         take_answer(b, p, o);
     }
-    BUG_ON(pthread_mutex_unlock(&b->lock) != 0);
+    mutex_unlock(&b->lock);
 }
 
 void binder_ask_server(struct binder *b)

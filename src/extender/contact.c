@@ -1,8 +1,8 @@
 #include "extender/contact.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,14 +41,14 @@ struct contact {
     const struct log *log;
     int64_t begun_ns, stale_after_ns;
     struct followed followed[KUBE_RESOURCE__MAX];
-    pthread_mutex_t lock;
+    struct mutex lock;
 };
 
 struct contact *contact_new(const struct clock *clock, const struct log *log, int64_t stale_after_ms)
 {
     struct contact *c = xcalloc(1, sizeof(*c));
 
-    BUG_ON(pthread_mutex_init(&c->lock, NULL) != 0);
+    mutex_init(&c->lock, "contact");
     c->clock = clock;
     c->log = log;
     c->begun_ns = clock_mono_ns(clock);
@@ -71,7 +71,7 @@ struct contact *contact_new(const struct clock *clock, const struct log *log, in
 void contact_free(struct contact *c)
 {
     if (c != NULL) {
-        BUG_ON(pthread_mutex_destroy(&c->lock) != 0);
+        mutex_destroy(&c->lock);
         free(c);
     }
 }
@@ -96,10 +96,10 @@ static void tell_blind(struct contact *c, enum kube_resource resource, const cha
     struct followed *f = &c->followed[resource];
     bool first;
 
-    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+    mutex_lock(&c->lock);
     first = !f->blind_told;
     f->blind_told = true;
-    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+    mutex_unlock(&c->lock);
     if (first) {
         LOG_ERROR(c->log, "Blind: requests for GPUs are answered with an error until changes are heard of again",
                   LOG_CSTR("resource", kube_resource_name(resource)), LOG_CSTR("reason", why));
@@ -161,9 +161,9 @@ void contact_news(void *ctx, enum kube_resource resource, const struct reflector
     int64_t silent_ms = (now_ns - atomic_load(&f->last_ns)) / NS_PER_MS;
     enum words words;
 
-    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+    mutex_lock(&c->lock);
     words = take_news(c, f, stats, now_ns);
-    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+    mutex_unlock(&c->lock);
     if (words == SAY_TROUBLE) {
         LOG_WARNING(c->log, "Cannot follow the cluster; trying again",
                     LOG_CSTR("resource", kube_resource_name(resource)), LOG_CSTR("verb", stats->trouble_verb),

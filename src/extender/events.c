@@ -4,12 +4,11 @@
 #include "base/bug.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "extender/event_machine.h"
 #include "kube/transport.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define CALL_MS_MAX 10000
 #define CALL_MS_MIN 50
@@ -22,9 +21,9 @@ struct events {
     struct events_options options;
     struct arena texts; /* of options */
 
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    pthread_t thread;
+    struct mutex lock;
+    struct condvar wake;
+    struct thread thread;
     bool stopping;
     bool joined;
     int64_t deadline_ns;
@@ -38,12 +37,12 @@ struct events {
 
 static void lock(struct events *e)
 {
-    BUG_ON(pthread_mutex_lock(&e->lock) != 0);
+    mutex_lock(&e->lock);
 }
 
 static void unlock(struct events *e)
 {
-    BUG_ON(pthread_mutex_unlock(&e->lock) != 0);
+    mutex_unlock(&e->lock);
 }
 
 /* ---- recording ---- */
@@ -66,7 +65,7 @@ void events_record(struct events *e, const struct event *event)
         lost = EVENT_NOWHERE;
     } else {
         event_machine_record(e->machine, &own, clock_mono_ns(e->clock), clock_wall_ms(e->clock));
-        BUG_ON(pthread_cond_signal(&e->wake) != 0);
+        condvar_signal(&e->wake);
     }
     unlock(e);
     if (lost != EVENT_FATE__MAX && e->options.observe != NULL) {
@@ -78,13 +77,7 @@ void events_record(struct events *e, const struct event *event)
 
 static void wait_until(struct events *e, int64_t at_ns)
 {
-    struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-
-    if (at_ns == INT64_MAX) {
-        BUG_ON(pthread_cond_wait(&e->wake, &e->lock) != 0);
-    } else {
-        (void)pthread_cond_timedwait(&e->wake, &e->lock, &until); /* looks again either way */
-    }
+    (void)condvar_wait_until(&e->wake, &e->lock, at_ns); /* looks again either way */
 }
 
 static void answered(void *ctx, const struct kube_response *response)
@@ -95,7 +88,7 @@ static void answered(void *ctx, const struct kube_response *response)
     e->busy = false;
     e->answer = event_classify(&response->outcome, response->body);
     e->http_status = response->outcome.http_status;
-    BUG_ON(pthread_cond_signal(&e->wake) != 0);
+    condvar_signal(&e->wake);
     unlock(e);
 }
 
@@ -197,19 +190,14 @@ static void copy_options(struct events *e, const struct events_options *o)
 
 static void set_up_lock(struct events *e)
 {
-    pthread_condattr_t attr;
-
-    BUG_ON(pthread_mutex_init(&e->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&e->wake, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    mutex_init(&e->lock, "events");
+    condvar_init(&e->wake, "events wake");
 }
 
 static void dispose(struct events *e)
 {
-    BUG_ON(pthread_cond_destroy(&e->wake) != 0);
-    BUG_ON(pthread_mutex_destroy(&e->lock) != 0);
+    condvar_destroy(&e->wake);
+    mutex_destroy(&e->lock);
     event_machine_free(e->machine);
     strbuf_fini(&e->path);
     strbuf_fini(&e->body);
@@ -240,9 +228,10 @@ int events_new(struct kube_client *client, const struct clock *clock, const stru
     machine.instance = e->options.instance;
     e->machine = event_machine_new(&machine);
     set_up_lock(e);
-    if (pthread_create(&e->thread, NULL, post_main, e) != 0) {
+    r = thread_start(&e->thread, "events", post_main, e, reterr);
+    if (r != 0) {
         dispose(e);
-        return err_set(reterr, ERR_INTERNAL, "cannot start the thread that posts events");
+        return r;
     }
     *ret = e;
     return 0;
@@ -257,9 +246,9 @@ void events_stop(struct events *e, int64_t deadline_ms)
     e->stopping = true;
     e->deadline_ns = clock_mono_ns(e->clock) + deadline_ms * 1000000;
     event_machine_hurry(e->machine);
-    BUG_ON(pthread_cond_signal(&e->wake) != 0);
+    condvar_signal(&e->wake);
     unlock(e);
-    BUG_ON(pthread_join(e->thread, NULL) != 0);
+    thread_join(&e->thread);
     e->joined = true;
 }
 

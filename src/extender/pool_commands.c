@@ -2,13 +2,12 @@
 
 #include "base/bug.h"
 #include "base/child.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NS_PER_MS INT64_C(1000000)
 
@@ -29,9 +28,9 @@ struct pool {
 
 struct pool_commands {
     struct pool_commands_options o;
-    pthread_t thread;
-    pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t changed;
+    struct thread thread;
+    struct mutex lock; /* of the rest */
+    struct condvar changed;
     atomic_bool stopping;
     struct pool *pools;
     size_t pool_n;
@@ -49,15 +48,15 @@ const char *pool_command_result_name(enum pool_command_result r)
 
 static void lock(struct pool_commands *c)
 {
-    BUG_ON(pthread_mutex_lock(&c->lock) != 0);
+    mutex_lock(&c->lock);
 }
 
 static void unlock(struct pool_commands *c)
 {
-    BUG_ON(pthread_mutex_unlock(&c->lock) != 0);
+    mutex_unlock(&c->lock);
 }
 
-/* Intervals are real, whatever the clock of the options shows: pthread waits by it. */
+/* Intervals are real, whatever the clock of the options shows: conditions wait by it. */
 static int64_t now_ns(void)
 {
     return clock_mono_ns(clock_system());
@@ -198,7 +197,7 @@ void pool_commands_set(struct pool_commands *c, const struct policy *p)
         }
     }
     drop_others(c);
-    BUG_ON(pthread_cond_signal(&c->changed) != 0);
+    condvar_signal(&c->changed);
     unlock(c);
 }
 
@@ -330,11 +329,9 @@ static void *pool_commands_main(void *arg)
         if (p != NULL) {
             work(c, p);
         } else if (at_ns == 0) {
-            BUG_ON(pthread_cond_wait(&c->changed, &c->lock) != 0);
+            condvar_wait(&c->changed, &c->lock);
         } else {
-            struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-
-            (void)pthread_cond_timedwait(&c->changed, &c->lock, &until);
+            (void)condvar_wait_until(&c->changed, &c->lock, at_ns);
         }
     }
     unlock(c);
@@ -349,8 +346,8 @@ static void release(struct pool_commands *c)
         pool_fini(&c->pools[i]);
     }
     free(c->pools);
-    BUG_ON(pthread_cond_destroy(&c->changed) != 0);
-    BUG_ON(pthread_mutex_destroy(&c->lock) != 0);
+    condvar_destroy(&c->changed);
+    mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -358,17 +355,15 @@ int pool_commands_new(const struct pool_commands_options *o, struct pool_command
                       struct err *reterr)
 {
     struct pool_commands *c = xcalloc(1, sizeof(*c));
-    pthread_condattr_t attr;
+    int r;
 
     c->o = *o;
-    BUG_ON(pthread_mutex_init(&c->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&c->changed, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    if (pthread_create(&c->thread, NULL, pool_commands_main, c) != 0) {
+    mutex_init(&c->lock, "pool_commands");
+    condvar_init(&c->changed, "pool_commands changed");
+    r = thread_start(&c->thread, "pool-commands", pool_commands_main, c, reterr);
+    if (r != 0) {
         release(c);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+        return r;
     }
     *ret = c;
     return 0;
@@ -381,9 +376,9 @@ void pool_commands_free(struct pool_commands *c)
     }
     lock(c);
     atomic_store(&c->stopping, true);
-    BUG_ON(pthread_cond_signal(&c->changed) != 0);
+    condvar_signal(&c->changed);
     unlock(c);
-    BUG_ON(pthread_join(c->thread, NULL) != 0);
+    thread_join(&c->thread);
     release(c);
 }
 

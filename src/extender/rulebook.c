@@ -1,8 +1,8 @@
 #include "extender/rulebook.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -13,11 +13,11 @@ struct rules_count {
 };
 
 struct rulebook {
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     const struct rules *current;
     const struct rules *announced;   /* NULL: none */
     bool listed[KUBE_RESOURCE__MAX]; /* by the announced ones */
-    pthread_mutex_t observing;       /* taken before `lock`: an observation, or an announcement */
+    struct mutex observing;          /* taken before `lock`: an observation, or an announcement */
 };
 
 int rules_new(const struct ingest *facts, uint64_t generation, void (*release)(void *owner),
@@ -63,22 +63,12 @@ void rules_put(const struct rules *r)
     free((struct rules *)(uintptr_t)r);
 }
 
-static void lock(pthread_mutex_t *m)
-{
-    BUG_ON(pthread_mutex_lock(m) != 0);
-}
-
-static void unlock(pthread_mutex_t *m)
-{
-    BUG_ON(pthread_mutex_unlock(m) != 0);
-}
-
 struct rulebook *rulebook_new(const struct rules *first)
 {
     struct rulebook *b = xcalloc(1, sizeof(*b));
 
-    BUG_ON(pthread_mutex_init(&b->lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&b->observing, NULL) != 0);
+    mutex_init(&b->lock, "rulebook");
+    mutex_init(&b->observing, "rulebook observing");
     b->current = first;
     return b;
 }
@@ -90,8 +80,8 @@ void rulebook_free(struct rulebook *b)
     }
     rules_put(b->announced);
     rules_put(b->current);
-    BUG_ON(pthread_mutex_destroy(&b->observing) != 0);
-    BUG_ON(pthread_mutex_destroy(&b->lock) != 0);
+    mutex_destroy(&b->observing);
+    mutex_destroy(&b->lock);
     free(b);
 }
 
@@ -99,9 +89,9 @@ const struct rules *rulebook_take(struct rulebook *b)
 {
     const struct rules *r;
 
-    lock(&b->lock);
+    mutex_lock(&b->lock);
     r = rules_ref(b->current);
-    unlock(&b->lock);
+    mutex_unlock(&b->lock);
     return r;
 }
 
@@ -109,9 +99,9 @@ const struct rules *rulebook_take_newest(struct rulebook *b)
 {
     const struct rules *r;
 
-    lock(&b->lock);
+    mutex_lock(&b->lock);
     r = rules_ref(b->announced != NULL ? b->announced : b->current);
-    unlock(&b->lock);
+    mutex_unlock(&b->lock);
     return r;
 }
 
@@ -119,12 +109,12 @@ void rulebook_publish(struct rulebook *b, const struct rules *next)
 {
     const struct rules *before, *dropped;
 
-    lock(&b->lock);
+    mutex_lock(&b->lock);
     before = b->current;
     dropped = b->announced;
     b->current = next;
     b->announced = NULL;
-    unlock(&b->lock);
+    mutex_unlock(&b->lock);
     rules_put(before);
     rules_put(dropped);
 }
@@ -133,15 +123,15 @@ void rulebook_announce(struct rulebook *b, const struct rules *next)
 {
     const struct rules *dropped;
 
-    lock(&b->observing);
-    lock(&b->lock);
+    mutex_lock(&b->observing);
+    mutex_lock(&b->lock);
     dropped = b->announced;
     b->announced = next;
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         b->listed[i] = false;
     }
-    unlock(&b->lock);
-    unlock(&b->observing);
+    mutex_unlock(&b->lock);
+    mutex_unlock(&b->observing);
     rules_put(dropped);
 }
 
@@ -149,9 +139,9 @@ bool rulebook_is_waiting(struct rulebook *b)
 {
     bool waiting;
 
-    lock(&b->lock);
+    mutex_lock(&b->lock);
     waiting = b->announced != NULL;
-    unlock(&b->lock);
+    mutex_unlock(&b->lock);
     return waiting;
 }
 
@@ -161,7 +151,7 @@ enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource re
     enum rulebook_progress progress = RULEBOOK_CURRENT;
     const struct rules *before = NULL;
 
-    lock(&b->lock);
+    mutex_lock(&b->lock);
     if (b->announced == NULL) {
         progress = RULEBOOK_IDLE;
     } else if (b->announced != by) {
@@ -177,7 +167,7 @@ enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource re
         b->current = b->announced;
         b->announced = NULL;
     }
-    unlock(&b->lock);
+    mutex_unlock(&b->lock);
     rules_put(before);
     return progress;
 }
@@ -187,10 +177,10 @@ int rulebook_observe(struct rulebook *b, struct arena *a, const struct pod *pod,
     const struct rules *r;
     int rc;
 
-    lock(&b->observing);
+    mutex_lock(&b->observing);
     r = rulebook_take_newest(b);
     rc = ingest_pod(&r->ingest, a, pod, reterr);
-    unlock(&b->observing);
+    mutex_unlock(&b->observing);
     rules_put(r);
     return rc;
 }

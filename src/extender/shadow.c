@@ -4,17 +4,14 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/dialect.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/trial.h"
+#include "base/sync.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/trial.h"
 
-#include <errno.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 #define REST 4 /* times as long as work */
@@ -35,9 +32,10 @@ struct job {
 
 struct shadow {
     struct store *store;
-    pthread_t thread;
-    pthread_mutex_t lock; /* job, flags, report */
-    pthread_cond_t changed;
+    struct thread thread;
+    bool started;
+    struct mutex lock; /* job, flags, report */
+    struct condvar changed;
     struct job *job; /* waiting; NULL: none */
     bool busy, stopping;
     struct shadow_report report;
@@ -51,12 +49,12 @@ struct shadow {
 
 static void lock(struct shadow *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
 }
 
 static void unlock(struct shadow *s)
 {
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 static void job_free(struct job *j)
@@ -102,7 +100,7 @@ static struct str put_text(char **at, struct str s)
     return copy;
 }
 
-static void copy_names(struct job *j, const struct pod *pod, const struct str *names, size_t name_n)
+static void copy_names(struct job *j, const struct view_pod *pod, const struct str *names, size_t name_n)
 {
     size_t bytes = pod->uid.n + pod->namespace_.n;
     char *at;
@@ -130,46 +128,36 @@ static void own_plans(struct agenda *a, struct pack_plan *plans)
     a->plans = NULL;
 }
 
-static struct job *job_new(const struct placement_context *c, const struct demand *d, struct arena *a,
-                           const struct pod *pod, const struct str *names, size_t name_n)
+static struct job *job_new(const struct placement_context *c, const struct view_pod *pod, const struct str *names,
+                           size_t name_n)
 {
     struct job *j = xcalloc(1, sizeof(*j));
-    const uint64_t *labels;
-    size_t label_n;
 
-    if (!dialect_label_hashes(pod, a, &labels, &label_n)) {
-        free(j);
-        return NULL;
-    }
-    agenda_make(&j->live, &c->plans, pod->namespace_, labels, label_n);
-    agenda_make(&j->candidate, &c->candidate, pod->namespace_, labels, label_n);
+    agenda_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    agenda_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
     j->key = c->trial_key;
     j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
     j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
     own_plans(&j->candidate, j->plans + j->live.n);
-    j->demand = demand_copy(d);
+    j->demand = demand_copy(pod->demand);
     j->priority = pod->priority;
     copy_names(j, pod, names, name_n);
     return j;
 }
 
-void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
-                  const struct pod *pod, const struct str *names, size_t name_n)
+void shadow_offer(struct shadow *s, const struct placement_context *c, const struct view_pod *pod,
+                  const struct str *names, size_t name_n)
 {
-    struct demand d;
-    struct job *j = NULL;
+    struct job *j;
 
     if (!c->has_candidate || !take_turn(s, c)) {
         return;
     }
-    if (dialect_demand(c->policy, pod, a, &d) && d.defect == DEMAND_OK && !demand_is_empty(&d)) {
-        j = job_new(c, &d, a, pod, names, name_n);
-    }
+    j = job_new(c, pod, names, name_n);
     lock(s);
     s->job = j;
-    s->busy = j != NULL;
-    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+    condvar_broadcast(&s->changed);
     unlock(s);
 }
 
@@ -276,10 +264,9 @@ static void count(struct shadow *s, const struct job *j, const struct trial_diff
 
 static void rest(struct shadow *s, int64_t worked_ns)
 {
-    int64_t until_ns = clock_mono_ns(clock_system()) + worked_ns * REST;
-    const struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+    const int64_t until_ns = sync_in_ns(worked_ns * REST);
 
-    while (!s->stopping && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT) {
+    while (!s->stopping && condvar_wait_until(&s->changed, &s->lock, until_ns)) {
     }
 }
 
@@ -301,7 +288,7 @@ static void work(struct shadow *s, struct arena *a)
     job_free(j);
     rest(s, clock_mono_ns(clock_system()) - start_ns);
     s->busy = false;
-    BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+    condvar_broadcast(&s->changed);
 }
 
 static void *run(void *ctx)
@@ -315,7 +302,7 @@ static void *run(void *ctx)
         if (s->job != NULL) {
             work(s, &a);
         } else {
-            BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+            condvar_wait(&s->changed, &s->lock);
         }
     }
     unlock(s);
@@ -326,23 +313,19 @@ static void *run(void *ctx)
 int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
 {
     struct shadow *s = xcalloc(1, sizeof(*s));
-    pthread_condattr_t attr;
     int r;
 
     s->store = store;
     mirror_init(&s->mirror);
     hashmap_init(&s->index);
     s->outlook = outlook_new();
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0 ||
-           pthread_cond_init(&s->changed, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    r = pthread_create(&s->thread, NULL, run, s);
+    mutex_init(&s->lock, "shadow");
+    condvar_init(&s->changed, "shadow changed");
+    r = thread_start(&s->thread, "shadow", run, s, reterr);
+    s->started = r == 0;
     if (r != 0) {
-        s->stopping = true; /* there is nobody to end */
-        s->thread = 0;
         shadow_free(s);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread: error %d", r);
+        return r;
     }
     *ret = s;
     return 0;
@@ -353,18 +336,19 @@ void shadow_free(struct shadow *s)
     if (s == NULL) {
         return;
     }
-    if (s->thread != 0) {
+    if (s->started) {
         lock(s);
         s->stopping = true;
-        BUG_ON(pthread_cond_broadcast(&s->changed) != 0);
+        condvar_broadcast(&s->changed);
         unlock(s);
-        BUG_ON(pthread_join(s->thread, NULL) != 0);
+        thread_join(&s->thread);
     }
     job_free(s->job);
     mirror_fini(&s->mirror);
     hashmap_fini(&s->index);
     outlook_free(s->outlook);
-    BUG_ON(pthread_cond_destroy(&s->changed) != 0 || pthread_mutex_destroy(&s->lock) != 0);
+    condvar_destroy(&s->changed);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -379,7 +363,7 @@ void shadow_drain(struct shadow *s)
 {
     lock(s);
     while (s->busy) {
-        BUG_ON(pthread_cond_wait(&s->changed, &s->lock) != 0);
+        condvar_wait(&s->changed, &s->lock);
     }
     unlock(s);
 }

@@ -1,11 +1,10 @@
 #include "extender/signing.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct signing {
     char *private_key; /* NULL: none */
@@ -13,41 +12,27 @@ struct signing {
     size_t public_key_n;
     const struct log *log;
 
-    pthread_mutex_t looking; /* one look at a time; guards the rest of this block */
+    struct mutex looking;            /* one look at a time; guards the rest of this block */
     const struct sign_keyring *seen; /* by the last look, when it is not what is in use; NULL: it is */
     char failed[ERR_MSG_MAX];        /* what was wrong then; empty: nothing */
 
-    pthread_mutex_t lock; /* inner */
-    pthread_cond_t wake;
+    struct mutex lock; /* inner */
+    struct condvar wake;
     const struct sign_keyring *current;
     struct signing_stats stats;
     bool woken;
 };
-
-static void lock(pthread_mutex_t *m)
-{
-    BUG_ON(pthread_mutex_lock(m) != 0);
-}
-
-static void unlock(pthread_mutex_t *m)
-{
-    BUG_ON(pthread_mutex_unlock(m) != 0);
-}
 
 /* ---- life ---- */
 
 static struct signing *new_signing(const struct log *log)
 {
     struct signing *s = xcalloc(1, sizeof(*s));
-    pthread_condattr_t attr;
 
     s->log = log;
-    BUG_ON(pthread_mutex_init(&s->looking, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&s->wake, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
+    mutex_init(&s->looking, "signing look");
+    mutex_init(&s->lock, "signing");
+    condvar_init(&s->wake, "signing wake");
     return s;
 }
 
@@ -63,9 +48,9 @@ void signing_free(struct signing *s)
     free(s->private_key);
     sign_keyring_put(s->seen);
     sign_keyring_put(s->current);
-    BUG_ON(pthread_cond_destroy(&s->wake) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->looking) != 0);
+    condvar_destroy(&s->wake);
+    mutex_destroy(&s->lock);
+    mutex_destroy(&s->looking);
     free(s);
 }
 
@@ -134,9 +119,9 @@ const struct sign_keyring *signing_take(struct signing *s)
 {
     const struct sign_keyring *k;
 
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     k = sign_keyring_ref(s->current);
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return k;
 }
 
@@ -160,11 +145,11 @@ static bool use(struct signing *s, const struct sign_keyring *k, const char *war
     const struct sign_keyring *before;
     bool other;
 
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     before = s->current;
     s->current = k;
     s->stats.reload_n++;
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
     other = !same_publics(before, k);
     sign_keyring_put(before);
     log_keys(s, k, "Read the signing keys again", warning);
@@ -178,9 +163,9 @@ static void keep_old_ones(struct signing *s, const struct err *why)
         return;
     }
     memcpy(s->failed, why->msg, sizeof(s->failed));
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     s->stats.reload_failed_n++;
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
     LOG_ERROR(s->log, "The new signing keys are wrong; the old ones stay in use", LOG_CSTR("err", why->msg));
 }
 
@@ -209,7 +194,7 @@ bool signing_look(struct signing *s, bool at_once)
     if (s->private_key == NULL && s->public_key_n == 0) {
         return false;
     }
-    lock(&s->looking);
+    mutex_lock(&s->looking);
     if (read_files(s, &k, &warning, &err) != 0) {
         keep_old_ones(s, &err);
     } else {
@@ -218,7 +203,7 @@ bool signing_look(struct signing *s, bool at_once)
             other = use(s, k, warning);
         }
     }
-    unlock(&s->looking);
+    mutex_unlock(&s->looking);
     return other;
 }
 
@@ -226,14 +211,14 @@ bool signing_look(struct signing *s, bool at_once)
 
 void signing_stats(struct signing *s, struct signing_stats *ret)
 {
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     *ret = s->stats;
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 void signing_count(struct signing *s, enum signing_outcome outcome)
 {
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     switch (outcome) {
     case SIGNING_VERIFIED:
         s->stats.verified_n++;
@@ -245,36 +230,31 @@ void signing_count(struct signing *s, enum signing_outcome outcome)
         s->stats.ignored_n++;
         break;
     }
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- waiting ---- */
 
 void signing_wake(struct signing *s)
 {
-    lock(&s->lock);
+    mutex_lock(&s->lock);
     s->woken = true;
-    BUG_ON(pthread_cond_broadcast(&s->wake) != 0);
-    unlock(&s->lock);
+    condvar_broadcast(&s->wake);
+    mutex_unlock(&s->lock);
 }
 
 bool signing_wait(struct signing *s, int64_t timeout_ms)
 {
-    struct timespec until;
+    const int64_t until_ns = sync_in_ns(timeout_ms * 1000000);
+    bool in_time = true;
     bool woken;
-    int rc = 0;
 
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &until) != 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += timeout_ms % 1000 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    lock(&s->lock);
-    while (!s->woken && rc == 0) {
-        rc = pthread_cond_timedwait(&s->wake, &s->lock, &until);
+    mutex_lock(&s->lock);
+    while (!s->woken && in_time) {
+        in_time = condvar_wait_until(&s->wake, &s->lock, until_ns);
     }
     woken = s->woken;
     s->woken = false;
-    unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return woken;
 }

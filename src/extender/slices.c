@@ -2,8 +2,8 @@
 
 #include "base/bug.h"
 #include "base/hashmap.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ struct slices {
     struct table slices, nodes; /* of the watching thread */
     uint32_t anywhere_n;
 
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     struct slices_status status;
 };
 
@@ -173,16 +173,16 @@ static void let_anywhere_go(struct slices *s)
 
 static void set_standing(struct slices *s, enum slices_standing standing, const char *note)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
     s->status = (struct slices_status){standing, s->nodes.used_n, note};
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 static void nodes_changed(struct slices *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
     s->status.node_n = s->nodes.used_n;
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- slices ---- */
@@ -349,7 +349,7 @@ struct slices *slices_new(struct store *store, const struct log *log, const stru
     s->slices.key = s->nodes.key = key;
     hashmap_init(&s->slices.index);
     hashmap_init(&s->nodes.index);
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
+    mutex_init(&s->lock, "slices");
     store_await(store, TEXT_AWAITED);
     return s;
 }
@@ -359,7 +359,7 @@ void slices_free(struct slices *s)
     if (s != NULL) {
         table_fini(&s->slices);
         table_fini(&s->nodes);
-        pthread_mutex_destroy(&s->lock);
+        mutex_destroy(&s->lock);
         free(s);
     }
 }
@@ -368,8 +368,8 @@ void slices_status(struct slices *s, struct slices_status *ret)
 {
     *ret = (struct slices_status){.standing = SLICES_OFF};
     if (s != NULL) {
-        BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+        mutex_lock(&s->lock);
         *ret = s->status;
-        BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+        mutex_unlock(&s->lock);
     }
 }

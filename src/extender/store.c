@@ -1,9 +1,9 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/placement/pack.h"
 #include "extender/contact.h"
 
 #include <stdio.h>
@@ -14,11 +14,11 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
 {
     struct store *s = xcalloc(1, sizeof(*s));
 
-    BUG_ON(pthread_mutex_init(&s->lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->room_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->overcommit_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->incident_lock, NULL) != 0);
-    BUG_ON(pthread_mutex_init(&s->reserved_lock, NULL) != 0);
+    mutex_init(&s->lock, "store");
+    mutex_init(&s->room_lock, "store room");
+    mutex_init(&s->overcommit_lock, "store overcommit");
+    mutex_init(&s->incident_lock, "store incident");
+    mutex_init(&s->reserved_lock, "store reserved");
     s->clock = clock;
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
@@ -38,11 +38,11 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     outlook_free(s->outlook);
-    BUG_ON(pthread_mutex_destroy(&s->room_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->overcommit_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->incident_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->reserved_lock) != 0);
-    BUG_ON(pthread_mutex_destroy(&s->lock) != 0);
+    mutex_destroy(&s->room_lock);
+    mutex_destroy(&s->overcommit_lock);
+    mutex_destroy(&s->incident_lock);
+    mutex_destroy(&s->reserved_lock);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -258,8 +258,8 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 
 bool store_look_ahead(struct store *s, const struct pack_params *params)
 {
-    return outlook_follow(s->outlook, s->ledger, params->node_strategy) &&
-           outlook_follow(s->outlook, s->ledger, params->device_strategy);
+    return outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->node_strategy) &&
+           outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
@@ -319,7 +319,7 @@ void store_outlook(struct store *s, struct outlook *o, const struct strategy *fo
 
     do {
         store_lock(s);
-        done = outlook_follow(o, s->ledger, for_strategy);
+        done = outlook_follow(o, ledger_cluster_view(s->ledger), for_strategy);
         store_unlock(s);
     } while (!done);
 }
@@ -331,7 +331,7 @@ void store_totals(struct store *s, struct snapshot *ret)
     store_unlock(s);
 }
 
-size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
+static size_t copy_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret)
 {
     size_t n = ledger_tenants(s->ledger, ret, TENANTS_MAX);
 
@@ -346,14 +346,14 @@ size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret
     size_t n;
 
     store_lock(s);
-    n = store_tenants_locked(s, a, ret);
+    n = copy_tenants_locked(s, a, ret);
     store_unlock(s);
     return n;
 }
 
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
 {
-    ret->tenant_n = store_tenants_locked(s, a, ret->tenants);
+    ret->tenant_n = copy_tenants_locked(s, a, ret->tenants);
     mix_report_take(ledger_mix(s->ledger), &ret->mix);
     outlook_report(s->outlook, &ret->outlook);
     ret->incidents = NULL;

@@ -3,12 +3,11 @@
 #define EXTENDER_STORE_INTERNAL_H
 
 #include "base/bug.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/score_cache.h"
+#include "base/sync.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/score_cache.h"
 #include "extender/store.h"
-
-#include <pthread.h>
 
 struct hold {
     char *text; /* uid and node name in one block; NULL: free */
@@ -18,7 +17,7 @@ struct hold {
 };
 
 struct store {
-    pthread_mutex_t lock;
+    struct mutex lock;
     const struct clock *clock;
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
@@ -29,28 +28,28 @@ struct store {
     const char *closed; /* NULL: open */
     struct contact *contact; /* NULL: taken for granted */
     const char *awaited; /* store_await() */
-    pthread_mutex_t room_lock; /* held during a call of room_fn; taken after `lock` was given back */
+    struct mutex room_lock; /* held during a call of room_fn; taken after `lock` was given back */
     store_room_fn *room_fn;
     void *room_ctx;
-    pthread_mutex_t overcommit_lock; /* as room_lock */
+    struct mutex overcommit_lock; /* as room_lock */
     store_overcommit_fn *overcommit_fn;
     void *overcommit_ctx;
-    pthread_mutex_t incident_lock; /* as room_lock */
+    struct mutex incident_lock; /* as room_lock */
     store_incident_fn *incident_fn;
     void *incident_ctx;
-    pthread_mutex_t reserved_lock; /* as room_lock */
+    struct mutex reserved_lock; /* as room_lock */
     store_reserved_fn *reserved_fn;
     void *reserved_ctx;
 };
 
 static inline void store_lock(struct store *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->lock) != 0);
+    mutex_lock(&s->lock);
 }
 
 static inline void store_unlock(struct store *s)
 {
-    BUG_ON(pthread_mutex_unlock(&s->lock) != 0);
+    mutex_unlock(&s->lock);
 }
 
 /* Under the lock: what the store knows about the moment of an op. */
@@ -65,8 +64,6 @@ bool store_is_about_reserved(struct store *s, const struct ledger_op *op);
 /* Without the lock, after such an op. */
 void store_tell_reserved(struct store *s, struct str uid);
 
-/* store_tenants(), under the lock. */
-size_t store_tenants_locked(struct store *s, struct arena *a, struct ledger_tenant *ret);
 /* All of store_head() but the totals, under the lock. */
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 

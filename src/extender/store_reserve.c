@@ -2,8 +2,8 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/pack.h"
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
 {
@@ -167,17 +167,17 @@ bool store_is_about_reserved(struct store *s, const struct ledger_op *op)
 
 void store_tell_reserved(struct store *s, struct str uid)
 {
-    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    mutex_lock(&s->reserved_lock);
     if (s->reserved_fn != NULL) {
         s->reserved_fn(s->reserved_ctx, uid);
     }
-    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+    mutex_unlock(&s->reserved_lock);
 }
 
 void store_watch_reserved(struct store *s, store_reserved_fn *fn, void *ctx)
 {
-    BUG_ON(pthread_mutex_lock(&s->reserved_lock) != 0);
+    mutex_lock(&s->reserved_lock);
     s->reserved_fn = fn;
     s->reserved_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->reserved_lock) != 0);
+    mutex_unlock(&s->reserved_lock);
 }

@@ -1,33 +1,31 @@
 /* Who hears of what an op made of the ledger: told after it, without the lock. */
 #include "extender/store_internal.h"
 
-#include "base/bug.h"
-
 static void say_room(struct store *s)
 {
-    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
+    mutex_lock(&s->room_lock);
     if (s->room_fn != NULL) {
         s->room_fn(s->room_ctx);
     }
-    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
+    mutex_unlock(&s->room_lock);
 }
 
 static void say_overcommits(struct store *s, const struct ledger_overcommit *news, size_t n)
 {
-    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
+    mutex_lock(&s->overcommit_lock);
     for (size_t i = 0; i < n && s->overcommit_fn != NULL; i++) {
         s->overcommit_fn(s->overcommit_ctx, &news[i]);
     }
-    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
+    mutex_unlock(&s->overcommit_lock);
 }
 
 static void say_incidents(struct store *s, struct incident *news)
 {
-    BUG_ON(pthread_mutex_lock(&s->incident_lock) != 0);
+    mutex_lock(&s->incident_lock);
     for (const struct incident *in = news; in != NULL && s->incident_fn != NULL; in = in->next) {
         s->incident_fn(s->incident_ctx, in);
     }
-    BUG_ON(pthread_mutex_unlock(&s->incident_lock) != 0);
+    mutex_unlock(&s->incident_lock);
     incidents_free(news);
 }
 
@@ -53,24 +51,24 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
 
 void store_watch_room(struct store *s, store_room_fn *fn, void *ctx)
 {
-    BUG_ON(pthread_mutex_lock(&s->room_lock) != 0);
+    mutex_lock(&s->room_lock);
     s->room_fn = fn;
     s->room_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->room_lock) != 0);
+    mutex_unlock(&s->room_lock);
 }
 
 void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx)
 {
-    BUG_ON(pthread_mutex_lock(&s->overcommit_lock) != 0);
+    mutex_lock(&s->overcommit_lock);
     s->overcommit_fn = fn;
     s->overcommit_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->overcommit_lock) != 0);
+    mutex_unlock(&s->overcommit_lock);
 }
 
 void store_watch_incidents(struct store *s, store_incident_fn *fn, void *ctx)
 {
-    BUG_ON(pthread_mutex_lock(&s->incident_lock) != 0);
+    mutex_lock(&s->incident_lock);
     s->incident_fn = fn;
     s->incident_ctx = ctx;
-    BUG_ON(pthread_mutex_unlock(&s->incident_lock) != 0);
+    mutex_unlock(&s->incident_lock);
 }

@@ -1,8 +1,8 @@
 #include "extender/unreadable.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 struct unreadable {
     atomic_size_t n; /* readable without the lock: nearly always 0 */
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock; /* of the rest */
     struct unreadable_object *objects[UNREADABLE_MAX];
     bool listed[UNREADABLE_MAX]; /* noted since the present list of their resource began */
     bool more[KUBE_RESOURCE__MAX];
@@ -21,7 +21,7 @@ struct unreadable *unreadable_new(void)
 {
     struct unreadable *u = xcalloc(1, sizeof(*u));
 
-    BUG_ON(pthread_mutex_init(&u->lock, NULL) != 0);
+    mutex_init(&u->lock, "unreadable");
     return u;
 }
 
@@ -33,7 +33,7 @@ void unreadable_free(struct unreadable *u)
     for (size_t i = 0; i < u->n; i++) {
         free(u->objects[i]);
     }
-    BUG_ON(pthread_mutex_destroy(&u->lock) != 0);
+    mutex_destroy(&u->lock);
     free(u);
 }
 
@@ -81,7 +81,7 @@ void unreadable_note(struct unreadable *u, const struct kube_object *o, const ch
     if (u == NULL) {
         return;
     }
-    BUG_ON(pthread_mutex_lock(&u->lock) != 0);
+    mutex_lock(&u->lock);
     i = find(u, o);
     if (i == u->n && i < UNREADABLE_MAX) {
         add(u, o, now_ms);
@@ -92,7 +92,7 @@ void unreadable_note(struct unreadable *u, const struct kube_object *o, const ch
     } else {
         u->more[o->resource] = u->more_listed[o->resource] = true;
     }
-    BUG_ON(pthread_mutex_unlock(&u->lock) != 0);
+    mutex_unlock(&u->lock);
 }
 
 static void drop(struct unreadable *u, size_t i)
@@ -110,12 +110,12 @@ void unreadable_clear(struct unreadable *u, const struct kube_object *o)
     if (u == NULL || atomic_load(&u->n) == 0) {
         return;
     }
-    BUG_ON(pthread_mutex_lock(&u->lock) != 0);
+    mutex_lock(&u->lock);
     i = find(u, o);
     if (i < u->n) {
         drop(u, i);
     }
-    BUG_ON(pthread_mutex_unlock(&u->lock) != 0);
+    mutex_unlock(&u->lock);
 }
 
 void unreadable_list_begin(struct unreadable *u, enum kube_resource resource)
@@ -123,12 +123,12 @@ void unreadable_list_begin(struct unreadable *u, enum kube_resource resource)
     if (u == NULL) {
         return;
     }
-    BUG_ON(pthread_mutex_lock(&u->lock) != 0);
+    mutex_lock(&u->lock);
     for (size_t i = 0; i < u->n; i++) {
         u->listed[i] = u->listed[i] && u->objects[i]->resource != resource;
     }
     u->more_listed[resource] = false;
-    BUG_ON(pthread_mutex_unlock(&u->lock) != 0);
+    mutex_unlock(&u->lock);
 }
 
 void unreadable_list_end(struct unreadable *u, enum kube_resource resource)
@@ -136,14 +136,14 @@ void unreadable_list_end(struct unreadable *u, enum kube_resource resource)
     if (u == NULL) {
         return;
     }
-    BUG_ON(pthread_mutex_lock(&u->lock) != 0);
+    mutex_lock(&u->lock);
     for (size_t i = u->n; i > 0; i--) {
         if (u->objects[i - 1]->resource == resource && !u->listed[i - 1]) {
             drop(u, i - 1);
         }
     }
     u->more[resource] = u->more_listed[resource];
-    BUG_ON(pthread_mutex_unlock(&u->lock) != 0);
+    mutex_unlock(&u->lock);
 }
 
 struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, bool *ret_more)
@@ -155,7 +155,7 @@ struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, b
     if (u == NULL || atomic_load(&u->n) == 0) {
         return NULL;
     }
-    BUG_ON(pthread_mutex_lock(&u->lock) != 0);
+    mutex_lock(&u->lock);
     *ret_n = u->n;
     copy = xreallocarray(NULL, *ret_n + 1, sizeof(*copy)); /* the last one may have gone meanwhile */
     for (size_t i = 0; i < *ret_n; i++) {
@@ -164,6 +164,6 @@ struct unreadable_object *unreadable_copy(struct unreadable *u, size_t *ret_n, b
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         *ret_more = *ret_more || u->more[i];
     }
-    BUG_ON(pthread_mutex_unlock(&u->lock) != 0);
+    mutex_unlock(&u->lock);
     return copy;
 }

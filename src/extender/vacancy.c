@@ -1,11 +1,11 @@
 #include "extender/vacancy.h"
 
 #include "base/bug.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/survey.h"
+#include "base/sync.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/report/survey.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct vacancy {
     struct store *store;
     struct rulebook *book;
     const struct clock *clock;
-    pthread_mutex_t lock; /* all below; taken before the store's */
+    struct mutex lock; /* all below; taken before the store's */
     struct mirror mirror;
     struct outlook *outlook;
     uint64_t rules_generation; /* that the report was made by */
@@ -29,7 +29,7 @@ struct vacancy *vacancy_new(struct store *store, struct rulebook *book, const st
     v->store = store;
     v->book = book;
     v->clock = clock;
-    BUG_ON(pthread_mutex_init(&v->lock, NULL) != 0);
+    mutex_init(&v->lock, "vacancy");
     mirror_init(&v->mirror);
     v->outlook = outlook_new();
     return v;
@@ -40,7 +40,7 @@ void vacancy_free(struct vacancy *v)
     if (v != NULL) {
         mirror_fini(&v->mirror);
         outlook_free(v->outlook);
-        BUG_ON(pthread_mutex_destroy(&v->lock) != 0);
+        mutex_destroy(&v->lock);
         free(v);
     }
 }
@@ -104,12 +104,12 @@ void vacancy_read(struct vacancy *v, struct vacancy_report *ret)
 {
     const struct rules *rules;
 
-    BUG_ON(pthread_mutex_lock(&v->lock) != 0);
+    mutex_lock(&v->lock);
     rules = rulebook_take(v->book);
     if (store_is_synced(v->store) && !is_fresh(v, rules)) {
         make(v, rules);
     }
     rules_put(rules);
     *ret = v->report;
-    BUG_ON(pthread_mutex_unlock(&v->lock) != 0);
+    mutex_unlock(&v->lock);
 }

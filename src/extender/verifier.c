@@ -1,11 +1,11 @@
 #include "extender/verifier.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/warn_limit.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ bool verify_records(const struct ingest *in, struct str node_name, size_t *ret_r
 
 struct verifier {
     struct verifier_options o;
-    pthread_t thread;
+    struct thread thread;
     atomic_bool stopping;
 };
 
@@ -149,12 +149,14 @@ static void *verifier_main(void *arg)
 int verifier_start(const struct verifier_options *o, struct verifier **ret, struct err *reterr)
 {
     struct verifier *v = xcalloc(1, sizeof(*v));
+    int r;
 
     v->o = *o;
     atomic_init(&v->stopping, false);
-    if (pthread_create(&v->thread, NULL, verifier_main, v) != 0) {
+    r = thread_start(&v->thread, "verifier", verifier_main, v, reterr);
+    if (r != 0) {
         free(v);
-        return err_set(reterr, ERR_INTERNAL, "cannot start the verifier's thread");
+        return r;
     }
     *ret = v;
     return 0;
@@ -167,6 +169,6 @@ void verifier_stop(struct verifier *v)
     }
     atomic_store(&v->stopping, true);
     signing_wake(v->o.signing);
-    BUG_ON(pthread_join(v->thread, NULL) != 0);
+    thread_join(&v->thread);
     free(v);
 }

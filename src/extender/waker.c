@@ -1,11 +1,10 @@
 #include "extender/waker.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "extender/rulebook.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct waker {
     struct store *store;
@@ -14,9 +13,9 @@ struct waker {
     waker_send_fn *send;
     void *send_ctx;
 
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    pthread_t thread;
+    struct mutex lock;
+    struct condvar changed;
+    struct thread thread;
     bool stopping;
     bool refused; /* somebody would be glad of room */
     bool due;     /* and there is room */
@@ -28,18 +27,18 @@ struct waker {
 
 static void lock(struct waker *w)
 {
-    BUG_ON(pthread_mutex_lock(&w->lock) != 0);
+    mutex_lock(&w->lock);
 }
 
 static void unlock(struct waker *w)
 {
-    BUG_ON(pthread_mutex_unlock(&w->lock) != 0);
+    mutex_unlock(&w->lock);
 }
 
 static void make_due(struct waker *w)
 {
     w->due = true;
-    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+    condvar_signal(&w->changed);
 }
 
 static void room_appeared(void *ctx)
@@ -112,7 +111,7 @@ void waker_sent(struct waker *w, enum wake_result result, const char *detail)
                           : WAKER_FAILED_PAUSE_MAX_MS;
     }
     w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * 1000000;
-    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+    condvar_signal(&w->changed);
     unlock(w);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
         LOG_WARNING(w->log,
@@ -130,12 +129,10 @@ void waker_sent(struct waker *w, enum wake_result result, const char *detail)
 /* Waits for work or, with `until_ns`, until then at the latest. */
 static void wait_changed(struct waker *w, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-
     if (until_ns == 0) {
-        BUG_ON(pthread_cond_wait(&w->changed, &w->lock) != 0);
+        condvar_wait(&w->changed, &w->lock);
     } else {
-        (void)pthread_cond_timedwait(&w->changed, &w->lock, &until);
+        (void)condvar_wait_until(&w->changed, &w->lock, until_ns);
     }
 }
 
@@ -167,7 +164,7 @@ int waker_new(struct store *store, const struct clock *clock, const struct log *
               void *send_ctx, struct waker **ret, struct err *reterr)
 {
     struct waker *w = xcalloc(1, sizeof(*w));
-    pthread_condattr_t attr;
+    int r;
 
     w->store = store;
     w->clock = clock;
@@ -175,14 +172,12 @@ int waker_new(struct store *store, const struct clock *clock, const struct log *
     w->send = send;
     w->send_ctx = send_ctx;
     w->pause_ms = WAKER_PAUSE_MS;
-    BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&w->changed, &attr) != 0);
-    BUG_ON(pthread_condattr_destroy(&attr) != 0);
-    if (pthread_create(&w->thread, NULL, waker_main, w) != 0) {
+    mutex_init(&w->lock, "waker");
+    condvar_init(&w->changed, "waker changed");
+    r = thread_start(&w->thread, "waker", waker_main, w, reterr);
+    if (r != 0) {
         free(w);
-        return err_set(reterr, ERR_INTERNAL, "cannot start a thread");
+        return r;
     }
     store_watch_room(store, room_appeared, w);
     *ret = w;
@@ -200,10 +195,10 @@ void waker_stop(struct waker *w)
     lock(w);
     stopping = w->stopping;
     w->stopping = true;
-    BUG_ON(pthread_cond_signal(&w->changed) != 0);
+    condvar_signal(&w->changed);
     unlock(w);
     if (!stopping) {
-        BUG_ON(pthread_join(w->thread, NULL) != 0);
+        thread_join(&w->thread);
     }
 }
 
@@ -214,7 +209,7 @@ void waker_free(struct waker *w)
     }
     waker_stop(w);
     BUG_ON(w->sending);
-    BUG_ON(pthread_cond_destroy(&w->changed) != 0);
-    BUG_ON(pthread_mutex_destroy(&w->lock) != 0);
+    condvar_destroy(&w->changed);
+    mutex_destroy(&w->lock);
     free(w);
 }

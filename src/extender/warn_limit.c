@@ -3,8 +3,8 @@
 #include "base/bug.h"
 #include "base/hash.h"
 #include "base/rng.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define NS_PER_S INT64_C(1000000000)
@@ -19,7 +19,7 @@ struct told {
 struct warn_limit {
     const struct clock *clock;
     struct hash_key key; /* random: nobody can aim at an entry */
-    pthread_mutex_t lock; /* of the rest */
+    struct mutex lock;   /* of the rest */
     struct told sets[SETS][WAYS];
     int64_t credit_ns; /* WARN_BURST warnings at most; one costs 60 s / WARN_PER_MINUTE */
     int64_t counted_ns;
@@ -32,7 +32,7 @@ struct warn_limit *warn_limit_new(const struct clock *clock)
 {
     struct warn_limit *w = xcalloc(1, sizeof(*w));
 
-    BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
+    mutex_init(&w->lock, "warn_limit");
     BUG_ON(rng_os_bytes(&w->key, sizeof(w->key), NULL) != 0);
     w->clock = clock;
     w->counted_ns = clock_mono_ns(clock);
@@ -43,7 +43,7 @@ struct warn_limit *warn_limit_new(const struct clock *clock)
 void warn_limit_free(struct warn_limit *w)
 {
     if (w != NULL) {
-        BUG_ON(pthread_mutex_destroy(&w->lock) != 0);
+        mutex_destroy(&w->lock);
         free(w);
     }
 }
@@ -110,8 +110,8 @@ bool warn_limit_take(struct warn_limit *w, struct str object, const char *cause,
     if (w == NULL) {
         return true;
     }
-    BUG_ON(pthread_mutex_lock(&w->lock) != 0);
+    mutex_lock(&w->lock);
     taken = take(w, hash_of(w, object, cause), clock_mono_ns(w->clock), ret_withheld);
-    BUG_ON(pthread_mutex_unlock(&w->lock) != 0);
+    mutex_unlock(&w->lock);
     return taken;
 }

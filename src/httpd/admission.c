@@ -112,12 +112,12 @@ enum MHD_Result httpd_admit(void *cls, const struct sockaddr *sa, socklen_t len)
     struct httpd_server *s = l->server;
     struct in6_addr peer;
     bool admitted = true;
-    pthread_mutex_lock(&s->conns_lock);
+    mutex_lock(&s->conns_lock);
     if (httpd_conn_peer(sa, &peer) && own_part_is_full(l, &peer) && !make_room(l, &peer)) {
         admitted = refuse(l, HTTPD_DROP_FULL_FOR_ADDRESS);
     } else if (l->conn_n >= l->config.connection_max && !make_room(l, NULL)) {
         admitted = refuse(l, HTTPD_DROP_FULL);
     }
-    pthread_mutex_unlock(&s->conns_lock);
+    mutex_unlock(&s->conns_lock);
     return admitted ? MHD_YES : MHD_NO;
 }

@@ -147,14 +147,14 @@ static void conn_opened(struct httpd_listener *l, struct MHD_Connection *mhd, vo
         BUG_ON(info == NULL || info->tls_session == NULL);
         httpd_tls_begin(c, info->tls_session);
     }
-    pthread_mutex_lock(&s->conns_lock);
+    mutex_lock(&s->conns_lock);
     c->next = s->conns;
     if (c->next != NULL) {
         c->next->prev = c;
     }
     s->conns = c;
     l->conn_n++;
-    pthread_mutex_unlock(&s->conns_lock);
+    mutex_unlock(&s->conns_lock);
     *socket_context = c;
 }
 
@@ -165,7 +165,7 @@ static void conn_closed(struct httpd_server *s, struct MHD_Connection *mhd, void
     struct httpd_conn *c = *socket_context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    pthread_mutex_lock(&s->conns_lock);
+    mutex_lock(&s->conns_lock);
     if (c->prev != NULL) {
         c->prev->next = c->next;
     } else {
@@ -177,7 +177,7 @@ static void conn_closed(struct httpd_server *s, struct MHD_Connection *mhd, void
     if (c->counted) {
         c->listener->conn_n--;
     }
-    pthread_mutex_unlock(&s->conns_lock);
+    mutex_unlock(&s->conns_lock);
     httpd_tls_end(c, info != NULL ? info->tls_session : NULL);
     free(c);
     *socket_context = NULL;

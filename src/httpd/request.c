@@ -24,14 +24,14 @@ enum {
 
 static struct httpd_request *take_pooled(struct httpd_server *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     s->active_n++;
     struct httpd_request *req = s->pool;
     if (req != NULL) {
         s->pool = req->next;
         s->pool_n--;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return req;
 }
 
@@ -76,14 +76,14 @@ static void request_unref(struct httpd_request *req)
     httpd_response_fini(&req->response);
     httpd_body_release(req);
     arena_reset(&req->arena);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     const bool pooled = s->pool_n < POOL_MAX;
     if (pooled) {
         req->next = s->pool;
         s->pool = req;
         s->pool_n++;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     if (!pooled) {
         httpd_request_destroy(req);
     }
@@ -182,13 +182,13 @@ static void deliver_locked(struct httpd_request *req, struct httpd_response *res
 void httpd_resume(struct httpd_request *req, struct httpd_response *resp)
 {
     struct httpd_server *s = req->server;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     const bool wanted = !req->answer_claimed && req->phase != REQUEST_OVER;
     req->answer_claimed = true;
     if (wanted) {
         deliver_locked(req, resp);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     const size_t max = resp->body.max_bytes;
     if (!wanted) {
         httpd_response_fini(resp);
@@ -200,19 +200,19 @@ void httpd_resume(struct httpd_request *req, struct httpd_response *resp)
 void httpd_again(struct httpd_request *req, void *note)
 {
     struct httpd_server *s = req->server;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     if (!req->answer_claimed && req->phase != REQUEST_OVER) {
         req->again = true;
         req->note = note;
         wake_locked(req);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     request_unref(req);
 }
 
 void httpd_request_finish_suspended(struct httpd_server *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     for (;;) {
         struct httpd_request *req = s->suspended;
         while (req != NULL && req->answer_claimed) {
@@ -222,13 +222,13 @@ void httpd_request_finish_suspended(struct httpd_server *s)
             break;
         }
         req->answer_claimed = true; /* a resumer that comes now is too late */
-        pthread_mutex_unlock(&s->lock);
+        mutex_unlock(&s->lock);
         struct httpd_response resp;
         stopping_response(req->route, s->config.reply_max_bytes, &resp);
-        pthread_mutex_lock(&s->lock);
+        mutex_lock(&s->lock);
         deliver_locked(req, &resp);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 static enum MHD_Result run_handler(struct httpd_request *req);
@@ -238,12 +238,12 @@ static enum MHD_Result set_aside(struct httpd_request *req)
 {
     struct httpd_server *s = req->server;
     bool stop = false;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     const bool answered = req->have_response;
     const bool again = !answered && req->again;
     if (again) {
         req->again = false;
-        pthread_mutex_unlock(&s->lock);
+        mutex_unlock(&s->lock);
         return run_handler(req);
     }
     if (!answered && s->closed) {
@@ -253,12 +253,12 @@ static enum MHD_Result set_aside(struct httpd_request *req)
         req->phase = REQUEST_SUSPENDED;
         link_suspended(req);
         MHD_suspend_connection(req->mhd);
-        pthread_mutex_unlock(&s->lock);
+        mutex_unlock(&s->lock);
         return MHD_YES;
     } else {
         req->phase = REQUEST_ANSWERED;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     if (stop) {
         stopping_response(req->route, s->config.reply_max_bytes, &req->response);
     }
@@ -304,14 +304,14 @@ static enum MHD_Result request_complete(struct httpd_request *req)
  * complete. */
 static enum MHD_Result request_resumed(struct httpd_request *req)
 {
-    pthread_mutex_lock(&req->server->lock);
+    mutex_lock(&req->server->lock);
     const bool ready = req->have_response;
     const bool again = !ready && req->again;
     req->again = false;
     if (ready) {
         req->phase = REQUEST_ANSWERED;
     }
-    pthread_mutex_unlock(&req->server->lock);
+    mutex_unlock(&req->server->lock);
     if (again) {
         return run_handler(req);
     }
@@ -376,11 +376,11 @@ void httpd_request_on_over(void *cls, struct MHD_Connection *mhd, void **req_cls
     struct httpd_server *s = req->server;
     httpd_conn_request_over(req->conn);
     observe(req);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     BUG_ON(req->phase == REQUEST_SUSPENDED);
     req->phase = REQUEST_OVER;
     s->active_n--;
-    pthread_cond_broadcast(&s->idle);
-    pthread_mutex_unlock(&s->lock);
+    condvar_broadcast(&s->idle);
+    mutex_unlock(&s->lock);
     request_unref(req);
 }

@@ -25,11 +25,6 @@ void httpd_response_fini(struct httpd_response *resp)
     httpd_response_init(resp, max);
 }
 
-void httpd_response_reset(struct httpd_response *resp)
-{
-    httpd_response_fini(resp);
-}
-
 bool httpd_response_header(struct httpd_response *resp, const char *name, struct str value)
 {
     if (resp->header_n == HTTPD_RESPONSE_HEADERS_MAX || value.n == 0 ||
@@ -52,7 +47,7 @@ bool httpd_response_header(struct httpd_response *resp, const char *name, struct
 
 void httpd_response_text(struct httpd_response *resp, int status, const char *text)
 {
-    httpd_response_reset(resp);
+    httpd_response_fini(resp);
     resp->status = status;
     resp->content_type = "text/plain; charset=utf-8";
     strbuf_add_cstr(&resp->body, text);

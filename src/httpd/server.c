@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SEND_GRACE_MS = 1000, CONNECTIONS_DEFAULT = 1024, CONNECTIONS_SLACK = 1024 };
@@ -95,14 +94,10 @@ static int listener_open(struct httpd_listener *l, struct err *reterr)
 
 static void init_locks(struct httpd_server *s)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->conns_lock, NULL);
-    pthread_cond_init(&s->idle, &monotonic);
-    pthread_cond_init(&s->watchdog_wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    mutex_init(&s->lock, "httpd");
+    mutex_init(&s->conns_lock, "httpd connections");
+    condvar_init(&s->idle, "httpd idle");
+    condvar_init(&s->watchdog_wake, "httpd watchdog wake");
 }
 
 static void keep_hosts(struct httpd_listener_config *c)
@@ -320,15 +315,11 @@ static void close_listeners(struct httpd_server *s)
 
 static void wait_until_idle(struct httpd_server *s, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    pthread_mutex_lock(&s->lock);
-    while (s->active_n > 0 && pthread_cond_timedwait(&s->idle, &s->lock, &until) != ETIMEDOUT) {
+    const int64_t until_ns = sync_in_ns(ms * 1000000);
+    mutex_lock(&s->lock);
+    while (s->active_n > 0 && condvar_wait_until(&s->idle, &s->lock, until_ns)) {
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 static void stop_daemons(struct httpd_server *s)
@@ -357,9 +348,9 @@ void httpd_server_stop(struct httpd_server *s, int64_t drain_ms)
     wait_until_idle(s, drain_ms);
 
     /* From here on nothing can be suspended; what is, is answered. */
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     s->closed = true;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     httpd_request_finish_suspended(s);
     httpd_streams_abort(s, false);
     wait_until_idle(s, SEND_GRACE_MS);
@@ -379,10 +370,10 @@ void httpd_server_unref(struct httpd_server *s)
         s->pool = req->next;
         httpd_request_destroy(req);
     }
-    pthread_mutex_destroy(&s->lock);
-    pthread_mutex_destroy(&s->conns_lock);
-    pthread_cond_destroy(&s->idle);
-    pthread_cond_destroy(&s->watchdog_wake);
+    mutex_destroy(&s->lock);
+    mutex_destroy(&s->conns_lock);
+    condvar_destroy(&s->idle);
+    condvar_destroy(&s->watchdog_wake);
     for (size_t i = 0; i < s->listener_n; i++) {
         drop_hosts(&s->listeners[i].config);
     }

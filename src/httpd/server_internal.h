@@ -12,11 +12,11 @@
 
 #include "base/arena.h"
 #include "base/address.h"
+#include "base/sync.h"
 #include "httpd/server.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -132,8 +132,8 @@ struct httpd_server {
     atomic_size_t inflight_peak;  /* since memory was last given back to the kernel */
     atomic_size_t body_max_bytes, inflight_max_bytes; /* of the configuration; may change */
 
-    pthread_mutex_t lock;
-    pthread_cond_t idle; /* active_n fell */
+    struct mutex lock;
+    struct condvar idle; /* active_n fell */
     bool closed;         /* nothing may be suspended any more */
     size_t active_n;     /* requests libmicrohttpd knows */
     struct httpd_request *suspended;
@@ -141,11 +141,11 @@ struct httpd_server {
     struct httpd_request *pool;
     size_t pool_n;
 
-    pthread_mutex_t conns_lock;
-    pthread_cond_t watchdog_wake;
+    struct mutex conns_lock;
+    struct condvar watchdog_wake;
     bool watchdog_stop;
     struct httpd_conn *conns;
-    pthread_t watchdog;
+    struct thread watchdog;
 };
 
 /* connection.c */

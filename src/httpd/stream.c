@@ -19,7 +19,7 @@ struct httpd_stream {
     struct httpd_stream_source source;
     bool source_closed; /* the last reference or the end of the response, never both at once */
 
-    pthread_mutex_t lock;
+    struct mutex lock;
     bool waiting;
     bool woken; /* since the last read began */
     bool abort_waits; /* the server stops: waiting is failing */
@@ -36,7 +36,7 @@ struct httpd_stream *httpd_stream_new(const struct httpd_stream_source *source)
     struct httpd_stream *s = xcalloc(1, sizeof(*s));
     atomic_init(&s->refs, 1);
     s->source = *source;
-    pthread_mutex_init(&s->lock, NULL);
+    mutex_init(&s->lock, "httpd stream");
     return s;
 }
 
@@ -62,7 +62,7 @@ void httpd_stream_unref(struct httpd_stream *s)
         return;
     }
     close_source(s);
-    pthread_mutex_destroy(&s->lock);
+    mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -78,9 +78,9 @@ static void resume_locked(struct httpd_stream *s)
 
 void httpd_stream_wake(struct httpd_stream *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     resume_locked(s);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 /* The source has nothing: true when the connection is now set aside, false when it must be asked
@@ -88,7 +88,7 @@ void httpd_stream_wake(struct httpd_stream *s)
 static bool set_aside(struct httpd_stream *s)
 {
     bool waits = false;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     if (s->abort_waits) {
         s->aborted = true;
     } else if (!s->woken && !s->aborted) {
@@ -97,16 +97,16 @@ static bool set_aside(struct httpd_stream *s)
         httpd_conn_waiting(s->conn);
         MHD_suspend_connection(s->mhd);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return waits;
 }
 
 static bool read_begins(struct httpd_stream *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     s->woken = false;
     const bool aborted = s->aborted;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return !aborted;
 }
 
@@ -138,7 +138,7 @@ static void pull_over(void *cls)
 {
     struct httpd_stream *s = cls;
     struct httpd_server *server = s->server;
-    pthread_mutex_lock(&server->lock);
+    mutex_lock(&server->lock);
     if (s->prev != NULL) {
         s->prev->next = s->next;
     } else {
@@ -147,12 +147,12 @@ static void pull_over(void *cls)
     if (s->next != NULL) {
         s->next->prev = s->prev;
     }
-    pthread_mutex_unlock(&server->lock);
+    mutex_unlock(&server->lock);
 
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     BUG_ON(s->waiting);
     s->mhd = NULL;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     close_source(s);
     httpd_stream_unref(s);
 }
@@ -169,28 +169,28 @@ struct MHD_Response *httpd_stream_response(struct httpd_request *req)
     }
     req->response.stream = NULL; /* the reference is libmicrohttpd's now, pull_over drops it */
 
-    pthread_mutex_lock(&server->lock);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&server->lock);
+    mutex_lock(&s->lock);
     s->server = server;
     s->mhd = req->mhd;
     s->conn = req->conn;
     s->abort_waits = atomic_load(&server->draining);
     s->aborted = server->closed;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     s->next = server->streams;
     if (s->next != NULL) {
         s->next->prev = s;
     }
     server->streams = s;
-    pthread_mutex_unlock(&server->lock);
+    mutex_unlock(&server->lock);
     return r;
 }
 
 void httpd_streams_check_hangup(struct httpd_server *server)
 {
-    pthread_mutex_lock(&server->lock);
+    mutex_lock(&server->lock);
     for (struct httpd_stream *s = server->streams; s != NULL; s = s->next) {
-        pthread_mutex_lock(&s->lock);
+        mutex_lock(&s->lock);
         if (s->waiting) {
             /* A client that closed its sending side is taken as gone, as Go's server does. */
             struct pollfd p = {.fd = s->conn->fd, .events = POLLRDHUP};
@@ -199,22 +199,22 @@ void httpd_streams_check_hangup(struct httpd_server *server)
                 resume_locked(s);
             }
         }
-        pthread_mutex_unlock(&s->lock);
+        mutex_unlock(&s->lock);
     }
-    pthread_mutex_unlock(&server->lock);
+    mutex_unlock(&server->lock);
 }
 
 void httpd_streams_abort(struct httpd_server *server, bool only_waiting)
 {
-    pthread_mutex_lock(&server->lock);
+    mutex_lock(&server->lock);
     for (struct httpd_stream *s = server->streams; s != NULL; s = s->next) {
-        pthread_mutex_lock(&s->lock);
+        mutex_lock(&s->lock);
         s->abort_waits = true;
         if (s->waiting || !only_waiting) {
             s->aborted = true;
             resume_locked(s);
         }
-        pthread_mutex_unlock(&s->lock);
+        mutex_unlock(&s->lock);
     }
-    pthread_mutex_unlock(&server->lock);
+    mutex_unlock(&server->lock);
 }

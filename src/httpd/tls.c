@@ -2,10 +2,10 @@
 #include "httpd/tls.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "httpd/tls_internal.h"
 
 #include <gnutls/x509.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,12 +27,12 @@ struct httpd_tls {
     int64_t poll_ns;
     const struct log *log;
 
-    pthread_mutex_t reading; /* one reader at a time; guards the rest of this block */
+    struct mutex reading; /* one reader at a time; guards the rest of this block */
     struct file_mark tried[FILES];
     bool failed; /* tried and wrong: read again at every poll, a file may have been half written */
     int64_t next_poll_ns;
 
-    pthread_mutex_t lock; /* inner */
+    struct mutex lock; /* inner */
     struct tls_identity *current;
     struct httpd_tls_stats stats;
 };
@@ -157,7 +157,7 @@ static int read_again(struct httpd_tls *t, const struct file_mark marks[FILES], 
     const int r = identity_read(t, &id, reterr);
     memcpy(t->tried, marks, sizeof(t->tried));
     t->failed = r != 0;
-    pthread_mutex_lock(&t->lock);
+    mutex_lock(&t->lock);
     if (r == 0) {
         struct tls_identity *old = t->current;
         t->current = id;
@@ -167,7 +167,7 @@ static int read_again(struct httpd_tls *t, const struct file_mark marks[FILES], 
     } else if (news) {
         t->stats.reload_failed_n++;
     }
-    pthread_mutex_unlock(&t->lock);
+    mutex_unlock(&t->lock);
     httpd_tls_identity_unref(id);
     if (r == 0) {
         LOG_INFO(t->log, "Read certificate, key and client CA again",
@@ -184,10 +184,10 @@ int httpd_tls_reload(struct httpd_tls *t, struct err *reterr)
 {
     struct file_mark marks[FILES];
     struct err err;
-    pthread_mutex_lock(&t->reading);
+    mutex_lock(&t->reading);
     mark_files(t, marks);
     const int r = read_again(t, marks, &err);
-    pthread_mutex_unlock(&t->reading);
+    mutex_unlock(&t->reading);
     return r == 0 ? 0 : err_set(reterr, err.code, "%s", err.msg);
 }
 
@@ -195,7 +195,7 @@ void httpd_tls_poll(struct httpd_tls *t, int64_t now_ns)
 {
     struct file_mark marks[FILES];
     struct err err;
-    pthread_mutex_lock(&t->reading);
+    mutex_lock(&t->reading);
     if (now_ns >= t->next_poll_ns) {
         t->next_poll_ns = now_ns + t->poll_ns;
         mark_files(t, marks);
@@ -203,22 +203,22 @@ void httpd_tls_poll(struct httpd_tls *t, int64_t now_ns)
             (void)read_again(t, marks, &err); /* logged and counted */
         }
     }
-    pthread_mutex_unlock(&t->reading);
+    mutex_unlock(&t->reading);
 }
 
 void httpd_tls_stats(struct httpd_tls *t, struct httpd_tls_stats *ret)
 {
-    pthread_mutex_lock(&t->lock);
+    mutex_lock(&t->lock);
     *ret = t->stats;
-    pthread_mutex_unlock(&t->lock);
+    mutex_unlock(&t->lock);
 }
 
 struct tls_identity *httpd_tls_identity(struct httpd_tls *t)
 {
-    pthread_mutex_lock(&t->lock);
+    mutex_lock(&t->lock);
     struct tls_identity *id = t->current;
     atomic_fetch_add(&id->refs, 1);
-    pthread_mutex_unlock(&t->lock);
+    mutex_unlock(&t->lock);
     return id;
 }
 
@@ -238,8 +238,8 @@ int httpd_tls_new(const struct httpd_tls_config *config, struct httpd_tls **ret,
 {
     const char *const files[FILES] = {config->cert_file, config->key_file, config->client_ca_file};
     struct httpd_tls *t = xcalloc(1, sizeof(*t));
-    pthread_mutex_init(&t->reading, NULL);
-    pthread_mutex_init(&t->lock, NULL);
+    mutex_init(&t->reading, "tls reading");
+    mutex_init(&t->lock, "tls");
     t->log = config->log;
     t->poll_ns = (config->poll_ms != 0 ? config->poll_ms : POLL_DEFAULT_MS) * 1000000;
     for (size_t i = 0; i < FILES; i++) {
@@ -274,7 +274,7 @@ void httpd_tls_free(struct httpd_tls *t)
         free((char *)(uintptr_t)t->names[i].p);
     }
     free(t->names);
-    pthread_mutex_destroy(&t->reading);
-    pthread_mutex_destroy(&t->lock);
+    mutex_destroy(&t->reading);
+    mutex_destroy(&t->lock);
     free(t);
 }

@@ -6,13 +6,11 @@
  */
 #include "httpd/tls_internal.h"
 
-#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum { TICK_MIN_MS = 5, TICK_MAX_MS = 250, TICKS_PER_DEADLINE = 8 };
 
@@ -81,43 +79,35 @@ static void *watchdog_main(void *arg)
 {
     struct httpd_server *s = arg;
     const int64_t tick_ns = tick_ms(&s->config) * 1000000;
-    pthread_mutex_lock(&s->conns_lock);
+    mutex_lock(&s->conns_lock);
     while (!s->watchdog_stop) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        const int64_t ns = until.tv_nsec + tick_ns;
-        until.tv_sec += ns / 1000000000;
-        until.tv_nsec = ns % 1000000000;
+        const int64_t until_ns = sync_in_ns(tick_ns);
         while (!s->watchdog_stop &&
-               pthread_cond_timedwait(&s->watchdog_wake, &s->conns_lock, &until) != ETIMEDOUT) {
+               condvar_wait_until(&s->watchdog_wake, &s->conns_lock, until_ns)) {
         }
         if (s->watchdog_stop) {
             break;
         }
         watch_connections(s);
-        pthread_mutex_unlock(&s->conns_lock);
+        mutex_unlock(&s->conns_lock);
         httpd_streams_check_hangup(s);
         poll_certificates(s);
-        pthread_mutex_lock(&s->conns_lock);
+        mutex_lock(&s->conns_lock);
     }
-    pthread_mutex_unlock(&s->conns_lock);
+    mutex_unlock(&s->conns_lock);
     return NULL;
 }
 
 int httpd_watchdog_start(struct httpd_server *s, struct err *reterr)
 {
-    const int r = pthread_create(&s->watchdog, NULL, watchdog_main, s);
-    if (r != 0) {
-        return err_set(reterr, ERR_INTERNAL, "cannot start the deadline thread: %s", strerror(r));
-    }
-    return 0;
+    return thread_start(&s->watchdog, "http-deadlines", watchdog_main, s, reterr);
 }
 
 void httpd_watchdog_stop(struct httpd_server *s)
 {
-    pthread_mutex_lock(&s->conns_lock);
+    mutex_lock(&s->conns_lock);
     s->watchdog_stop = true;
-    pthread_cond_signal(&s->watchdog_wake);
-    pthread_mutex_unlock(&s->conns_lock);
-    pthread_join(s->watchdog, NULL);
+    condvar_signal(&s->watchdog_wake);
+    mutex_unlock(&s->conns_lock);
+    thread_join(&s->watchdog);
 }

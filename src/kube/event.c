@@ -60,7 +60,8 @@ const char *event_check_object(const struct event_object *o)
     return "no object";
 }
 
-struct str event_namespace(const struct event_object *regarding)
+/* The namespace an Event about this object lives in: its own, "default" for a node. */
+static struct str event_namespace(const struct event_object *regarding)
 {
     return regarding->kind == EVENT_OBJECT_NODE ? STR("default") : regarding->namespace_;
 }
@@ -80,7 +81,10 @@ char *event_name(struct str object_name, uint64_t id, char buf[EVENT_NAME_MAX + 
     return buf;
 }
 
-char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
+#define EVENT_TIME_MAX 32
+
+/* "2026-11-20T08:38:00.463000Z": a MicroTime has six digits after the point, no more and no fewer. */
+static char *event_time(int64_t wall_ms, char buf[EVENT_TIME_MAX])
 {
     char millis[CLOCK_RFC3339_MAX];
 

@@ -171,7 +171,7 @@ static int may_send(struct identity *id, int64_t now_ns, struct err *reterr)
 int identity_get(struct identity *id, const struct proof **ret, struct err *reterr)
 {
     int64_t now_ns = clock_mono_ns(id->clock);
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     refresh(id, now_ns);
     int rc = may_send(id, now_ns, reterr);
     if (rc == 0) {
@@ -180,7 +180,7 @@ int identity_get(struct identity *id, const struct proof **ret, struct err *rete
         }
         *ret = proof_ref(id->proof);
     }
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
     return rc;
 }
 
@@ -219,7 +219,7 @@ static void accepted(struct identity *id)
 void identity_answered(struct identity *id, const struct proof *p, int64_t begun_ns,
                        int http_status)
 {
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     bool is_news = id->rejected_n == 0 || begun_ns > id->rejected_ns;
     if (http_status == 0) {
         id->doubtful = true;
@@ -230,16 +230,16 @@ void identity_answered(struct identity *id, const struct proof *p, int64_t begun
             accepted(id);
         }
     }
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
 }
 
 bool identity_has_more(struct identity *id, const struct proof *p)
 {
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     refresh(id, clock_mono_ns(id->clock));
     bool replaced = p->generation != id->generation && id->rejected_n < 2;
     bool coming = id->creds->exec != NULL && id->rejected_n == 1 && plugin_is_at_work(id);
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
     return replaced || coming;
 }
 
@@ -256,10 +256,10 @@ static const char *trouble_of(const struct identity *id)
 
 void identity_stats(struct identity *id, struct identity_stats *ret)
 {
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     id->stats.trouble = trouble_of(id);
     *ret = id->stats;
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
 }
 
 int identity_new(const struct credentials *creds, const struct identity_options *options,
@@ -270,7 +270,7 @@ int identity_new(const struct credentials *creds, const struct identity_options 
     id->clock = options->clock != NULL ? options->clock : clock_system();
     id->log = options->log;
     material_init(&id->material);
-    BUG_ON(pthread_mutex_init(&id->lock, NULL) != 0);
+    mutex_init(&id->lock, "identity");
     int rc = creds->exec != NULL ? plugin_start(id, reterr) : 0;
     if (rc != 0) {
         identity_free(id);
@@ -286,7 +286,7 @@ void identity_free(struct identity *id)
         plugin_stop(id);
         proof_unref(id->proof);
         material_fini(&id->material);
-        pthread_mutex_destroy(&id->lock);
+        mutex_destroy(&id->lock);
         free(id);
     }
 }

@@ -7,8 +7,8 @@
 #include "kube/identity.h"
 
 #include "base/strbuf.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* ---- texts of one moment ---- */
@@ -43,10 +43,10 @@ const struct proof *proof_ref(const struct proof *p);
 /* ---- the exec plugin's thread ---- */
 
 struct plugin {
-    pthread_t thread;
+    struct thread thread;
     bool started; /* the thread exists; the owner's */
     atomic_bool stopping;
-    pthread_cond_t wake; /* with identity.lock */
+    struct condvar wake; /* with identity.lock */
 
     /* under identity.lock */
     bool wanted; /* somebody needs a new answer */
@@ -65,7 +65,7 @@ struct identity {
     const struct log *log;
     struct plugin plugin;
 
-    pthread_mutex_t lock;      /* of everything below and of the plugin's second half */
+    struct mutex lock;         /* of everything below and of the plugin's second half */
     struct material material;  /* of the present proof */
     const struct proof *proof; /* NULL: none yet */
     uint64_t generation;

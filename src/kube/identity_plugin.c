@@ -1,12 +1,6 @@
 /* kube/identity_plugin.c - the thread that runs the exec plugin, and when. */
 #include "identity_internal.h"
 
-#include "thread_internal.h"
-
-#include "base/bug.h"
-
-#include <time.h>
-
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
@@ -22,7 +16,7 @@ bool plugin_has_answer(const struct identity *id)
 void plugin_want(struct identity *id)
 {
     id->plugin.wanted = true;
-    pthread_cond_signal(&id->plugin.wake);
+    condvar_signal(&id->plugin.wake);
 }
 
 bool plugin_is_at_work(const struct identity *id)
@@ -97,12 +91,12 @@ static void run_once(struct identity *id)
     p->wanted = false;
     p->running = true;
     id->stats.plugin_run_n++;
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
     int rc = exec_plugin_run(id->creds->exec, EXEC_PLUGIN_TIMEOUT_MS, &p->stopping, &c, &err);
     if (rc == 0) {
         rc = check(&c, &err);
     }
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     p->running = false;
     if (rc == 0) {
         succeeded(id, &c);
@@ -117,13 +111,8 @@ static void run_once(struct identity *id)
 
 static void wait_ns(struct identity *id, int64_t ns)
 {
-    struct timespec until;
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &until) != 0);
     ns = ns > WAIT_MAX_S * NS_PER_S ? WAIT_MAX_S * NS_PER_S : ns < NS_PER_MS ? NS_PER_MS : ns;
-    int64_t sum = until.tv_nsec + ns % NS_PER_S;
-    until.tv_sec += (time_t)(ns / NS_PER_S + sum / NS_PER_S);
-    until.tv_nsec = (long)(sum % NS_PER_S);
-    (void)pthread_cond_timedwait(&id->plugin.wake, &id->lock, &until);
+    (void)condvar_wait_until(&id->plugin.wake, &id->lock, sync_in_ns(ns)); /* in time or not */
 }
 
 static int64_t until_renewal_ns(const struct identity *id)
@@ -140,7 +129,7 @@ static void *run(void *ctx)
 {
     struct identity *id = ctx;
     struct plugin *p = &id->plugin;
-    pthread_mutex_lock(&id->lock);
+    mutex_lock(&id->lock);
     while (!atomic_load(&p->stopping)) {
         int64_t pause_ns = p->not_before_ns - clock_mono_ns(id->clock);
         int64_t renewal_ns = p->wanted ? 0 : until_renewal_ns(id);
@@ -151,18 +140,14 @@ static void *run(void *ctx)
             run_once(id);
         }
     }
-    pthread_mutex_unlock(&id->lock);
+    mutex_unlock(&id->lock);
     return NULL;
 }
 
 int plugin_start(struct identity *id, struct err *reterr)
 {
     struct plugin *p = &id->plugin;
-    pthread_condattr_t attr;
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&p->wake, &attr) != 0);
-    pthread_condattr_destroy(&attr);
+    condvar_init(&p->wake, "exec plugin wake");
     p->not_before_ns = 0;
     p->wanted = true;
     int rc = thread_start(&p->thread, "kube-exec", run, id, reterr);
@@ -175,13 +160,13 @@ void plugin_stop(struct identity *id)
     struct plugin *p = &id->plugin;
     if (p->started) {
         atomic_store(&p->stopping, true);
-        pthread_mutex_lock(&id->lock);
-        pthread_cond_signal(&p->wake);
-        pthread_mutex_unlock(&id->lock);
-        BUG_ON(pthread_join(p->thread, NULL) != 0);
+        mutex_lock(&id->lock);
+        condvar_signal(&p->wake);
+        mutex_unlock(&id->lock);
+        thread_join(&p->thread);
         p->started = false;
     }
     if (id->creds->exec != NULL) {
-        pthread_cond_destroy(&p->wake);
+        condvar_destroy(&p->wake);
     }
 }

@@ -2,8 +2,8 @@
 #include "transport_internal.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +41,8 @@ static void context_fini(struct easy_context *c)
 int kube_client_new(const struct credentials *creds, const struct kube_client_options *options,
                     struct kube_client **ret, struct err *reterr)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init_curl);
+    static struct once once = ONCE_INIT;
+    once_run(&once, init_curl);
     if (curl_ready != CURLE_OK) {
         return err_set(reterr, ERR_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
     }

@@ -6,11 +6,9 @@
  */
 #include "transport_internal.h"
 
-#include "thread_internal.h"
-
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +43,10 @@ struct slot {
 struct call_queue {
     const struct easy_context *context;
     CURLM *multi;
-    pthread_t thread;
+    struct thread thread;
     bool running; /* started and not joined; the owner's */
 
-    pthread_mutex_t lock; /* of the next three */
+    struct mutex lock; /* of the next three */
     struct call_list incoming;
     uint32_t in_flight;
     bool stopping;
@@ -154,9 +152,9 @@ static void call_finish(struct call_queue *q, struct call *call, const struct ku
         .body = body,
         .duration_ns = clock_mono_ns(q->context->clock) - call->submitted_ns,
     };
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     q->in_flight--;
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     call->done(call->ctx, &response);
     call_free(call);
 }
@@ -281,12 +279,12 @@ static void take_results(struct call_queue *q)
 static bool take_incoming(struct call_queue *q)
 {
     struct call *call;
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     while ((call = list_take(&q->incoming)) != NULL) {
         list_append(&q->waiting, call);
     }
     bool stopping = q->stopping;
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return stopping;
 }
 
@@ -367,7 +365,7 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     q->slot_n = connections_max;
     list_init(&q->incoming);
     list_init(&q->waiting);
-    BUG_ON(pthread_mutex_init(&q->lock, NULL) != 0);
+    mutex_init(&q->lock, "call queue");
     q->multi = curl_multi_init();
     BUG_ON(q->multi == NULL);
     curl_multi_setopt(q->multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
@@ -386,11 +384,11 @@ void call_queue_stop(struct call_queue *q)
     if (!q->running) {
         return;
     }
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     q->stopping = true;
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     curl_multi_wakeup(q->multi);
-    BUG_ON(pthread_join(q->thread, NULL) != 0);
+    thread_join(&q->thread);
     q->running = false;
 }
 
@@ -406,7 +404,7 @@ void call_queue_free(struct call_queue *q)
         }
     }
     curl_multi_cleanup(q->multi);
-    pthread_mutex_destroy(&q->lock);
+    mutex_destroy(&q->lock);
     free(q->slots);
     free(q);
 }
@@ -415,14 +413,14 @@ int call_queue_submit(struct call_queue *q, const struct kube_request *request, 
                       void *ctx, struct err *reterr)
 {
     struct call *call = call_new(request, clock_mono_ns(q->context->clock), done, ctx);
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     bool stopping = q->stopping;
     bool full = q->in_flight == KUBE_IN_FLIGHT_MAX;
     if (!stopping && !full) {
         list_append(&q->incoming, call);
         q->in_flight++;
     }
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     if (!stopping && !full) {
         curl_multi_wakeup(q->multi);
         return 0;

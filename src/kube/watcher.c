@@ -1,13 +1,11 @@
 #include "kube/watcher.h"
 
 #include "contact_check_internal.h"
-#include "thread_internal.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
@@ -21,10 +19,10 @@ struct kube_watcher {
     enum kube_resource resource;
     struct reflector_handler handler;
     struct rng rng;
-    pthread_t thread;
+    struct thread thread;
 
-    pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t changed;
+    struct mutex lock; /* of the rest */
+    struct condvar changed;
     bool stopping;
     bool relist;
     struct reflector_stats stats;
@@ -32,9 +30,9 @@ struct kube_watcher {
 
 static void publish(struct kube_watcher *w)
 {
-    pthread_mutex_lock(&w->lock);
+    mutex_lock(&w->lock);
     w->stats = *reflector_stats(w->reflector);
-    pthread_mutex_unlock(&w->lock);
+    mutex_unlock(&w->lock);
     if (w->options.news != NULL) {
         w->options.news(w->options.ctx, w->resource, reflector_stats(w->reflector));
     }
@@ -82,25 +80,15 @@ static int64_t on_tick(void *ctx, int http_status)
     return due_ns == INT64_MAX ? INT64_MAX : (due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-static struct timespec in_ns(int64_t ns)
-{
-    struct timespec t;
-    BUG_ON(clock_gettime(CLOCK_MONOTONIC, &t) != 0);
-    int64_t sum = t.tv_nsec + ns % NS_PER_S;
-    t.tv_sec += (time_t)(ns / NS_PER_S + sum / NS_PER_S);
-    t.tv_nsec = (long)(sum % NS_PER_S);
-    return t;
-}
-
 static void wait_ns(struct kube_watcher *w, int64_t ns)
 {
-    struct timespec until = in_ns(ns > 0 ? ns : 0);
-    pthread_mutex_lock(&w->lock);
-    int rc = 0;
-    while (!w->stopping && !w->relist && rc == 0) {
-        rc = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    int64_t until_ns = sync_in_ns(ns);
+    bool in_time = true;
+    mutex_lock(&w->lock);
+    while (!w->stopping && !w->relist && in_time) {
+        in_time = condvar_wait_until(&w->changed, &w->lock, until_ns);
     }
-    pthread_mutex_unlock(&w->lock);
+    mutex_unlock(&w->lock);
 }
 
 /* A resource that may not be there: is this how one is told? Then the next step is made here. */
@@ -130,13 +118,13 @@ static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
 /* Passes what other threads want on to the reflector; returns whether to go on. */
 static bool take_wishes(struct kube_watcher *w)
 {
-    pthread_mutex_lock(&w->lock);
+    mutex_lock(&w->lock);
     bool stopping = w->stopping;
     if (w->relist) {
         w->relist = false;
         reflector_relist(w->reflector);
     }
-    pthread_mutex_unlock(&w->lock);
+    mutex_unlock(&w->lock);
     return !stopping;
 }
 
@@ -178,23 +166,19 @@ static void watcher_free(struct kube_watcher *w)
     reflector_free(w->reflector);
     contact_check_free(w->check);
     kube_stream_free(w->stream);
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
+    condvar_destroy(&w->changed);
+    mutex_destroy(&w->lock);
     free(w);
 }
 
 static struct kube_watcher *watcher_new(enum kube_resource resource, const struct kube_watcher_options *options)
 {
-    pthread_condattr_t attr;
     struct kube_watcher *w = xcalloc(1, sizeof(*w));
     w->resource = resource;
     w->options = options != NULL ? *options : (struct kube_watcher_options){0};
     w->clock = w->options.clock != NULL ? w->options.clock : clock_system();
-    BUG_ON(pthread_mutex_init(&w->lock, NULL) != 0);
-    BUG_ON(pthread_condattr_init(&attr) != 0);
-    BUG_ON(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) != 0);
-    BUG_ON(pthread_cond_init(&w->changed, &attr) != 0);
-    pthread_condattr_destroy(&attr);
+    mutex_init(&w->lock, "watcher");
+    condvar_init(&w->changed, "watcher changed");
     return w;
 }
 
@@ -230,10 +214,10 @@ int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
 
 static void wish(struct kube_watcher *w, bool *what)
 {
-    pthread_mutex_lock(&w->lock);
+    mutex_lock(&w->lock);
     *what = true;
-    pthread_cond_signal(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    condvar_signal(&w->changed);
+    mutex_unlock(&w->lock);
     kube_stream_interrupt(w->stream);
 }
 
@@ -241,7 +225,7 @@ void kube_watcher_stop(struct kube_watcher *w)
 {
     if (w != NULL) {
         wish(w, &w->stopping);
-        BUG_ON(pthread_join(w->thread, NULL) != 0);
+        thread_join(&w->thread);
         watcher_free(w);
     }
 }
@@ -253,7 +237,7 @@ void kube_watcher_relist(struct kube_watcher *w)
 
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret)
 {
-    pthread_mutex_lock(&w->lock);
+    mutex_lock(&w->lock);
     *ret = w->stats;
-    pthread_mutex_unlock(&w->lock);
+    mutex_unlock(&w->lock);
 }

@@ -164,14 +164,14 @@ static void add_family(struct strbuf *out, const struct metric_family *f)
 
 void metrics_render(struct metrics *m, struct strbuf *out)
 {
-    pthread_mutex_lock(&m->scrape);
+    mutex_lock(&m->scrape);
     for (uint32_t i = 0; i < m->collector_n; i++) {
         m->collectors[i].collect(m->collectors[i].ctx, m);
     }
     for (uint32_t id = 0; id < m->family_n; id++) {
         add_family(out, &m->families[id]);
     }
-    pthread_mutex_unlock(&m->scrape);
+    mutex_unlock(&m->scrape);
 }
 
 uint64_t metrics_max_lines(const struct metrics *m)

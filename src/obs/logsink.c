@@ -3,11 +3,11 @@
 #include "obs/logsink.h"
 
 #include "base/bug.h"
+#include "base/sync.h"
 #include "obs/log_format_internal.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct logsink {
     const struct clock *clock;
     atomic_uint_fast64_t dropped;
 
-    pthread_mutex_t lock; /* one writer, so that poll's promise holds for the write behind it */
+    struct mutex lock;    /* one writer, so that poll's promise holds for the write behind it */
     bool stuck;           /* the last record was dropped: do not wait again */
     uint64_t reported;    /* of `dropped` */
 };
@@ -73,7 +73,7 @@ static void sink_write(void *ctx, const struct log_record *rec)
     log_format(&text, s->format, rec,
                (struct log_stamp){.wall_ms = clock_wall_ms(s->clock), .thread_id = gettid()});
 
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     bool sent = false;
     if (has_room(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
         report_losses(s);
@@ -84,7 +84,7 @@ static void sink_write(void *ctx, const struct log_record *rec)
     if (!sent) {
         atomic_fetch_add(&s->dropped, 1);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     strbuf_fini(&text);
 }
 
@@ -96,14 +96,14 @@ struct logsink *logsink_new(int fd, enum logsink_format format, int verbosity,
     s->fd = fd;
     s->format = format;
     s->clock = clock;
-    pthread_mutex_init(&s->lock, NULL);
+    mutex_init(&s->lock, "logsink");
     return s;
 }
 
 void logsink_free(struct logsink *s)
 {
     if (s != NULL) {
-        pthread_mutex_destroy(&s->lock);
+        mutex_destroy(&s->lock);
         free(s);
     }
 }

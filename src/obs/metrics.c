@@ -113,8 +113,8 @@ static void family_init(struct metrics *m, uint32_t id, const struct metric_def 
 struct metrics *metrics_new(const struct metric_def *defs, uint32_t def_n)
 {
     struct metrics *m = xcalloc(1, sizeof(*m));
-    pthread_mutex_init(&m->grow, NULL);
-    pthread_mutex_init(&m->scrape, NULL);
+    mutex_init(&m->grow, "metrics grow");
+    mutex_init(&m->scrape, "metrics scrape");
     m->family_n = def_n;
     m->families = xcalloc(def_n, sizeof(*m->families));
     for (uint32_t id = 0; id < def_n; id++) {
@@ -141,8 +141,8 @@ void metrics_free(struct metrics *m)
         free(f->series);
     }
     free(m->families);
-    pthread_mutex_destroy(&m->grow);
-    pthread_mutex_destroy(&m->scrape);
+    mutex_destroy(&m->grow);
+    mutex_destroy(&m->scrape);
     free(m);
 }
 
@@ -202,14 +202,14 @@ struct metric *metrics_get(struct metrics *m, uint32_t id, const char *const *va
     if (!in_closed_lists(f, values)) {
         return overflow_series(f);
     }
-    pthread_mutex_lock(&m->grow);
+    mutex_lock(&m->grow);
     s = find_series(f, values); /* somebody may have been quicker */
     const uint32_t n = atomic_load_explicit(&f->series_n, memory_order_relaxed);
     if (s == NULL && n < f->series_max) {
         s = f->series[n] = series_new(f, values);
         atomic_store_explicit(&f->series_n, n + 1, memory_order_release);
     }
-    pthread_mutex_unlock(&m->grow);
+    mutex_unlock(&m->grow);
     return s != NULL ? s : overflow_series(f);
 }
 
@@ -258,10 +258,10 @@ int64_t metric_value(const struct metric *s)
 
 void metrics_add_collector(struct metrics *m, metrics_collect_fn *collect, void *ctx)
 {
-    pthread_mutex_lock(&m->scrape);
+    mutex_lock(&m->scrape);
     BUG_ON(m->collector_n == METRICS_COLLECTORS_MAX);
     m->collectors[m->collector_n].collect = collect;
     m->collectors[m->collector_n].ctx = ctx;
     m->collector_n++;
-    pthread_mutex_unlock(&m->scrape);
+    mutex_unlock(&m->scrape);
 }

@@ -2,9 +2,9 @@
 #ifndef OBS_METRICS_INTERNAL_H
 #define OBS_METRICS_INTERNAL_H
 
+#include "base/sync.h"
 #include "obs/metrics.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -30,8 +30,8 @@ struct metric_family {
 struct metrics {
     struct metric_family *families;
     uint32_t family_n;
-    pthread_mutex_t grow; /* adding a series */
-    pthread_mutex_t scrape; /* one rendering at a time; collectors */
+    struct mutex grow;   /* adding a series */
+    struct mutex scrape; /* one rendering at a time; collectors */
     struct {
         metrics_collect_fn *collect;
         void *ctx;

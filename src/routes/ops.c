@@ -41,7 +41,8 @@
 
 /* ---- /version ---- */
 
-void ops_write_version(struct strbuf *out)
+/* With the keys of kube-apiserver's: what the build did not say is "". */
+static void write_version(struct strbuf *out)
 {
     struct str rest = str_drop(STR(FGPU_VERSION), 1); /* without the "v" */
     struct str major = STR_NULL, minor = STR_NULL;
@@ -67,7 +68,7 @@ static enum httpd_action handle_version(void *ctx, struct httpd_request *req,
 {
     (void)ctx;
     (void)req;
-    ops_write_version(&resp->body);
+    write_version(&resp->body);
     return HTTPD_REPLY;
 }
 

@@ -23,7 +23,8 @@
 /* SubjectPublicKeyInfo of an Ed25519 key, up to its 32 bytes (RFC 8410 section 4). */
 static const uint8_t SPKI_HEAD[] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
 
-void sign_public_name(struct sign_public *k)
+/* The id, from the bytes. */
+static void name_public(struct sign_public *k)
 {
     uint8_t der[sizeof(SPKI_HEAD) + SIGN_KEY_BYTES], digest[32];
 
@@ -62,7 +63,7 @@ static bool take_private(gnutls_x509_privkey_t from, struct sign_key *ret)
     gnutls_free(y.data);
     gnutls_free(k.data);
     if (ok) {
-        sign_public_name(&ret->public_);
+        name_public(&ret->public_);
     }
     return ok;
 }
@@ -123,7 +124,7 @@ int sign_public_parse(const char *path, struct str block, struct sign_public *re
     if (!ok) {
         return err_set(reterr, ERR_INVALID, "%s: holds a public key that is not Ed25519", path);
     }
-    sign_public_name(ret);
+    name_public(ret);
     return 0;
 }
 

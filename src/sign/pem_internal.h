@@ -23,8 +23,6 @@ bool pem_next(struct str *rest, struct str *ret_label, struct str *ret_block);
 /* A library's verdict on a file. */
 int pem_refuse(const char *path, const char *what, int code, struct err *reterr);
 
-/* The id, from the bytes. */
-void sign_public_name(struct sign_public *k);
 /* From a block "PUBLIC KEY" of the file. */
 WARN_UNUSED int sign_public_parse(const char *path, struct str block, struct sign_public *ret, struct err *reterr);
 

@@ -128,7 +128,7 @@ class Process:
 
 
 class ApiServer(Process):
-    """fgpu apiserver; include/demo/apiserver.h says what it does."""
+    """fgpu apiserver; include/demo/apiserver/apiserver.h says what it does."""
 
     def __init__(self, directory, port=0, seed=None):
         name = unique("apiserver")  # its number also makes the UIDs differ from those of every other one

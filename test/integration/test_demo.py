@@ -1,17 +1,24 @@
-"""The stories of `fgpu demo --scenario`: every claim of every scene must come true, quickly too."""
+"""The stories of `fgpu demo --scenario`: every claim of every scene must come true, quickly too; and how fgpu finds
+fgpu-demo, the program that tells them."""
+import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from processes import BINARY, PATIENCE_S, SANITIZER, die_with_parent
+from processes import BINARY, PATIENCE_S, ROOT, SANITIZER, die_with_parent
 
 
-def demo(*args):
-    p = subprocess.run([str(BINARY), "demo", *args], capture_output=True, text=True, timeout=3 * PATIENCE_S,
+def run(binary, *args, cwd=None):
+    p = subprocess.run([str(binary), *args], capture_output=True, text=True, timeout=3 * PATIENCE_S, cwd=cwd,
                        preexec_fn=die_with_parent)
     assert not SANITIZER.search(p.stderr), p.stderr[-6000:]
     return p
+
+
+def demo(*args):
+    return run(BINARY, "demo", *args)
 
 
 def names():
@@ -38,3 +45,43 @@ def test_scenario__unknown__says_which_there_are():
 def test_scenario__with_nodes_of_ones_own__refused():
     p = demo("--scenario", "vgpu", "--nodes", "3")
     assert p.returncode == 2 and "has its own nodes" in p.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "apiserver"])
+def test_fgpu_demo__not_installed__says_where_it_was_looked_for_and_what_to_do(tmp_path, command):
+    alone = shutil.copy(BINARY, tmp_path / "fgpu")
+    p = run(alone, command, "--help")
+    assert p.returncode == 1 and p.stdout == ""
+    assert p.stderr.startswith(f"fgpu {command}: fgpu-demo is not installed: there is no {tmp_path}/fgpu-demo")
+    assert "scripts/build" in p.stderr, "the remedy"
+    assert run(alone, "check-config", str(ROOT / "config/fgpu.yaml")).returncode == 0, "everything else needs fgpu alone"
+
+
+def test_fgpu_demo__cannot_be_run__says_why(tmp_path):
+    alone = shutil.copy(BINARY, tmp_path / "fgpu")
+    (tmp_path / "fgpu-demo").write_text("not a program")
+    p = run(alone, "demo", "--help")
+    assert p.returncode == 1 and p.stdout == ""
+    assert p.stderr.startswith(f"fgpu demo: cannot run {tmp_path}/fgpu-demo: Permission denied"), p.stderr
+
+
+def test_fgpu_demo__fgpu_called_through_a_link__found_beside_the_file_itself(tmp_path, monkeypatch):
+    """As with /usr/local/bin/fgpu -> /opt/fgpu/bin/fgpu. PATH, the caller's folder and that of the link are not asked."""
+    for folder in ("link", "caller", "path"):
+        decoy = tmp_path / folder / "fgpu-demo"
+        decoy.parent.mkdir()
+        decoy.write_text("#!/bin/sh\necho decoy\n")
+        decoy.chmod(0o755)
+    (tmp_path / "link/fgpu").symlink_to(BINARY)
+    monkeypatch.setenv("PATH", f"{tmp_path}/path:{os.environ['PATH']}")
+    p = run(tmp_path / "link/fgpu", "demo", "--scenario", "list", cwd=tmp_path / "caller")
+    assert p.returncode == 0 and p.stdout == run(BINARY.with_name("fgpu-demo"), "demo", "--scenario", "list").stdout
+
+
+def test_fgpu_demo__called_itself__takes_the_same_commands():
+    fgpu_demo = BINARY.with_name("fgpu-demo")
+    for args in (["demo", "--help"], ["apiserver", "--help"], ["demo", "--nodes", "0"], ["apiserver", "--port", "70000"]):
+        p, q = run(BINARY, *args), run(fgpu_demo, *args)
+        assert (p.returncode, p.stdout, p.stderr) == (q.returncode, q.stdout, q.stderr)
+    assert run(BINARY, "--version").stdout == run(fgpu_demo, "--version").stdout
+    assert run(fgpu_demo, "serve").returncode == 2, "the product's commands are fgpu's"

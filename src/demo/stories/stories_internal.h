@@ -3,7 +3,7 @@
 #define DEMO_STORIES_STORIES_INTERNAL_H
 
 #include "base/compiler.h"
-#include "demo/story_internal.h"
+#include "demo/stories/story_internal.h"
 
 #define STORY_NODES(table) .nodes = (table), .node_n = ARRAY_LEN(table)
 #define STORY_STEPS(table) .steps = (table), .step_n = ARRAY_LEN(table)

@@ -1,7 +1,7 @@
 /* The thread that posts, with a real client and the simulated API server: many recorders, faults, stopping. */
 #include "extender/events.h"
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "kube/transport.h"
 
 #include <cjson/cJSON.h>

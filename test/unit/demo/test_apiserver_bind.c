@@ -1,5 +1,5 @@
 /* Every row of contract.md 4.2 that does not need authentication, over a real socket. */
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "demo/support/http.h"
 #include "demo/support/server.h"
 

@@ -1,6 +1,6 @@
 /* The judge must find what is wrong: each row plants one thing. */
-#include "demo/checker.h"
-#include "demo/cluster.h"
+#include "demo/checker/checker.h"
+#include "demo/apiserver/cluster.h"
 #include "demo/support/server.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "demo/latency.h"
+#include "demo/scheduler/latency.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

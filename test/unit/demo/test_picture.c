@@ -1,5 +1,5 @@
 /* The picture as golden text: a fixed state in, exact lines out. */
-#include "demo/picture.h"
+#include "demo/picture/picture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* The player against a small extender over real HTTP: what kube-scheduler would do with each reply.
  */
-#include "demo/checker.h"
-#include "demo/cluster.h"
-#include "demo/picture.h"
-#include "demo/player.h"
+#include "demo/checker/checker.h"
+#include "demo/apiserver/cluster.h"
+#include "demo/picture/picture.h"
+#include "demo/scheduler/player.h"
 #include "demo/support/extender.h"
 #include "demo/support/server.h"
 

@@ -1,7 +1,7 @@
 /* Tables that can be played, and claims that can be false. */
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
-#include "demo/story_internal.h"
+#include "demo/stories/story_internal.h"
 #include "demo/support/server.h"
 
 #include "base/clock.h"

@@ -79,11 +79,11 @@ static void wait_until_idle_n(struct fixture *f, size_t want)
 {
     for (;;) {
         size_t n = 0;
-        pthread_mutex_lock(&f->server->conns_lock);
+        mutex_lock(&f->server->conns_lock);
         for (struct httpd_conn *c = f->server->conns; c != NULL; c = c->next) {
             n += httpd_conn_phase(atomic_load(&c->state)) == CONN_IDLE;
         }
-        pthread_mutex_unlock(&f->server->conns_lock);
+        mutex_unlock(&f->server->conns_lock);
         if (n == want) {
             return;
         }
@@ -95,11 +95,11 @@ static void wait_until_open_n(struct fixture *f, size_t want)
 {
     for (size_t n = 0; n < want; usleep(1000)) {
         n = 0;
-        pthread_mutex_lock(&f->server->conns_lock);
+        mutex_lock(&f->server->conns_lock);
         for (const struct httpd_conn *c = f->server->conns; c != NULL; c = c->next) {
             n++;
         }
-        pthread_mutex_unlock(&f->server->conns_lock);
+        mutex_unlock(&f->server->conns_lock);
     }
 }
 
@@ -213,7 +213,7 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     struct httpd_conn conns[4];
     struct sockaddr_storage sa[3];
     static const char *const addresses[] = {"10.0.0.1:5", "10.0.0.2:5", "127.0.0.1:5"};
-    pthread_mutex_init(&server.conns_lock, NULL);
+    mutex_init(&server.conns_lock, "httpd connections");
     for (size_t i = 0; i < 3; i++) {
         struct address a;
         assert_int_equal(address_parse(str_of(addresses[i]), &a, NULL), 0);
@@ -246,7 +246,7 @@ static void address__over_its_part__loses_its_own_oldest(void **state)
     assert_int_equal(atomic_load(&l.drops[HTTPD_DROP_FULL_FOR_ADDRESS]), 1);
     l.config.connection_max_per_address = 1;
     assert_int_equal(httpd_admit(&l, (const struct sockaddr *)&sa[2], sizeof(sa[2])), MHD_YES);
-    pthread_mutex_destroy(&server.conns_lock);
+    mutex_destroy(&server.conns_lock);
 }
 
 static void slow__in_any_direction__cut_off_and_counted(void **state)

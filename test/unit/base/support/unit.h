@@ -18,6 +18,8 @@ void expect_text(struct str got, const char *want, const char *row);
 
 /* Runs `fn` in a child process whose stderr is closed; true if it aborts. */
 bool unit_aborts(void (*fn)(void));
+/* Likewise; fails unless it aborts and its stderr contains `text`. */
+void expect_bug(void (*fn)(void), const char *text);
 
 #define expect_row(row, cond)                                                                      \
     do {                                                                                           \

@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "extender/feed.h"
 #include "kube/watcher.h"
 

@@ -6,7 +6,7 @@
 #ifndef SUPPORT_RIG_H
 #define SUPPORT_RIG_H
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 #include "extender/binder.h"
 
 #include <stdbool.h>

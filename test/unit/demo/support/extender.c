@@ -1,7 +1,7 @@
 #include "demo/support/extender.h"
 
 #include "base/strbuf.h"
-#include "demo/checker.h"
+#include "demo/checker/checker.h"
 #include "demo/support/http.h"
 #include "demo/support/server.h"
 #include "httpd/server.h"

@@ -1,6 +1,6 @@
 #include "demo/support/http.h"
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 #include <curl/curl.h>
 #include <setjmp.h>

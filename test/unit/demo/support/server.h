@@ -2,7 +2,7 @@
 #ifndef SUPPORT_SERVER_H
 #define SUPPORT_SERVER_H
 
-#include "demo/apiserver.h"
+#include "demo/apiserver/apiserver.h"
 
 extern struct apiserver *server;
 

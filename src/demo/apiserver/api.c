@@ -1,0 +1,95 @@
+#include "demo/apiserver/api_internal.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+static void text_reply(struct api_reply *r, const char *text)
+{
+    r->status = 200;
+    strbuf_add_cstr(&r->body, text);
+}
+
+/* The object that wakes kube-scheduler (extender/waker.h): nobody here watches it, so nothing of it is kept. */
+static bool is_wake(const struct api_request *q)
+{
+    return str_eq(q->method, STR("PATCH")) &&
+           str_match_glob(STR("/apis/storage.k8s.io/v1/namespaces/*/csistoragecapacities/*"), q->path);
+}
+
+static bool serve_fixed(struct api *api, const struct api_request *q, struct api_reply *r)
+{
+    if (is_wake(q)) {
+        text_reply(r, "{\"kind\":\"CSIStorageCapacity\",\"apiVersion\":\"storage.k8s.io/v1\"}");
+        return true;
+    }
+    if (!str_eq(q->method, STR("GET"))) {
+        return false;
+    }
+    if (str_eq(q->path, STR("/version"))) {
+        int minor = atomic_load(&api->minor);
+        r->status = 200;
+        strbuf_addf(&r->body,
+                    "{\"major\":\"1\",\"minor\":\"%d\",\"gitVersion\":\"v1.%d.0+fgpu-demo\","
+                    "\"platform\":\"linux/amd64\"}",
+                    minor, minor);
+        return true;
+    }
+    if (str_eq(q->path, STR("/readyz")) || str_eq(q->path, STR("/livez")) ||
+        str_eq(q->path, STR("/healthz"))) {
+        text_reply(r, "ok");
+        return true;
+    }
+    return false;
+}
+
+static void serve_named(struct api *api, const struct api_request *q, const struct api_target *t,
+                        struct api_reply *r)
+{
+    bool status = strcmp(t->subresource, "status") == 0;
+    if (str_eq(q->method, STR("GET"))) {
+        api_get(api, t, r);
+    } else if (str_eq(q->method, STR("PUT"))) {
+        api_update(api, q, t, false, false, r);
+    } else if (str_eq(q->method, STR("PATCH"))) {
+        api_update(api, q, t, true, false, r);
+    } else if (str_eq(q->method, STR("DELETE")) && !status) {
+        api_delete(api, q, t, r);
+    } else {
+        api_fail(r, 405, NULL, "the server does not allow this method on the requested resource");
+    }
+}
+
+void api_serve(struct api *api, const struct api_request *q, struct api_reply *r)
+{
+    struct api_target t;
+    if (serve_fixed(api, q, r)) {
+        return;
+    }
+    if (reviews_serve(&api->reviews, q, r)) {
+        return;
+    }
+    if (!api_target_parse(q->path, &t)) {
+        api_fail(r, 404, NULL, "the server could not find the requested resource");
+        return;
+    }
+    if (t.subresource[0] && strcmp(t.subresource, "status") != 0) {
+        if (t.kind == APISERVER_PODS && strcmp(t.subresource, "binding") == 0 &&
+            str_eq(q->method, STR("POST"))) {
+            api_bind(api, q, &t, r);
+        } else {
+            api_fail(r, 404, NULL, "the server could not find the requested resource");
+        }
+        return;
+    }
+    if (t.name[0]) {
+        serve_named(api, q, &t, r);
+    } else if (str_eq(q->method, STR("GET"))) {
+        api_list(api, q, &t, r);
+    } else if (str_eq(q->method, STR("POST")) && (t.namespace_[0] || !api_is_namespaced(t.kind))) {
+        api_create(api, q, &t, false, r);
+    } else {
+        api_fail(r, 405, NULL, "the server does not allow this method on the requested resource");
+    }
+    BUG_ON(r->status == 0 && !r->watch);
+}

@@ -1,0 +1,333 @@
+#include "demo/apiserver/api_internal.h"
+#include "demo/apiserver/validate_internal.h"
+#include "demo/doc_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_KEPT 1000
+#define DEFAULT_GRACE_S 30 /* terminationGracePeriodSeconds of a pod that names none */
+
+const char *api_time(const struct api *api, char buf[CLOCK_RFC3339_MAX])
+{
+    clock_rfc3339(clock_wall_ms(api->clock), buf);
+    char *dot = strchr(buf, '.');
+    if (dot) {
+        memcpy(dot, "Z", 2);
+    }
+    return buf;
+}
+
+static void set_uid(struct api *api, cJSON *meta)
+{
+    char uid[40];
+    uint64_t a = rng_u64(&api->rng), b = rng_u64(&api->rng);
+    snprintf(uid, sizeof(uid), "%08" PRIx32 "-%04x-4%03x-%04x-%012" PRIx64, (uint32_t)(a >> 32),
+             (unsigned)(a >> 16) & 0xffffU, (unsigned)a & 0xfffU,
+             ((unsigned)(b >> 48) & 0x3fffU) | 0x8000U, b & UINT64_C(0xffffffffffff));
+    doc_set_text(meta, "uid", uid);
+}
+
+static void set_time(struct api *api, cJSON *meta, const char *key)
+{
+    char text[CLOCK_RFC3339_MAX];
+    doc_set_text(meta, key, api_time(api, text));
+}
+
+static void default_text(cJSON *o, const char *key, const char *value)
+{
+    if (!doc_field(o, key)) {
+        doc_set_text(o, key, value);
+    }
+}
+
+static void fill_created(struct api *api, cJSON *doc, const struct api_target *t, bool keep_status)
+{
+    cJSON *meta = doc_object(doc, "metadata");
+    const char *prefix = doc_text(doc, "metadata.generateName");
+    if (!keep_status || !doc_field(meta, "uid")) {
+        set_uid(api, meta);
+    }
+    if (!doc_field(meta, "name") && prefix[0]) {
+        char name[API_NAME_MAX];
+        snprintf(name, sizeof(name), "%.240s%05" PRIx64, prefix,
+                 rng_u64(&api->rng) & UINT64_C(0xfffff));
+        doc_set_text(meta, "name", name);
+    }
+    if (api_is_namespaced(t->kind)) {
+        doc_set_text(meta, "namespace", t->namespace_);
+    }
+    set_time(api, meta, "creationTimestamp");
+    if (t->kind == APISERVER_PODS) {
+        cJSON *spec = doc_object(doc, "spec");
+        default_text(spec, "schedulerName", "default-scheduler");
+        default_text(spec, "restartPolicy", "Always");
+        if (!keep_status) {
+            doc_set(doc, "status", cJSON_CreateObject());
+        }
+        default_text(doc_object(doc, "status"), "phase", "Pending");
+    }
+}
+
+static bool dry_run(const struct api_request *q)
+{
+    return api_query(q, "dryRun") != NULL;
+}
+
+static cJSON *parse_body(const struct api_request *q, bool event, struct api_reply *r)
+{
+    cJSON *doc = doc_parse(q->body);
+    if (!cJSON_IsObject(doc)) {
+        cJSON_Delete(doc);
+        api_fail(r, 400, NULL, "couldn't get version/kind; json parse error");
+        return NULL;
+    }
+    const char *why = event ? validate_event_form(doc) : NULL;
+    if (why) {
+        cJSON_Delete(doc);
+        api_fail(r, 400, NULL, "Event in version \"v1\" cannot be handled as a Event: %s", why);
+        return NULL;
+    }
+    return doc;
+}
+
+/* `before` NULL: it is created. */
+static bool invalid(const struct api_target *t, const cJSON *doc, const cJSON *before,
+                    struct api_reply *r)
+{
+    char buf[512];
+    const char *why = validate_object(t->kind, doc, buf, sizeof(buf));
+    if (!why && t->strict) {
+        why = validate_event(doc, before, buf, sizeof(buf));
+    }
+    if (why) {
+        api_fail(r, 422, NULL, "%s \"%s\" is invalid: %s", api_kind_name(t->kind),
+                 doc_text(doc, "metadata.name"), why);
+    }
+    return why != NULL;
+}
+
+static void reply_with_doc(struct api_reply *r, enum apiserver_kind kind, const cJSON *doc,
+                           int status)
+{
+    char *json = doc_print(doc);
+    r->status = status;
+    api_add_object(&r->body, kind, json, strlen(json));
+    free(json);
+}
+
+/* With the lock. Takes `doc` over. */
+static void insert(struct api *api, const struct api_request *q, struct api_target *t, cJSON *doc,
+                   struct api_reply *r)
+{
+    char key[API_KEY_MAX];
+    snprintf(t->name, sizeof(t->name), "%s", doc_text(doc, "metadata.name"));
+    api_key(t, key);
+    if (objects_find(api->store, t->kind, key)) {
+        api_fail(r, 409, "AlreadyExists", "%s \"%s\" already exists", api_resource_name(t->kind),
+                 t->name);
+    } else if (!invalid(t, doc, NULL, r)) {
+        if (dry_run(q)) {
+            reply_with_doc(r, t->kind, doc, 201);
+        } else {
+            api_object(r, 201, t->kind, objects_put(api->store, t->kind, key, doc));
+            doc = NULL;
+        }
+    }
+    cJSON_Delete(doc);
+    if (t->kind == APISERVER_EVENTS && objects_count(api->store, t->kind) > EVENTS_KEPT) {
+        objects_remove(api->store, t->kind, objects_oldest(api->store, t->kind));
+    }
+}
+
+void api_create(struct api *api, const struct api_request *q, const struct api_target *t,
+                bool keep_status, struct api_reply *r)
+{
+    struct api_target target = *t;
+    cJSON *doc = parse_body(q, t->strict, r);
+    if (!doc) {
+        return;
+    }
+    const char *ns = doc_text(doc, "metadata.namespace");
+    if (api_is_namespaced(t->kind) && ns[0] && strcmp(ns, t->namespace_) != 0) {
+        api_fail(r, 400, NULL,
+                 "the namespace of the provided object does not match the namespace sent on "
+                 "the request");
+        cJSON_Delete(doc);
+        return;
+    }
+    objects_lock(api->store);
+    fill_created(api, doc, &target, keep_status);
+    insert(api, q, &target, doc, r);
+    objects_unlock(api->store);
+}
+
+/* What `before` becomes by this write; NULL: replied. */
+static cJSON *updated(const struct api_request *q, const struct api_target *t, const cJSON *before,
+                      const cJSON *body, bool patch, bool whole, struct api_reply *r)
+{
+    cJSON *doc = cJSON_Duplicate(patch ? before : body, 1);
+    if (patch) {
+        doc_merge(doc, body);
+    }
+    const char *rv = doc_text(body, "metadata.resourceVersion");
+    if (rv[0] && strcmp(rv, doc_text(before, "metadata.resourceVersion")) != 0) {
+        api_conflict(
+            r, api_resource_name(t->kind), t->name,
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again");
+        goto refuse;
+    }
+    if (strcmp(doc_text(doc, "metadata.name"), t->name) != 0) {
+        api_fail(r, 400, NULL, "the name of the object does not match the name on the URL");
+        goto refuse;
+    }
+    /* What no update changes; and each of the two paths writes its own half only. */
+    static const char *const kept[] = {"uid", "namespace", "creationTimestamp", "deletionTimestamp",
+                                       "deletionGracePeriodSeconds"};
+    cJSON *meta = doc_object(doc, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        const cJSON *old = doc_field(doc_field(before, "metadata"), kept[i]);
+        cJSON_DeleteItemFromObjectCaseSensitive(meta, kept[i]);
+        if (old) {
+            doc_set(meta, kept[i], cJSON_Duplicate(old, 1));
+        }
+    }
+    const char *half = strcmp(t->subresource, "status") == 0 ? "spec" : "status";
+    const cJSON *old = doc_field(before, half);
+    if (!whole && old && t->kind != APISERVER_EVENTS) {
+        doc_set(doc, half, cJSON_Duplicate(old, 1));
+    }
+    if (t->kind == APISERVER_PODS &&
+        strcmp(doc_text(doc, "spec.nodeName"), doc_text(before, "spec.nodeName")) != 0) {
+        api_fail(r, 422, NULL,
+                 "Pod \"%s\" is invalid: spec: Forbidden: pod updates may not change fields "
+                 "other than image, tolerations and gates",
+                 t->name);
+        goto refuse;
+    }
+    if (invalid(t, doc, before, r)) {
+        goto refuse;
+    }
+    if (dry_run(q)) {
+        reply_with_doc(r, t->kind, doc, 200);
+        goto refuse;
+    }
+    return doc;
+
+refuse:
+    cJSON_Delete(doc);
+    return NULL;
+}
+
+/* A write that changes nothing keeps the resourceVersion, as on the real server. */
+static bool same(const cJSON *before, cJSON *doc)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(doc, "kind");
+    cJSON_DeleteItemFromObjectCaseSensitive(doc, "apiVersion");
+    doc_set_text(doc_object(doc, "metadata"), "resourceVersion",
+                 doc_text(before, "metadata.resourceVersion"));
+    return cJSON_Compare(before, doc, 1);
+}
+
+void api_update(struct api *api, const struct api_request *q, const struct api_target *t,
+                bool patch, bool whole, struct api_reply *r)
+{
+    char key[API_KEY_MAX];
+    api_key(t, key);
+    if (patch && q->content_type.n &&
+        !str_starts(q->content_type, STR("application/merge-patch+json")) &&
+        !str_starts(q->content_type, STR("application/strategic-merge-patch+json"))) {
+        api_fail(r, 415, NULL,
+                 "the body of the request was in an unknown format - accepted media types "
+                 "include: application/merge-patch+json, "
+                 "application/strategic-merge-patch+json");
+        return;
+    }
+    cJSON *body = parse_body(q, t->strict, r);
+    if (!body) {
+        return;
+    }
+    objects_lock(api->store);
+    struct version *v = objects_find(api->store, t->kind, key);
+    if (!v) {
+        api_not_found(r, t);
+    } else {
+        cJSON *doc = updated(q, t, v->doc, body, patch, whole, r);
+        if (doc && same(v->doc, doc)) {
+            cJSON_Delete(doc);
+            api_object(r, 200, t->kind, v);
+        } else if (doc) {
+            api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
+        }
+    }
+    objects_unlock(api->store);
+    cJSON_Delete(body);
+}
+
+/* gracePeriodSeconds of the query, else of the DeleteOptions, else the pod's own. */
+static int64_t grace_of(const struct api_request *q, const cJSON *options, const cJSON *pod)
+{
+    uint64_t n;
+    const char *text = api_query(q, "gracePeriodSeconds");
+    if (text && str_to_u64(str_of(text), INT32_MAX, &n)) {
+        return (int64_t)n;
+    }
+    const cJSON *asked = doc_field(options, "gracePeriodSeconds");
+    if (cJSON_IsNumber(asked)) {
+        return asked->valueint;
+    }
+    const cJSON *own = doc_at(pod, "spec.terminationGracePeriodSeconds");
+    return cJSON_IsNumber(own) ? own->valueint : DEFAULT_GRACE_S;
+}
+
+/* With the lock. A pod that runs somewhere is only marked: its kubelet removes it. */
+static void remove_or_mark(struct api *api, const struct api_target *t, struct version *v,
+                           int64_t grace_s, struct api_reply *r)
+{
+    char key[API_KEY_MAX];
+    api_key(t, key);
+    if (t->kind != APISERVER_PODS || grace_s <= 0 || !doc_text(v->doc, "spec.nodeName")[0]) {
+        api_object(r, 200, t->kind, v);
+        objects_remove(api->store, t->kind, key);
+        return;
+    }
+    if (doc_text(v->doc, "metadata.deletionTimestamp")[0]) {
+        api_object(r, 200, t->kind, v);
+        return;
+    }
+    cJSON *doc = cJSON_Duplicate(v->doc, 1);
+    cJSON *meta = doc_object(doc, "metadata");
+    set_time(api, meta, "deletionTimestamp");
+    doc_set(meta, "deletionGracePeriodSeconds", cJSON_CreateNumber((double)grace_s));
+    api_object(r, 200, t->kind, objects_put(api->store, t->kind, key, doc));
+}
+
+void api_delete(struct api *api, const struct api_request *q, const struct api_target *t,
+                struct api_reply *r)
+{
+    char key[API_KEY_MAX];
+    cJSON *options = NULL;
+    api_key(t, key);
+    if (q->body.n && !(options = parse_body(q, false, r))) {
+        return;
+    }
+    const char *want = doc_text(options, "preconditions.uid");
+    objects_lock(api->store);
+    struct version *v = objects_find(api->store, t->kind, key);
+    if (!v) {
+        api_not_found(r, t);
+    } else if (want[0] && strcmp(want, doc_text(v->doc, "metadata.uid")) != 0) {
+        api_conflict(r, api_resource_name(t->kind), t->name,
+                     "the UID in the precondition (%s) does not match the UID in record (%s)", want,
+                     doc_text(v->doc, "metadata.uid"));
+    } else if (dry_run(q)) {
+        api_object(r, 200, t->kind, v);
+    } else {
+        remove_or_mark(api, t, v, grace_of(q, options, v->doc), r);
+    }
+    objects_unlock(api->store);
+    cJSON_Delete(options);
+}
