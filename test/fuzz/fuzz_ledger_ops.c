@@ -190,7 +190,7 @@ static struct ledger_op draw_observation(struct run *r, size_t pod)
         op.pod.init_containers = inits;
         op.pod.init_container_n = fuzz_below(r->in, ARRAY_LEN(inits) + 1);
         if (op.pod.record_trust == RECORD_PROVISIONAL && demand_is_empty(&r->demand)) {
-            op.pod.record_trust = RECORD_VERIFIED; /* nobody tells it before (ledger_must_verify): refused, it leaves no memory */
+            op.pod.record_trust = RECORD_VERIFIED; /* not told before (ledger_must_verify): refused, it leaves no memory */
         }
     }
     return op;

@@ -62,9 +62,9 @@ static inline bool ledger_is_slice(const struct ledger_device *d)
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
-/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there, and that
- * before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows from the node
- * and its own record, not from those of others. */
+/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there, and
+ * that before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows from the
+ * node and its own record, not from those of others. */
 uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref);
 /* The UUID of a device, also of one that is known through records alone; empty: it is its index. */
 struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d);

@@ -38,8 +38,8 @@ bool device_ref_equal(struct device_ref a, struct device_ref b)
     return a.index == b.index;
 }
 
-/* How good an answer the device is, best first. Among those that are not there any more the order on the node decides: who
- * was there last comes first, so that a pod stays where it is. */
+/* How good an answer the device is, best first. Among those that are not there any more the order on the node decides:
+ * who was there last comes first, so that a pod stays where it is. */
 enum answer { IS_THERE, IS_THERE_BY_INDEX, WAS_THERE, IS_RECORDED, IS_ANOTHER };
 
 static enum answer answer_of(const struct ledger_device *d, struct device_ref ref)
