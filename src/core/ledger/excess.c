@@ -97,15 +97,7 @@ static void charge_min(struct charge *c, const struct charge *most)
     c->slots = c->slots < most->slots ? c->slots : most->slots;
 }
 
-static bool is_blameless(const struct ledger *l, const struct node_entry *n, const struct pod_entry *p,
-                         const struct pod_charge *c)
-{
-    return (causes_of_pod(l, n, p, c) & ~(unsigned)EXCESS_RAISED) == 0;
-}
-
-/* Of the device, to pods that are charged there. In full: all that they were granted, also if they take less now, or
- * nobody can prove any more that they are on this one. */
-static bool granted_is_too_much(const struct ledger *l, const struct node_entry *n, uint32_t ordinal, bool in_full)
+bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
 {
     struct device_state alone = ledger_empty_state(n, &n->devices[ordinal]);
 
@@ -117,23 +109,27 @@ static bool granted_is_too_much(const struct ledger *l, const struct node_entry 
             const struct pod_floor *granted =
                 p->charges[j].ordinal == ordinal ? grant_on(p, n->devices[ordinal].ref) : NULL;
 
-            if (granted != NULL && (in_full || is_blameless(l, n, p, &p->charges[j]))) {
+            if (granted != NULL && (causes_of_pod(l, n, p, &p->charges[j]) & ~(unsigned)EXCESS_RAISED) == 0) {
                 charge_min(&c, &granted->charge);
-                device_take(&alone, in_full ? &granted->charge : &c);
+                device_take(&alone, &c);
             }
         }
     }
     return device_is_overcommitted(&alone);
 }
 
-bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
-{
-    return granted_is_too_much(l, n, ordinal, false);
-}
-
 bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
 {
-    return granted_is_too_much(l, n, ordinal, true);
+    struct device_state alone = ledger_empty_state(n, &n->devices[ordinal]);
+
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_floor *granted = grant_on(&l->pods[n->pods[i]], n->devices[ordinal].ref);
+
+        if (granted != NULL) {
+            device_take(&alone, &granted->charge);
+        }
+    }
+    return device_is_overcommitted(&alone);
 }
 
 /* ---- the list ---- */

@@ -167,6 +167,25 @@ static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_whe
     assert_int_equal(fixture_mem_free(&fx, "n", 1), -20 * GIB);
 }
 
+/* Its GPU is smaller than it was, then lost, while the pod is on another of that index: when it is known again that it was
+ * never on that one, the size of its own is still the cause. */
+static void capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cause(void **state)
+{
+    struct wish w;
+    struct demand half = fixture_both(&w, 500, 40 * GIB);
+
+    (void)state;
+    placed("a", &half);
+    describe("GPU-n-0", 1, 30 * GIB);
+    signed_on("c", "GPU-n-0", 7);
+    describe("", 0, 80 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 0), 40 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), 6 * GIB);
+    describe("GPU-x", 0, 80 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 0), 80 * GIB);
+    assert_int_equal(fixture_mem_free(&fx, "n", 1), -34 * GIB);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -177,6 +196,7 @@ int main(void)
         TEST(reservation_on_a_lost_device__stays_there_whatever_records_say_of_its_gpu),
         TEST(reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever_records_say_of_its_gpu),
         TEST(capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_when_that_is_lost),
+        TEST(capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cause),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
