@@ -24,6 +24,11 @@ void json_reader_init(struct json_reader *r, struct str text, struct arena *aren
     r->levels[0] = (struct json_level){.first = true};
 }
 
+void json_fail(struct json_reader *r, enum err_code code, const char *why)
+{
+    json_fail_at(r, r->value_at, code, why);
+}
+
 static inline void skip_blanks(struct json_reader *r)
 {
     while (r->at < r->len) {

@@ -54,7 +54,7 @@ static void verify_now(const struct ingest *in, const struct pod *pod, struct le
     f->record_trust = holds ? RECORD_VERIFIED : RECORD_UNSIGNED;
     if (!holds) {
         f->assignment = NULL;
-        warn_of_record(in, pod, "its signature does not hold");
+        warn_of_record(in, pod, "its signature is not valid");
     }
 }
 

@@ -10,7 +10,7 @@
 #include "core/inventory/internal.h"
 
 #define NOTE(system, what)                                                                                             \
-    system " hands out GPUs here (" what "): no shares are placed beside it. If it has gone, remove what it left on the " \
+    system " assigns GPUs here (" what "): no shares are placed here. If that system is gone, remove what it left on the " \
            "Node object"
 
 struct foreign_agent {

@@ -15,14 +15,14 @@
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
 static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole number";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
-static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that "
-                                        "is not among resources.whole: fgpu does not share them again";
-static const char NOTE_REPLICAS[] = "the device plugin shares these GPUs and nothing tells how many replicas a GPU "
-                                    "has: each is counted as a whole one";
+static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that is not in "
+                                        "resources.whole: fgpu does not share them again";
+static const char NOTE_REPLICAS[] = "the device plugin shares these GPUs and no label says how many replicas a GPU "
+                                    "has: each counts as a whole GPU";
 
 static const char NOTE_UNMEASURED[] =
-    "allocatable alone says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU Feature "
-    "Discovery, or say it: label fgpu.io/allocatable=whole-gpus, or nodeTemplates";
+    "only allocatable says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU "
+    "Feature Discovery, set label fgpu.io/allocatable=whole-gpus, or use nodeTemplates";
 
 const char *inventory_source_name(enum inventory_source s)
 {
@@ -90,7 +90,7 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
     }
     if (total % (int64_t)n != 0) {
         inventory_add_note(
-            d, "GPU memory in allocatable is no multiple of the number of GPUs: rounded down");
+            d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
     }
     *ret = total / (int64_t)n;
     return true;
@@ -188,8 +188,7 @@ static const char *count_own_resources(const struct inventory_draft *d, int64_t 
             return NOTE_RESOURCE;
         }
         if (units % units_per_gpu != 0) {
-            return "compute resource in allocatable is no multiple of the configured units of one "
-                   "GPU";
+            return "compute resource in allocatable is not a multiple of the configured units of one GPU";
         }
         if (units > 0 && n > 0 && units / units_per_gpu != n) {
             return "GPU resources in allocatable disagree about the number of GPUs";
@@ -232,7 +231,8 @@ static enum source_result from_resources(struct inventory_draft *d)
             return inventory_malformed(d, NOTE_REPLICAS);
         }
         if (n % (d->units_per_gpu > 0 ? d->units_per_gpu : 1) != 0) {
-            inventory_add_note(d, "allocatable has no multiple of the replicas or units of one GPU: rounded up");
+            inventory_add_note(d, "the number in allocatable is not a multiple of the replicas or units of one "
+                                  "GPU: rounded up");
         }
         n = d->units_per_gpu > 1 ? (n + d->units_per_gpu - 1) / d->units_per_gpu : n;
     }
@@ -308,8 +308,8 @@ static void note_disagreement(struct inventory_draft *d)
         d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
-                                  : "allocatable has another number of replicas or units than the GPUs of the "
-                                    "node make");
+                                  : "allocatable has another number of replicas or units than the GPUs of the node "
+                                    "have");
     }
     if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
         inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
@@ -325,7 +325,7 @@ static void apply_reserve(struct inventory_draft *d)
             *mem_mib =
                 *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
-                inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
+                inventory_add_note(d, "the configured memory reserve is as large as the memory of a GPU, or larger");
             }
         }
     }
