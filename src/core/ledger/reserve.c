@@ -277,6 +277,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                                .containers = containers,
                                .container_n = n_out,
                                .qos = p->qos,
-                               .lending = l->nodes[p->node].lending};
+                               .lending = l->nodes[p->node].lending,
+                               .dialect = p->demand->dialect};
     return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;
 }

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "core/dialects/dialect.h"
 #include "core/inventory/inventory.h"
 #include "model/mig.h"
 
@@ -113,7 +114,7 @@ static void check_rows(const struct policy *p, const struct row *rows, size_t n)
 
         make_node(&m, rows[i].node);
         strbuf_init(&got, 65536);
-        assert_true(inventory_of_node(p, &m.node, &m.arena, &inv, &note));
+        assert_true(dialect_inventory(p, &m.node, &m.arena, &inv, &note));
         render(&got, &inv);
         if (!str_eq_cstr(strbuf_view(&got), rows[i].want)) {
             fail_msg("%s:\n got  \"%s\"\n want \"%s\"\n note %s", rows[i].name, got.p, rows[i].want,
@@ -671,7 +672,7 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
     p.overcommit_mem_milli = 1250;
     check_rows(&p, rows, ARRAY_LEN(rows));
     make_node(&m, "label:gpu.count=1 label:pool=x");
-    assert_true(inventory_of_node(&p, &m.node, &m.arena, &inv, &note));
+    assert_true(dialect_inventory(&p, &m.node, &m.arena, &inv, &note));
     assert_int_equal(inv.overcommit_milli, 1500);
     assert_int_equal(inv.overcommit_mem_milli, 1250);
     assert_int_equal(inv.memory_only, MEMORY_ONLY_FREE);
@@ -693,7 +694,7 @@ static void inventory__annotation_counts__bounded(void **state)
                         i > 1 ? "," : "]}");
         }
         make_node(&m, b.p);
-        assert_true(inventory_of_node(policy_defaults(), &m.node, &m.arena, &inv, &note));
+        assert_true(dialect_inventory(policy_defaults(), &m.node, &m.arena, &inv, &note));
         assert_int_equal(inv.device_n, over ? 0 : DEVICES_PER_NODE_MAX);
         assert_int_equal(note != NULL, over);
         for (size_t i = 0; i < inv.device_n; i++) {
@@ -717,7 +718,7 @@ static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
         const char *note = "left alone";
         make_node(&m, nodes[i]);
         arena_init(&tiny, 1);
-        assert_false(inventory_of_node(policy_defaults(), &m.node, &tiny, &inv, &note));
+        assert_false(dialect_inventory(policy_defaults(), &m.node, &tiny, &inv, &note));
         assert_int_equal(inv.unsteered_n, -7);
         assert_string_equal(note, "left alone");
         arena_fini(&tiny);
@@ -735,7 +736,7 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
     (void)state;
     rng_init(&rng, 4);
     for (int round = 0; round < 6000; round++) {
-        struct kv annotation = {STR(INVENTORY_KEY), {NULL, 0}};
+        struct kv annotation = {STR("fgpu.io/gpus"), {NULL, 0}};
         struct node node = {.annotations = {&annotation, 1}};
         struct inventory inv;
         struct arena a;
@@ -751,7 +752,7 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
         }
         annotation.value = (struct str){exact, n};
         arena_init(&a, ARENA_BYTES);
-        assert_true(inventory_of_node(policy_defaults(), &node, &a, &inv, &note));
+        assert_true(dialect_inventory(policy_defaults(), &node, &a, &inv, &note));
         for (size_t i = 0; i < inv.device_n; i++) {
             assert_in_range(inv.devices[i].index, 0, INVENTORY_DEVICE_INDEX_MAX);
             assert_true(i == 0 || inv.devices[i - 1].index < inv.devices[i].index);

@@ -1,7 +1,7 @@
 /* Annotation fgpu.io/gpus: the one source that knows UUIDs. Format: design.md section 5. Unknown
  * keys are skipped, so that publishers may add some. */
 #include "base/json_read.h"
-#include "core/inventory/internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "core/request/demand.h"
 #include "model/mig.h"
 
@@ -322,9 +322,9 @@ static void read_document(struct parsing *ps)
     }
 }
 
-enum source_result inventory_from_annotation(struct inventory_draft *d)
+enum source_result native_read_gpus(struct inventory_draft *d)
 {
-    const struct str *text = kv_find(d->node->annotations, STR(INVENTORY_KEY));
+    const struct str *text = kv_find(d->node->annotations, STR(NATIVE_KEY_GPUS));
     struct parsing ps; /* large, and only its start is touched: not cleared */
 
     if (text == NULL) {
