@@ -20,6 +20,8 @@
  *
  * The devices first granted are remembered beside those of the record: a pod that was placed here keeps them while it
  * lives on that node, whatever its annotations say later.
+ *
+ * Units: milli, MiB, slots, as in core/fit/device_state.h. Lock: as the ledger.
  */
 #ifndef CORE_LEDGER_EXCESS_H
 #define CORE_LEDGER_EXCESS_H
