@@ -1,8 +1,8 @@
 /* The schema: one table row per key of the configuration file, walked by the reader (decode.c), the
  * writer and the reference (describe.c), the comparison (diff.c) and the JSON Schema for editors
- * (json_schema.c). To add a key: a field in the struct, its default, a row in schema.c, a paragraph
- * in config/fgpu.yaml, and config/fgpu.schema.json written anew by `fgpu check-config --schema`
- * (tests compare all of them).
+ * (json_schema.c). To add a key: a field in the struct, its default, a row in schema.c, or for an
+ * element of a list in schema_items.c, a paragraph in config/fgpu.yaml, and config/fgpu.schema.json
+ * written anew by `fgpu check-config --schema` (tests compare all of them).
  */
 #ifndef CONFIG_SCHEMA_INTERNAL_H
 #define CONFIG_SCHEMA_INTERNAL_H

@@ -1,0 +1,161 @@
+/* The keys of the elements of lists and maps, in the order of the file. */
+#include "config/schema_rows.h"
+
+static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
+static const struct schema_field argument_item = {.type = SCHEMA_TEXT, RANGE(0, FILE_NAME_MAX)};
+static const struct schema_field days_item = {.type = SCHEMA_DAYS};
+static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
+static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+
+#define NAMESPACES(in_, ...)                                                                       \
+    KEY("namespaces", SCHEMA_LIST, IN(in_, namespaces),                                            \
+        IN_ITEMS(&namespace_item, struct str, in_, namespace_n, 1, ENTRIES_MAX), __VA_ARGS__)
+#define SELECTOR(name_, in_, member_, ...)                                                         \
+    KEY(name_, SCHEMA_MAP, IN(in_, member_.items),                                                 \
+        IN_ITEMS(&label_value, struct kv, in_, member_.n, 1, PACKING_SELECTOR_MAX),                \
+        .key = &label_key, __VA_ARGS__)
+/* How much a size is, or a variant of it. */
+#define AMOUNT_KEYS(in_)                                                                           \
+    KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI),         \
+        HELP("thousandths of a GPU's compute")),                                                   \
+        KEY("memory", SCHEMA_MIB, IN(in_, mem_mib), RANGE(1, DEVICE_MIB_MAX),                      \
+            HELP("device memory, of each GPU")),                                                   \
+        KEY("count", SCHEMA_INT, IN(in_, count), RANGE(1, DEVICES_PER_NODE_MAX),                   \
+            HELP("number of GPUs"))
+
+static const struct schema_field compute_rows[] = {
+    KEY("name", SCHEMA_RESOURCE, IN(struct compute_resource, name), .required = true,
+        HELP("resource that counts shares of a GPU's compute")),
+    KEY("unitsPerGPU", SCHEMA_INT, IN(struct compute_resource, units_per_gpu), .required = true,
+        RANGE(1, 1000000), HELP("units that make one GPU")),
+    KEY("picks", SCHEMA_WORD, IN(struct compute_resource, picks),
+        WORDS([PICKS_FGPU] = "fgpu", [PICKS_KUBELET] = "kubelet"),
+        HELP("who picks the GPU: fgpu, or kubelet for a device plugin that publishes the resource")),
+    KEY("aboveOneGPU", SCHEMA_WORD, IN(struct compute_resource, above_one_gpu),
+        WORDS([ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span"),
+        HELP("requests above one GPU and no multiple of it: whole GPUs and the rest of one more, or none")),
+};
+static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_REFUSE};
+const struct schema_field schema_compute_item =
+    ELEMENT(compute_rows, .item_absent = &compute_absent, .check = schema_check_compute);
+
+static const struct schema_field variant_rows[] = {
+    NAMESPACES(struct size_variant, .required = true, HELP("namespaces of the pods, '*' for any text")),
+    AMOUNT_KEYS(struct size_variant),
+};
+static const struct schema_field variant_item = ELEMENT(variant_rows, .check = schema_check_variant);
+
+static const struct schema_field size_rows[] = {
+    AMOUNT_KEYS(struct named_size),
+    NAMESPACES(struct named_size, HELP("whose pods may use it, '*' for any text")),
+    KEY("variants", SCHEMA_LIST, IN(struct named_size, variants),
+        IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1,
+                 SIZE_VARIANTS_MAX),
+        HELP("what it is for pods of some namespaces, the first that names the namespace")),
+};
+const struct schema_field schema_size_key = KEY("", SCHEMA_NAME, IN(struct named_size, name));
+const struct schema_field schema_size_item = ELEMENT(size_rows, .check = schema_check_size);
+
+static const struct schema_field template_rows[] = {
+    KEY("label", SCHEMA_LABEL, IN(struct node_template, label),
+        .offset2 = offsetof(struct node_template, value), .required = true,
+        HELP("every node with this label")),
+    KEY("gpus", SCHEMA_INT, IN(struct node_template, gpu_n),
+        RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
+    KEY("allocatable", SCHEMA_WORD, IN(struct node_template, allocatable),
+        WORDS([ALLOCATABLE_IGNORE] = "ignore", [ALLOCATABLE_WHOLE_GPUS] = POLICY_WHOLE_GPUS),
+        HELP("instead of gpus: what device plugins offer in allocatable there are whole GPUs")),
+    KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
+        RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
+    KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
+        HELP("model name, for fgpu.io/gpu-model")),
+};
+const struct schema_field schema_template_item = ELEMENT(template_rows, .check = schema_check_template);
+
+static const struct schema_field override_overcommit_rows[] = {
+    OVERCOMMIT_KEYS(struct device_override, settings, RESTART),
+};
+static const struct schema_field override_rows[] = {
+    SELECTOR("nodeSelector", struct device_override, node_selector, .required = true,
+             HELP("labels of the nodes, all of them")),
+    SHARING_KEYS(struct device_override, settings, RESTART),
+    SECTION("overcommit", override_overcommit_rows),
+};
+static const struct device_override override_absent = {
+    .settings = {DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE, DEVICES_AS_ELSEWHERE,
+                 DEVICES_AS_ELSEWHERE, MEMORY_ONLY__MAX, QOS__MAX, LEND__MAX}};
+const struct schema_field schema_override_item =
+    ELEMENT(override_rows, .item_absent = &override_absent, .check = schema_check_override);
+
+static const struct schema_field rule_rows[] = {
+    NAMESPACES(struct packing_rule, HELP("namespaces of the pods, '*' for any text")),
+    SELECTOR("podSelector", struct packing_rule, pod_selector, HELP("labels of the pods, all of them")),
+    SELECTOR("nodeSelector", struct packing_rule, node_selector, HELP("labels of the nodes, all of them")),
+    KEY("nodeStrategy", SCHEMA_CRITERIA, IN(struct packing_rule, node_strategy),
+        .offset2 = offsetof(struct packing_rule, node_criteria), HELP("preference among nodes")),
+    KEY("deviceStrategy", SCHEMA_STRATEGY, IN(struct packing_rule, device_strategy),
+        HELP("preference among the GPUs of a node")),
+};
+static const struct packing_rule rule_absent = {.namespace_n = 0};
+const struct schema_field schema_rule_item =
+    ELEMENT(rule_rows, .item_absent = &rule_absent, .check = schema_check_rule);
+
+static const struct schema_field tenant_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct tenant, name), .required = true,
+        HELP("what /state and metrics call it")),
+    NAMESPACES(struct tenant, .required = true, HELP("its namespaces, '*' for any text")),
+    KEY("gpuShare", SCHEMA_PERCENT, IN(struct tenant, gpu_permille),
+        HELP("the part of all GPUs' compute that it may hold")),
+    KEY("milli", SCHEMA_INT, IN(struct tenant, milli), RANGE(0, 1000000000),
+        HELP("the compute that it may hold, in thousandths of a GPU")),
+    KEY("memory", SCHEMA_MIB_OR_PERCENT, IN(struct tenant, mem_mib),
+        .offset2 = offsetof(struct tenant, mem_permille), RANGE(0, INT64_C(1) << 40),
+        HELP("the device memory that it may hold, an amount or the part of all")),
+};
+static const struct tenant tenant_absent = {.gpu_permille = TENANT_UNLIMITED,
+                                            .milli = TENANT_UNLIMITED,
+                                            .mem_permille = TENANT_UNLIMITED,
+                                            .mem_mib = TENANT_UNLIMITED};
+const struct schema_field schema_tenant_item =
+    ELEMENT(tenant_rows, .item_absent = &tenant_absent, .check = schema_check_tenant);
+
+static const struct schema_field pool_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct node_pool, name), HELP("what its command calls it")),
+    SELECTOR("nodeSelector", struct node_pool, selector, .required = true,
+             HELP("every node with all these labels")),
+    KEY("state", SCHEMA_WORD, IN(struct node_pool, state),
+        WORDS([NODE_POOL_OPEN] = "open", [NODE_POOL_CLOSED] = "closed"), .required = true,
+        HELP("closed nodes take no new pods with GPUs")),
+    KEY("command", SCHEMA_LIST, IN(struct node_pool, command),
+        IN_ITEMS(&argument_item, struct str, struct node_pool, command_n, 1, 64),
+        HELP("program and arguments, run with the pool's name and state when that changes")),
+    KEY("timeout", SCHEMA_DURATION, IN(struct node_pool, timeout_ms), RANGE(1000, 3600000),
+        HELP("time for one run of the command")),
+};
+static const struct node_pool pool_absent = {.timeout_ms = 300000};
+const struct schema_field schema_pool_item =
+    ELEMENT(pool_rows, .item_absent = &pool_absent, .check = schema_check_pool);
+
+#define OVERLAY(name_)                                                                             \
+    KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                    \
+        HELP("what holds instead while the window is open"))
+
+static const struct schema_field window_rows[] = {
+    KEY("name", SCHEMA_NAME, IN(struct config_window, name), .required = true,
+        HELP("what it is called in /state and Events")),
+    KEY("days", SCHEMA_LIST, IN(struct config_window, days),
+        IN_ITEMS(&days_item, uint32_t, struct config_window, day_n, 0, 7),
+        HELP("on which it begins; every day without it")),
+    KEY("from", SCHEMA_TIME, IN(struct config_window, from_min), RANGE(0, DAY_MIN - 1),
+        .required = true, HELP("when it opens")),
+    KEY("to", SCHEMA_TIME, IN(struct config_window, to_min), RANGE(1, DAY_MIN), .required = true,
+        HELP("when it closes, on the next day if that is not later")),
+    KEY("timeZone", SCHEMA_ZONE, IN(struct config_window, zone), .required = true,
+        HELP("whose clock counts, with its daylight rules")),
+    OVERLAY("sizes"),
+    OVERLAY("devices"),
+    OVERLAY("packing"),
+    OVERLAY("tenants"),
+    OVERLAY("nodePools"),
+};
+const struct schema_field schema_window_item = ELEMENT(window_rows, .check = schema_check_window);
