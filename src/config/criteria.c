@@ -14,7 +14,7 @@ static const struct criteria *criteria_of(const struct schema_field *f, const vo
 /* What is made of the weight of a criterion. */
 static struct schema_field weight_row(size_t i)
 {
-    return (struct schema_field){.type = SCHEMA_FACTOR,
+    return (struct schema_field){SCALAR(SCHEMA_FACTOR),
                                  .offset = i * sizeof(int32_t),
                                  .min = 1,
                                  .max = WEIGHT_MAX_MILLI,

@@ -19,7 +19,7 @@ static int64_t load_number(const struct schema_field *f, const void *base)
     int64_t wide;
     int32_t narrow;
 
-    if (scalar_type(f)->size == sizeof(wide)) {
+    if (f->scalar->size == sizeof(wide)) {
         scalar_load(f, base, &wide);
         return wide;
     }
@@ -31,7 +31,7 @@ static void store_number(const struct schema_field *f, void *base, int64_t v)
 {
     int32_t narrow = (int32_t)v;
 
-    scalar_store(f, base, scalar_type(f)->size == sizeof(v) ? (const void *)&v : &narrow);
+    scalar_store(f, base, f->scalar->size == sizeof(v) ? (const void *)&v : &narrow);
 }
 
 /* ---- writing ---- */
@@ -81,7 +81,7 @@ void add_mib(struct strbuf *out, int64_t mib)
 
 void number_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
-    scalar_type(f)->add_number(out, load_number(f, base));
+    f->scalar->add_number(out, load_number(f, base));
 }
 
 void int_describe(const struct schema_field *f, const void *base, struct json_writer *w)
@@ -91,9 +91,9 @@ void int_describe(const struct schema_field *f, const void *base, struct json_wr
 
 void number_range(const struct schema_field *f, struct strbuf *out)
 {
-    scalar_type(f)->add_number(out, f->min);
+    f->scalar->add_number(out, f->min);
     strbuf_add_cstr(out, "..");
-    scalar_type(f)->add_number(out, f->max);
+    f->scalar->add_number(out, f->max);
 }
 
 static int32_t load_percent(const void *base, size_t offset)
@@ -299,7 +299,7 @@ void bytes_decode(struct decode *c, const struct schema_field *f, const struct y
     int64_t bytes = quantity_value(q);
     if (!quantity_is_integer(q)) {
         config_decode_error(c, n, "%.*s is not a whole number of bytes", STR_ARG(word));
-    } else if (scalar_type(f)->unit == 1) {
+    } else if (f->scalar->unit == 1) {
         take_number(c, f, n, bytes, base);
     } else if (bytes % MIB == 0) {
         take_number(c, f, n, bytes / MIB, base);

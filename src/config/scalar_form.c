@@ -147,7 +147,7 @@ void int_form(const struct schema_field *f, const struct generator *g)
 
 void number_form(const struct schema_field *f, const struct generator *g)
 {
-    const struct scalar_type *t = scalar_type(f);
+    const struct scalar_type *t = f->scalar;
 
     any_of_begin(g->w);
     write_range(g->w, "integer", f->min * t->unit, f->max * t->unit);
@@ -195,7 +195,7 @@ static void write_word_or_number(const struct schema_field *f, const char *numbe
 {
     write_any_scalar(w, number);
     json_write_kv_i64(w, "minimum", 0);
-    json_write_kv_cstr(w, "pattern", scalar_type(f)->pattern);
+    json_write_kv_cstr(w, "pattern", f->scalar->pattern);
 }
 
 void name_form(const struct schema_field *f, const struct generator *g)

@@ -1,5 +1,5 @@
-/* What there is to know of a type of one value. The table of all of them is in scalar.c: a new type is a name in enum
- * schema_type, a row there, and the functions that no other type has. */
+/* What there is to know of a type of one value. The table of all of them is in scalar_types.c: a new type is a name in
+ * enum schema_type, a row there, and the functions that no other type has. */
 #ifndef CONFIG_SCALAR_INTERNAL_H
 #define CONFIG_SCALAR_INTERNAL_H
 
@@ -41,7 +41,10 @@ struct scalar_type {
     int64_t unit; /* of numbers of bytes: what a stored one means */
 };
 
-const struct scalar_type *scalar_type(const struct schema_field *f);
+/* Indexed by the type. Beside the rows of the schema nobody asks it: they lead here. */
+extern const struct scalar_type scalar_types[SCHEMA__MAX];
+#define SCALAR(type_) .type = (type_), .scalar = &scalar_types[type_]
+
 /* What stands at `offset`; the C type is in the comment of enum schema_type. */
 void scalar_load(const struct schema_field *f, const void *base, void *ret);
 void scalar_store(const struct schema_field *f, void *base, const void *value);

@@ -185,7 +185,7 @@ void length_decode(struct decode *c, const struct schema_field *f, const struct 
 
 void text_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
-    store_unless(scalar_type(f)->error(n->text), c, f, n, base);
+    store_unless(f->scalar->error(n->text), c, f, n, base);
 }
 
 void text_format(const struct schema_field *f, const void *base, struct strbuf *out)

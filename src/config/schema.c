@@ -17,11 +17,11 @@ _Static_assert(sizeof(enum memory_only_mode) == sizeof(unsigned int) &&
                    sizeof(enum tls_on_loopback) == sizeof(unsigned int),
                "enums are not unsigned int");
 
-static const struct schema_field resource_item = {.type = SCHEMA_RESOURCE};
-static const struct schema_field driver_item = {.type = SCHEMA_NAME};
-static const struct schema_field name_item = {.type = SCHEMA_TEXT, RANGE(0, 255)}; /* of a certificate */
-static const struct schema_field host_item = {.type = SCHEMA_TEXT, RANGE(0, 253)};
-static const struct schema_field file_item = {.type = SCHEMA_TEXT, RANGE(0, FILE_NAME_MAX)};
+static const struct schema_field resource_item = {SCALAR(SCHEMA_RESOURCE)};
+static const struct schema_field driver_item = {SCALAR(SCHEMA_NAME)};
+static const struct schema_field name_item = {SCALAR(SCHEMA_TEXT), RANGE(0, 255)}; /* of a certificate */
+static const struct schema_field host_item = {SCALAR(SCHEMA_TEXT), RANGE(0, 253)};
+static const struct schema_field file_item = {SCALAR(SCHEMA_TEXT), RANGE(0, FILE_NAME_MAX)};
 
 static const struct schema_field resources_rows[] = {
     KEY("compute", SCHEMA_LIST, AT(policy.compute_resources),
@@ -169,9 +169,9 @@ static const struct schema_field limits_rows[] = {
 };
 
 static const struct schema_field root_rows[] = {
-    {.name = "apiVersion", .type = SCHEMA_CONST, .required = true, WORDS(CONFIG_API_VERSION),
+    {.name = "apiVersion", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_API_VERSION),
      HELP("version of this format")},
-    {.name = "kind", .type = SCHEMA_CONST, .required = true, WORDS(CONFIG_KIND), HELP("what the file is")},
+    {.name = "kind", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_KIND), HELP("what the file is")},
     SECTION("resources", resources_rows, .check = schema_check_resources),
     SECTION("dialects", dialect_rows),
     KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
@@ -205,7 +205,7 @@ static const struct schema_field root_rows[] = {
     SECTION("limits", limits_rows, .check = schema_check_limits),
 };
 
-const struct schema_field schema_root = {.type = SCHEMA_SECTION, ROWS(root_rows)};
+const struct schema_field schema_root = {SCALAR(SCHEMA_SECTION), ROWS(root_rows)};
 
 static void each_key(const struct schema_field *section, const char *path, schema_visit_fn *visit,
                      void *ctx)

@@ -1,11 +1,11 @@
 /* The keys of the elements of lists and maps, in the order of the file. */
 #include "config/schema_rows.h"
 
-static const struct schema_field namespace_item = {.type = SCHEMA_NAMESPACE};
-static const struct schema_field argument_item = {.type = SCHEMA_TEXT, RANGE(0, FILE_NAME_MAX)};
-static const struct schema_field days_item = {.type = SCHEMA_DAYS};
+static const struct schema_field namespace_item = {SCALAR(SCHEMA_NAMESPACE)};
+static const struct schema_field argument_item = {SCALAR(SCHEMA_TEXT), RANGE(0, FILE_NAME_MAX)};
+static const struct schema_field days_item = {SCALAR(SCHEMA_DAYS)};
 static const struct schema_field label_key = KEY("", SCHEMA_LABEL_KEY, IN(struct kv, key));
-static const struct schema_field label_value = {.type = SCHEMA_LABEL_VALUE, IN(struct kv, value)};
+static const struct schema_field label_value = {SCALAR(SCHEMA_LABEL_VALUE), IN(struct kv, value)};
 
 #define NAMESPACES(in_, ...)                                                                       \
     KEY("namespaces", SCHEMA_LIST, IN(in_, namespaces),                                            \

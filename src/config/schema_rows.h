@@ -4,7 +4,7 @@
 #define CONFIG_SCHEMA_ROWS_H
 
 #include "base/compiler.h"
-#include "config/schema_internal.h"
+#include "config/scalar_internal.h"
 #include "model/device.h"
 
 #define MIB_PER_TIB INT64_C(1048576)
@@ -14,15 +14,15 @@
 
 #define KEY(name_, type_, at_, ...)                                                                \
     {                                                                                              \
-        .name = (name_), .type = (type_), at_, __VA_ARGS__                                         \
+        .name = (name_), SCALAR(type_), at_, __VA_ARGS__                                           \
     }
 #define SECTION(name_, table_, ...)                                                                \
     {                                                                                              \
-        .name = (name_), .type = SCHEMA_SECTION, ROWS(table_), __VA_ARGS__                         \
+        .name = (name_), SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__                         \
     }
 #define ROWS(table_) .sub = (table_), .sub_n = ARRAY_LEN(table_)
 /* The keys of an element. */
-#define ELEMENT(table_, ...) {.type = SCHEMA_SECTION, ROWS(table_), __VA_ARGS__}
+#define ELEMENT(table_, ...) {SCALAR(SCHEMA_SECTION), ROWS(table_), __VA_ARGS__}
 
 #define IN(type_, member_) .offset = offsetof(type_, member_)
 #define AT(member_) IN(struct config, member_)

@@ -1,6 +1,6 @@
 /* Cores and memory of the machines, and the classes of the pods on them. */
+#include "core/ledger/view.h"
 #include "core/support/ledger_fixture.h"
-#include "core/view.h"
 
 #include "base/rng.h"
 

@@ -1,7 +1,7 @@
 #include "core/support/random_demand.h"
 
 #include "base/compiler.h"
-#include "core/mig.h"
+#include "model/mig.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ struct device_state random_device(struct rng *r, const struct device_state *like
 }
 
 /* Containers in the order of the pod: init containers, some of them sidecars, then apps
- * (core/demand.h). */
+ * (core/request/demand.h). */
 static void draw_phases(struct rng *r, struct random_case *c, size_t n)
 {
     size_t init_n = chance(r, 40) ? rng_below(r, n + 1) : 0;
