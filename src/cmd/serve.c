@@ -89,14 +89,14 @@ static int watch_over(struct service *service, struct reload *reload, const stru
         if (sig == SIGHUP && reload != NULL) {
             reload_request(reload);
         } else if (sig == SIGHUP) {
-            LOG_WARNING(log, "There is no configuration file to read again: --config was not given");
+            LOG_WARNING(log, "There is no configuration file to read again, because --config was not given");
         }
         if (sig == SIGUSR2) {
             service_audit(service);
         }
         broken = service_check(service);
         if (broken != NULL) {
-            LOG_ERROR(log, "The ledger is broken; stopping so that it is read afresh",
+            LOG_ERROR(log, "The ledger is broken; stopping, so that the next start reads the cluster again",
                       LOG_CSTR("invariant", broken));
             return EXIT_INVARIANT;
         }
@@ -164,7 +164,8 @@ static int serve(const struct serve_options *o, const struct config *config, con
                        config->logging.verbosity, clock);
     log = logsink_log(sink);
     if (o->wall_clock != NULL) {
-        LOG_WARNING(log, "The wall clock is not the real one: --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
+        LOG_WARNING(log, "The wall clock does not show the real time, because --wall-clock was given",
+                    LOG_CSTR("shows", o->wall_clock));
     }
     code = serve_load_keys(config, log, &signing);
     if (code == EXIT_OK) {

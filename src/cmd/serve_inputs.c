@@ -84,8 +84,9 @@ int serve_check_signing(const struct config *c)
     fprintf(stderr, "fgpu serve: no signing key is given. fgpu signs the record of GPUs that it writes into a pod, so that\n"
                     "nobody can forge one. Make a key, once for the cluster:\n\n"
                     "    fgpu signing-key --out FILE\n\n"
-                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE. \"signing: off\" or\n"
-                    "--signing-key off does without; then whoever may write annotations of pods is believed.\n");
+                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE.\n"
+                    "With \"signing: off\" or --signing-key off no key is needed; fgpu then believes everybody\n"
+                    "who may write annotations of pods.\n");
     return EXIT_CONFIG;
 }
 
@@ -118,12 +119,12 @@ int serve_load_keys(const struct config *c, const struct log *log, struct signin
 
     *ret = NULL;
     if (c->signing.mode == SIGNING_OFF) {
-        LOG_WARNING(log, "Signing is off: whoever may write the annotations of a pod decides what fgpu believes of it");
+        LOG_WARNING(log, "Signing is off: fgpu believes everybody who may write the annotations of a pod");
         return EXIT_OK;
     }
     if (config_accept_unsigned_before_ms(&c->signing) > clock_wall_ms(clock_system())) {
-        LOG_WARNING(log, "signing.acceptUnsignedBefore is a moment to come: until then whoever may write the annotations "
-                         "of a pod is believed");
+        LOG_WARNING(log, "signing.acceptUnsignedBefore is in the future: until then fgpu believes everybody who "
+                         "may write the annotations of a pod");
     }
     if (signing_new(&o, ret, &err) == 0) {
         return EXIT_OK;

@@ -22,9 +22,8 @@ int service_start_client(struct service *s, struct err *reterr)
 
     if (credentials->insecure_skip_tls_verify) {
         LOG_WARNING(s->options.log,
-                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so whoever answers at the "
-                    "address of the API server is believed and gets our credentials. Give it the "
-                    "certificate-authority instead",
+                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so fgpu trusts every server at the "
+                    "address of the API server and sends it our credentials. Use certificate-authority instead",
                     LOG_CSTR("server", credentials->server));
     }
     if (r == 0) {

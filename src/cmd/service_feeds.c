@@ -42,8 +42,8 @@ static void name_unmeasured(const struct service *s)
         strbuf_addf(&text, "%s%.*s", i > 0 ? " " : "", STR_ARG(names[i]));
     }
     LOG_WARNING(s->options.log,
-                "Nodes have GPUs by allocatable alone, which may count parts of GPUs: they take no shares. Say what they "
-                "have: config/README.md, Where the GPUs of a node come from",
+                "Only allocatable says that these nodes have GPUs, and it may count parts of GPUs: no shares are "
+                "placed there. To say what they have, see config/README.md, Where the GPUs of a node come from",
                 LOG_I64("nodes", (int64_t)totals.unmeasured_n), LOG_STR("first", strbuf_view(&text)));
     strbuf_fini(&text);
     arena_fini(&a);

@@ -88,7 +88,9 @@ static int start_http(struct serving *s, const struct service_options *o,
     int r;
 
     for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
-        listeners[i] = listener(s, o, serving_listener_name((enum service_listener)i), addresses[i], &routes[i], i != SERVICE_HEALTH);
+        const char *name = serving_listener_name((enum service_listener)i);
+
+        listeners[i] = listener(s, o, name, addresses[i], &routes[i], i != SERVICE_HEALTH);
         listeners[i].address = address_text(addresses[i], texts[i]);
     }
     /* Over TLS a page with another name gets no certificate that its browser would take. */

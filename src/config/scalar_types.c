@@ -64,7 +64,7 @@ const struct scalar_type scalar_types[SCHEMA__MAX] = {
     [SCHEMA_LABEL_VALUE] = {GRAMMAR(label_value_error, "a label value", PATTERN_LABEL_VALUE), .form = name_form},
     [SCHEMA_RESOURCE] = {GRAMMAR(resource_name_error, "DOMAIN/NAME", PATTERN_RESOURCE)},
     [SCHEMA_OBJECT] = {GRAMMAR(object_name_error, "NAMESPACE/NAME or empty", PATTERN_OBJECT)},
-    [SCHEMA_INSTANT] = {GRAMMAR(instant_error, "a moment in UTC or empty", PATTERN_INSTANT)},
+    [SCHEMA_INSTANT] = {GRAMMAR(instant_error, "a time in UTC or empty", PATTERN_INSTANT)},
     [SCHEMA_STRATEGY] = {TEXT, .decode = strategy_decode, .accepts_of = strategy_accepts, .form = strategy_form},
     [SCHEMA_CRITERIA] = {.size = sizeof(struct str),
                          .size2 = sizeof(struct criteria),

@@ -33,10 +33,10 @@ static const struct schema_field resources_rows[] = {
         RELIST, HELP("resources that count MiB of device memory")),
     KEY("count", SCHEMA_LIST, AT(policy.count_resources),
         ITEMS(&resource_item, struct str, policy.count_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count GPUs handed out by fgpu")),
+        RELIST, HELP("resources that count GPUs assigned by fgpu")),
     KEY("whole", SCHEMA_LIST, AT(policy.whole_resources),
         ITEMS(&resource_item, struct str, policy.whole_resource_n, SCHEMA_RESOURCES_MAX),
-        RELIST, HELP("resources that count whole GPUs, or replicas, handed out by a device plugin")),
+        RELIST, HELP("resources that count whole GPUs, or replicas, offered by a device plugin")),
     KEY("sliceDrivers", SCHEMA_LIST, AT(policy.slice_drivers),
         ITEMS(&driver_item, struct str, policy.slice_driver_n, SCHEMA_RESOURCES_MAX),
         HELP("drivers of dynamic resource allocation whose ResourceSlices publish GPUs")),
@@ -58,14 +58,14 @@ static const struct schema_field devices_rows[] = {
     KEY("overrides", SCHEMA_LIST, AT(policy.overrides),
         ITEMS(&schema_override_item, struct device_override, policy.override_n, DEVICE_OVERRIDES_MAX),
         .check = schema_check_overrides, RELIST,
-        HELP("other settings for the GPUs of some nodes, the first that selects a node")),
+        HELP("other settings for the GPUs of some nodes; the first element that selects a node applies")),
 };
 
 static const struct schema_field candidate_rows[] = {
     KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.candidate_node_strategy), WORDS(POLICY_NO_CANDIDATE), NOW,
-        HELP("preference among nodes on trial, none for that in use")),
+        HELP("preference among nodes to try without using it; none means the one in use")),
     KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.candidate_device_strategy), WORDS(POLICY_NO_CANDIDATE), NOW,
-        HELP("preference among the GPUs of a node on trial, none for that in use")),
+        HELP("preference among the GPUs of a node to try without using it; none means the one in use")),
 };
 
 static const struct schema_field packing_rows[] = {
@@ -77,11 +77,11 @@ static const struct schema_field packing_rows[] = {
     KEY("rules", SCHEMA_LIST, AT(policy.rules),
         ITEMS(&schema_rule_item, struct packing_rule, policy.rule_n, PACKING_RULES_MAX),
         .check = schema_check_rules, RELIST,
-        HELP("other strategies for some pods, on some nodes; the first that fits holds")),
+        HELP("other strategies for some pods, on some nodes; the first rule that matches applies")),
     KEY("candidates", SCHEMA_INT, AT(policy.candidates), RANGE(0, 100000),
-        NOW, HELP("nodes in a filter reply, 0 for all")),
+        NOW, HELP("number of nodes in a filter reply, 0 for all")),
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
-        NOW, HELP("time for which the node ranked first for one pod scores lower for the next")),
+        NOW, HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
     SECTION("candidate", candidate_rows),
 };
 
@@ -97,7 +97,7 @@ static const struct schema_field tls_rows[] = {
         HELP("common or alternative names of the certificates that may call")),
     KEY("onLoopback", SCHEMA_WORD, AT(serving.tls.on_loopback),
         WORDS([TLS_ON_LOOPBACK_OFF] = "plain", [TLS_ON_LOOPBACK_ON] = "tls"),
-        HELP("what is spoken on loopback addresses, plain HTTP or TLS")),
+        HELP("protocol on loopback addresses, plain HTTP or TLS")),
 };
 
 static const struct schema_field serving_rows[] = {
@@ -107,47 +107,47 @@ static const struct schema_field serving_rows[] = {
         HELP("metrics, state, configz and version")),
     KEY("opsAuthorization", SCHEMA_WORD, AT(serving.ops_authorization),
         WORDS([OPS_AUTHORIZATION_REMOTE] = "remote", [OPS_AUTHORIZATION_ALWAYS] = "always"),
-        HELP("when callers of ops need a token: remote for any address but loopback, or always")),
+        HELP("when callers of ops need a token: remote means on all addresses except loopback, always means on all")),
     KEY("opsAllowedHosts", SCHEMA_LIST, AT(serving.ops_hosts),
         ITEMS(&host_item, struct str, serving.ops_host_n, 64),
-        HELP("names by which ops may be called over plain HTTP, beside addresses and localhost")),
+        HELP("host names that callers of ops may use over plain HTTP, beside addresses and localhost")),
     KEY("healthAddress", SCHEMA_ADDRESS, AT(serving.health),
         HELP("livez, readyz and healthz; the kubelet calls here")),
     KEY("bindsAllPods", SCHEMA_FLAG, AT(serving.binds_all_pods), NOW,
-        HELP("are pods that ask for no GPU bound here, too")),
+        HELP("whether bind also accepts pods that ask for no GPU")),
     SECTION("tls", tls_rows),
 };
 
 static const struct schema_field client_rows[] = {
     KEY("bindDeadline", SCHEMA_DURATION, AT(client.bind_deadline_ms), RANGE(1000, 9000),
-        NOW, HELP("one bind, retries included")),
+        NOW, HELP("time for one bind, including retries")),
     KEY("holdOff", SCHEMA_DURATION, AT(client.hold_off_ms), RANGE(0, 600000),
-        HELP("time after the start in which writes of a predecessor may still land: nothing is promised before")),
+        HELP("time after the start in which no GPU is promised, because writes of an earlier fgpu may still arrive")),
     KEY("maxInFlightBinds", SCHEMA_INT, AT(client.binds_in_flight_max), RANGE(1, 10000),
-        NOW, HELP("bindings sent to the API server at one moment")),
+        NOW, HELP("number of bindings sent to the API server at the same time")),
     KEY("staleAfter", SCHEMA_DURATION, AT(client.stale_after_ms), RANGE(1000, 300000),
         HELP("time without news from the API server after which no GPU is promised")),
     KEY("wakeObject", SCHEMA_OBJECT, AT(client.wake_object),
-        HELP("CSIStorageCapacity that is touched when room appears, so that refused pods are tried again")),
+        HELP("CSIStorageCapacity that fgpu changes when room becomes free, so that refused pods are tried again")),
 };
 
 static const struct schema_field audit_rows[] = {
     KEY("interval", SCHEMA_DURATION, AT(audit.interval_ms), RANGE(0, 86400000),
         HELP("time between two comparisons of the ledger with a fresh list, 0 for none")),
     KEY("settle", SCHEMA_DURATION, AT(audit.settle_ms), RANGE(100, 60000),
-        HELP("time that the watch is given before a difference is an error")),
+        HELP("time that a difference must last, without news from the watch, to be an error")),
 };
 
 static const struct schema_field signing_rows[] = {
     KEY("mode", SCHEMA_WORD, AT(signing.mode), WORDS([SIGNING_ON] = "on", [SIGNING_OFF] = "off"),
-        HELP("are records signed, and believed by their signature")),
+        HELP("whether fgpu signs records and believes only signed records")),
     KEY("privateKey", SCHEMA_TEXT, AT(signing.private_key), RANGE(0, FILE_NAME_MAX),
         HELP("PEM file with the key that signs new records")),
     KEY("publicKeys", SCHEMA_LIST, AT(signing.public_keys),
         ITEMS(&file_item, struct str, signing.public_key_n, 64),
-        HELP("PEM files, and directories of *.pub, with further keys whose signatures are believed")),
+        HELP("PEM files, or directories of *.pub, with further public keys that fgpu believes")),
     KEY("acceptUnsignedBefore", SCHEMA_INSTANT, AT(signing.accept_unsigned_before), RELIST,
-        HELP("records of pods created before then need no signature")),
+        HELP("records of pods created before this time need no signature")),
 };
 
 static const struct schema_field logging_rows[] = {
@@ -161,40 +161,42 @@ static const struct schema_field limits_rows[] = {
     KEY("bodyBytes", SCHEMA_BYTES, AT(limits.body_bytes), RANGE(65536, INT64_C(256) << 20),
         NOW, HELP("largest request body")),
     KEY("bytesInFlight", SCHEMA_BYTES, AT(limits.bytes_in_flight), RANGE(65536, INT64_C(16) << 30),
-        NOW, HELP("request bodies, and what is read from them, held at one moment, together")),
+        NOW, HELP("memory for all request bodies at one time, together with what is read from them")),
     KEY("connections", SCHEMA_INT, AT(limits.connections), RANGE(16, 65536),
-        HELP("connections of one listener")),
+        HELP("number of connections of one listener")),
     KEY("connectionsPerAddress", SCHEMA_INT, AT(limits.connections_per_address), RANGE(0, 65536),
-        HELP("of these, connections of one caller's address that is not loopback; 0 for all")),
+        HELP("how many of these connections one address may have, loopback not counted; 0 for all")),
 };
 
 static const struct schema_field root_rows[] = {
     {.name = "apiVersion", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_API_VERSION),
      HELP("version of this format")},
-    {.name = "kind", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_KIND), HELP("what the file is")},
+    {.name = "kind", SCALAR(SCHEMA_CONST), .required = true, WORDS(CONFIG_KIND), HELP("kind of the file")},
     SECTION("resources", resources_rows, .check = schema_check_resources),
     SECTION("dialects", dialect_rows),
     KEY("sizes", SCHEMA_MAP, AT(policy.sizes),
         ITEMS(&schema_size_item, struct named_size, policy.size_n, ENTRIES_MAX), .key = &schema_size_key,
-        RELIST, HELP("wishes with a name, for the annotation fgpu.io/size")),
+        RELIST, HELP("requests with a name, for the annotation fgpu.io/size")),
     KEY("nodeTemplates", SCHEMA_LIST, AT(policy.templates),
         ITEMS(&schema_template_item, struct node_template, policy.template_n, ENTRIES_MAX),
         .check = schema_check_templates, RELIST,
-        HELP("GPUs of nodes that publish none themselves")),
+        HELP("GPUs of nodes that do not publish their GPUs")),
     SECTION("devices", devices_rows),
     SECTION("packing", packing_rows),
     KEY("tenants", SCHEMA_LIST, AT(policy.tenants),
         ITEMS(&schema_tenant_item, struct tenant, policy.tenant_n, TENANTS_MAX), .check = schema_check_tenants,
-        NOW, HELP("how much groups of namespaces may hold")),
+        NOW, HELP("limits for groups of namespaces")),
     KEY("nodePools", SCHEMA_LIST, AT(policy.node_pools),
         ITEMS(&schema_pool_item, struct node_pool, policy.node_pool_n, ENTRIES_MAX), .appended = true,
-        RELIST, HELP("nodes that are open or closed; of several entries for a node the last one holds")),
+        RELIST, HELP("nodes that are open or closed for new pods with GPUs; of several entries for a node the last "
+                     "one applies")),
     KEY("timeWindows", SCHEMA_LIST, AT(windows),
         ITEMS(&schema_window_item, struct config_window, window_n, TIMETABLE_WINDOWS_MAX),
         .check = schema_check_windows, NOW,
-        HELP("what holds at certain times; where two that are open differ, the later one holds")),
+        HELP("other values at certain times; if two open windows set the same key, the later one in the file "
+             "applies")),
     KEY("timeWindowNotice", SCHEMA_DURATION, AT(window_notice_ms), RANGE(0, 86400000), NOW,
-        HELP("time ahead of a change at which it is announced, 0 for not at all")),
+        HELP("how long before a change by time windows fgpu announces it, 0 for no announcement")),
     SECTION("serving", serving_rows, .check = schema_check_serving),
     KEY("election", SCHEMA_WORD, AT(election), WORDS([ELECTION_NONE] = "none"), LATER("follow-scheduler", "lease"),
         HELP("which of several replicas answers; none means that there is one replica")),

@@ -19,7 +19,7 @@ static const struct schema_field label_value = {SCALAR(SCHEMA_LABEL_VALUE), IN(s
     KEY("milli", SCHEMA_INT, IN(in_, milli), RANGE(1, DEVICES_PER_NODE_MAX *DEVICE_MILLI),         \
         HELP("thousandths of a GPU's compute")),                                                   \
         KEY("memory", SCHEMA_MIB, IN(in_, mem_mib), RANGE(1, DEVICE_MIB_MAX),                      \
-            HELP("device memory, of each GPU")),                                                   \
+            HELP("device memory on each GPU")),                                                   \
         KEY("count", SCHEMA_INT, IN(in_, count), RANGE(1, DEVICES_PER_NODE_MAX),                   \
             HELP("number of GPUs"))
 
@@ -33,7 +33,7 @@ static const struct schema_field compute_rows[] = {
         HELP("who picks the GPU: fgpu, or kubelet for a device plugin that publishes the resource")),
     KEY("aboveOneGPU", SCHEMA_WORD, IN(struct compute_resource, above_one_gpu),
         WORDS([ABOVE_REFUSE] = "refuse", [ABOVE_SPAN] = "span"),
-        HELP("requests above one GPU and no multiple of it: whole GPUs and the rest of one more, or none")),
+        HELP("requests above one GPU that are not a multiple of it; span takes whole GPUs and a part of one more")),
 };
 static const struct compute_resource compute_absent = {.above_one_gpu = ABOVE_REFUSE};
 const struct schema_field schema_compute_item =
@@ -47,11 +47,11 @@ static const struct schema_field variant_item = ELEMENT(variant_rows, .check = s
 
 static const struct schema_field size_rows[] = {
     AMOUNT_KEYS(struct named_size),
-    NAMESPACES(struct named_size, HELP("whose pods may use it, '*' for any text")),
+    NAMESPACES(struct named_size, HELP("namespaces whose pods may use the size, '*' for any text")),
     KEY("variants", SCHEMA_LIST, IN(struct named_size, variants),
         IN_ITEMS(&variant_item, struct size_variant, struct named_size, variant_n, 1,
                  SIZE_VARIANTS_MAX),
-        HELP("what it is for pods of some namespaces, the first that names the namespace")),
+        HELP("other values for pods of some namespaces; the first element that names the namespace applies")),
 };
 const struct schema_field schema_size_key = KEY("", SCHEMA_NAME, IN(struct named_size, name));
 const struct schema_field schema_size_item = ELEMENT(size_rows, .check = schema_check_size);
@@ -64,7 +64,7 @@ static const struct schema_field template_rows[] = {
         RANGE(1, DEVICES_PER_NODE_MAX), HELP("number of GPUs")),
     KEY("allocatable", SCHEMA_WORD, IN(struct node_template, allocatable),
         WORDS([ALLOCATABLE_IGNORE] = "ignore", [ALLOCATABLE_WHOLE_GPUS] = POLICY_WHOLE_GPUS),
-        HELP("instead of gpus: what device plugins offer in allocatable there are whole GPUs")),
+        HELP("use it instead of gpus: whole-gpus says that allocatable counts whole GPUs on these nodes")),
     KEY("memory", SCHEMA_MIB, IN(struct node_template, mem_mib), .required = true,
         RANGE(1, DEVICE_MIB_MAX), HELP("memory of each GPU")),
     KEY("model", SCHEMA_TEXT, IN(struct node_template, model), RANGE(0, 128),
@@ -77,7 +77,7 @@ static const struct schema_field override_overcommit_rows[] = {
 };
 static const struct schema_field override_rows[] = {
     SELECTOR("nodeSelector", struct device_override, node_selector, .required = true,
-             HELP("labels of the nodes, all of them")),
+             HELP("labels that a node must have, all of them")),
     SHARING_KEYS(struct device_override, settings, RESTART),
     SECTION("overcommit", override_overcommit_rows),
 };
@@ -89,8 +89,8 @@ const struct schema_field schema_override_item =
 
 static const struct schema_field rule_rows[] = {
     NAMESPACES(struct packing_rule, HELP("namespaces of the pods, '*' for any text")),
-    SELECTOR("podSelector", struct packing_rule, pod_selector, HELP("labels of the pods, all of them")),
-    SELECTOR("nodeSelector", struct packing_rule, node_selector, HELP("labels of the nodes, all of them")),
+    SELECTOR("podSelector", struct packing_rule, pod_selector, HELP("labels that a pod must have, all of them")),
+    SELECTOR("nodeSelector", struct packing_rule, node_selector, HELP("labels that a node must have, all of them")),
     KEY("nodeStrategy", SCHEMA_CRITERIA, IN(struct packing_rule, node_strategy),
         .offset2 = offsetof(struct packing_rule, node_criteria), HELP("preference among nodes")),
     KEY("deviceStrategy", SCHEMA_STRATEGY, IN(struct packing_rule, device_strategy),
@@ -102,15 +102,15 @@ const struct schema_field schema_rule_item =
 
 static const struct schema_field tenant_rows[] = {
     KEY("name", SCHEMA_NAME, IN(struct tenant, name), .required = true,
-        HELP("what /state and metrics call it")),
+        HELP("name of the tenant in /state and metrics")),
     NAMESPACES(struct tenant, .required = true, HELP("its namespaces, '*' for any text")),
     KEY("gpuShare", SCHEMA_PERCENT, IN(struct tenant, gpu_permille),
-        HELP("the part of all GPUs' compute that it may hold")),
+        HELP("part of the compute of all GPUs that the tenant may hold")),
     KEY("milli", SCHEMA_INT, IN(struct tenant, milli), RANGE(0, 1000000000),
-        HELP("the compute that it may hold, in thousandths of a GPU")),
+        HELP("compute that the tenant may hold, in thousandths of a GPU")),
     KEY("memory", SCHEMA_MIB_OR_PERCENT, IN(struct tenant, mem_mib),
         .offset2 = offsetof(struct tenant, mem_permille), RANGE(0, INT64_C(1) << 40),
-        HELP("the device memory that it may hold, an amount or the part of all")),
+        HELP("device memory that the tenant may hold, an amount or a part of all memory")),
 };
 static const struct tenant tenant_absent = {.gpu_permille = TENANT_UNLIMITED,
                                             .milli = TENANT_UNLIMITED,
@@ -120,7 +120,7 @@ const struct schema_field schema_tenant_item =
     ELEMENT(tenant_rows, .item_absent = &tenant_absent, .check = schema_check_tenant);
 
 static const struct schema_field pool_rows[] = {
-    KEY("name", SCHEMA_NAME, IN(struct node_pool, name), HELP("what its command calls it")),
+    KEY("name", SCHEMA_NAME, IN(struct node_pool, name), HELP("name of the pool, which its command gets")),
     SELECTOR("nodeSelector", struct node_pool, selector, .required = true,
              HELP("every node with all these labels")),
     KEY("state", SCHEMA_WORD, IN(struct node_pool, state),
@@ -128,7 +128,7 @@ static const struct schema_field pool_rows[] = {
         HELP("closed nodes take no new pods with GPUs")),
     KEY("command", SCHEMA_LIST, IN(struct node_pool, command),
         IN_ITEMS(&argument_item, struct str, struct node_pool, command_n, 1, 64),
-        HELP("program and arguments, run with the pool's name and state when that changes")),
+        HELP("program and arguments; fgpu adds the pool's name and state, and runs it when the state changes")),
     KEY("timeout", SCHEMA_DURATION, IN(struct node_pool, timeout_ms), RANGE(1000, 3600000),
         HELP("time for one run of the command")),
 };
@@ -138,20 +138,20 @@ const struct schema_field schema_pool_item =
 
 #define OVERLAY(name_)                                                                             \
     KEY(name_, SCHEMA_OVERLAY, IN(struct config_window, holds),                                    \
-        HELP("what holds instead while the window is open"))
+        HELP("values that replace those of the file while the window is open"))
 
 static const struct schema_field window_rows[] = {
     KEY("name", SCHEMA_NAME, IN(struct config_window, name), .required = true,
-        HELP("what it is called in /state and Events")),
+        HELP("name of the window in /state and Events")),
     KEY("days", SCHEMA_LIST, IN(struct config_window, days),
         IN_ITEMS(&days_item, uint32_t, struct config_window, day_n, 0, 7),
-        HELP("on which it begins; every day without it")),
+        HELP("days on which the window opens; without this key every day")),
     KEY("from", SCHEMA_TIME, IN(struct config_window, from_min), RANGE(0, DAY_MIN - 1),
-        .required = true, HELP("when it opens")),
+        .required = true, HELP("time at which the window opens")),
     KEY("to", SCHEMA_TIME, IN(struct config_window, to_min), RANGE(1, DAY_MIN), .required = true,
-        HELP("when it closes, on the next day if that is not later")),
+        HELP("time at which the window closes; on the next day if it is not later than from")),
     KEY("timeZone", SCHEMA_ZONE, IN(struct config_window, zone), .required = true,
-        HELP("whose clock counts, with its daylight rules")),
+        HELP("time zone of from and to, with its daylight-saving rules")),
     OVERLAY("sizes"),
     OVERLAY("devices"),
     OVERLAY("packing"),

@@ -47,24 +47,24 @@
 /* How the GPUs of the cluster, or of some nodes, are shared: `in_` has the settings at `at_`. */
 #define SHARING_KEYS(in_, at_, reload_)                                                            \
     KEY("memoryReserve", SCHEMA_MIB, IN(in_, at_.mem_reserve_mib), RANGE(0, MIB_PER_TIB), reload_, \
-        HELP("memory of every GPU that is never given away")),                                     \
+        HELP("reserved memory of every GPU, which no pod gets")),                                  \
         KEY("maxSharers", SCHEMA_INT, IN(in_, at_.max_sharers), RANGE(1, DEVICE_MILLI), reload_,   \
-            HELP("containers that may share one GPU that publishes no number of its own")),        \
+            HELP("number of containers that may share a GPU, if the GPU publishes no number itself")), \
         KEY("memoryOnly", SCHEMA_WORD, IN(in_, at_.memory_only),                                   \
             WORDS([MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free"), reload_,            \
-            HELP("compute taken by a pod that asks for memory only")),                             \
+            HELP("compute that a pod takes if it asks for memory only")),                          \
         KEY("qos", SCHEMA_WORD, IN(in_, at_.qos),                                                  \
             WORDS([QOS_FIXED_SHARE] = "fixed-share", [QOS_BEST_EFFORT] = "best-effort",            \
                   [QOS_EQUAL_SHARE] = "equal-share"),                                              \
-            reload_, HELP("how containers share a GPU whose pods say nothing themselves")),        \
+            reload_, HELP("how containers divide a GPU if their pods do not say it")),             \
         KEY("lendIdleCompute", SCHEMA_WORD, IN(in_, at_.lending),                                  \
             WORDS([LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid"), reload_,                      \
-            HELP("may containers use compute that others leave idle"))
+            HELP("whether containers may use idle compute of others"))
 #define OVERCOMMIT_KEYS(in_, at_, reload_)                                                         \
     KEY("compute", SCHEMA_FACTOR, IN(in_, at_.overcommit_milli), RANGE(1000, 10000), reload_,      \
-        HELP("how often a GPU's compute may be given away")),                                      \
+        HELP("factor for the part of a GPU's compute that pods may get; 1.5 is 150 %")),           \
         KEY("memory", SCHEMA_FACTOR, IN(in_, at_.overcommit_mem_milli), RANGE(1000, 10000),        \
-            reload_, HELP("how often a GPU's memory may be given away"))
+            reload_, HELP("factor for the part of a GPU's memory that pods may get; 1.5 is 150 %"))
 
 /* schema_items.c */
 extern const struct schema_field schema_compute_item, schema_size_key, schema_size_item, schema_template_item,
