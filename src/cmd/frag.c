@@ -1,14 +1,13 @@
 /* fgpu frag: how much room there is and in which pieces, from the summary of /state. */
-#include "base/json_read.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
+#include "cmd/json_members.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
 #include "sim/state_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static const struct option long_options[] = {
     INQUIRY_OPTIONS,
@@ -33,81 +32,24 @@ struct numbers {
     struct str more; /* the array as text */
 };
 
-static void read_i64(struct json_reader *r, int64_t *ret)
-{
-    (void)json_i64(r, ret);
-}
-
-/* {first: number or text, second: number}, whatever else is in it. */
-static void read_pair(struct json_reader *r, const char *first, int64_t *ret_first,
-                      struct str *ret_text, const char *second, int64_t *ret_second)
-{
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, first) && ret_text != NULL) {
-            terminal_string(r, ret_text);
-        } else if (str_eq_cstr(key, first)) {
-            read_i64(r, ret_first);
-        } else if (str_eq_cstr(key, second)) {
-            read_i64(r, ret_second);
-        } else {
-            json_skip(r);
-        }
-    }
-}
-
 static void read_numbers(struct json_reader *r, struct numbers *ret)
 {
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "idleMilli")) {
-            read_i64(r, &ret->idle);
-        } else if (str_eq_cstr(key, "permille")) {
-            read_i64(r, &ret->permille);
-        } else if (str_eq_cstr(key, "typicalPods")) {
-            read_i64(r, &ret->typical);
-        } else if (str_eq_cstr(key, "generation")) {
-            read_i64(r, &ret->generation);
-        } else if (str_eq_cstr(key, "asOf")) {
-            terminal_string(r, &ret->as_of);
-        } else if (str_eq_cstr(key, "largestHole")) {
-            read_pair(r, "milli", &ret->hole_milli, NULL, "memMib", &ret->hole_mem);
-        } else if (str_eq_cstr(key, "mostEmpty")) {
-            read_pair(r, "node", NULL, &ret->node, "gpus", &ret->empty);
-        } else if (str_eq_cstr(key, "moreFit")) {
-            json_raw(r, &ret->more);
-        } else {
-            json_skip(r);
-        }
-    }
+    json_members(
+        r, JSON_MEMBERS({"idleMilli", .i64 = &ret->idle}, {"permille", .i64 = &ret->permille},
+                        {"typicalPods", .i64 = &ret->typical}, {"generation", .i64 = &ret->generation},
+                        {"asOf", .text = &ret->as_of}, {"moreFit", .raw = &ret->more},
+                        {"largestHole", .object = JSON_MEMBERS({"milli", .i64 = &ret->hole_milli},
+                                                               {"memMib", .i64 = &ret->hole_mem})},
+                        {"mostEmpty", .object = JSON_MEMBERS({"node", .text = &ret->node},
+                                                             {"gpus", .i64 = &ret->empty})}));
 }
 
 /* The text of summary.fragmentation; empty: there is none. */
 static int find(struct json_reader *r, struct str document, struct arena *a, struct str *ret,
                 struct err *reterr)
 {
-    struct str key;
-
     json_reader_init(r, document, a);
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (!str_eq_cstr(key, "summary")) {
-            json_skip(r);
-            continue;
-        }
-        json_object_begin(r);
-        while (json_object_next(r, &key)) {
-            if (str_eq_cstr(key, "fragmentation")) {
-                json_raw(r, ret);
-            } else {
-                json_skip(r);
-            }
-        }
-    }
+    json_members(r, JSON_MEMBERS({"summary", .object = JSON_MEMBERS({"fragmentation", .raw = ret})}));
     return json_read_end(r, reterr);
 }
 

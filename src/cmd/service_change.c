@@ -1,70 +1,12 @@
 #include "cmd/service_internal.h"
 
 #include "base/bug.h"
-#include "obs/logsink.h"
+#include "cmd/telemetry.h"
+#include "cmd/timekeeper.h"
+#include "extender/reopener.h"
+#include "extender/verifier.h"
 
-void service_set_tenants(struct service *s, const struct policy *p)
-{
-    struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {p->tenants, p->tenant_n}};
-
-    BUG_ON(store_apply(s->store, &op, NULL) != 0);
-}
-
-struct binder_options service_binder_options(const struct config *c)
-{
-    return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
-                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
-                                   .binds_all_pods = c->serving.binds_all_pods};
-}
-
-static void apply(void *ctx, const struct config *c)
-{
-    struct service *s = ctx;
-    const struct binder_options binder = service_binder_options(c);
-
-    service_set_tenants(s, &c->policy);
-    binder_set_options(s->binder, &binder);
-    httpd_server_set_body_limits(s->serving.http, (size_t)c->limits.body_bytes,
-                                 (size_t)c->limits.bytes_in_flight);
-    if (s->options.sink != NULL) {
-        logsink_set_verbosity(s->options.sink, c->logging.verbosity);
-    }
-    pool_commands_set(s->pool_commands, &c->policy);
-    waker_room(s->waker); /* who was refused may fit now */
-}
-
-static void relist(void *ctx, enum kube_resource resource)
-{
-    struct service *s = ctx;
-
-    kube_watcher_relist(s->watchers[resource]);
-}
-
-void service_set_up_changeover(struct service *s)
-{
-    const struct config *c = s->options.config;
-    struct changeover_options o = {
-        .book = s->book,
-        .store = s->store,
-        .events = s->events,
-        .metrics = s->telemetry.metrics,
-        .clock = s->options.clock,
-        .log = s->options.log,
-        .apply = apply,
-        .relist = relist,
-        .ctx = s,
-    };
-
-    s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
-                              clock_wall_ms(s->options.clock));
-    o.slot = s->slot;
-    s->changeover = changeover_new(&o);
-}
-
-struct changeover *service_changeover(struct service *s)
-{
-    return s->changeover;
-}
+#include <stdlib.h>
 
 /* ---- keys ---- */
 
@@ -91,19 +33,31 @@ void service_reload_keys(struct service *s)
     }
 }
 
+void service_stop_verifier(struct service *s)
+{
+    verifier_stop(s->verifier);
+}
+
+/* ---- pools ---- */
+
 int service_start_pool_commands(struct service *s, struct err *reterr)
 {
     const struct pool_commands_options o = {.clock = s->options.clock,
                                             .log = s->options.log,
                                             .observe = telemetry_pool_command,
-                                            .ctx = &s->telemetry};
+                                            .ctx = s->telemetry};
     int r = pool_commands_new(&o, &s->pool_commands, reterr);
 
     if (r == 0) {
         pool_commands_set(s->pool_commands, &s->options.config->policy);
-        metrics_add_collector(s->telemetry.metrics, telemetry_pool_commands, s->pool_commands);
+        metrics_add_collector(s->telemetry->metrics, telemetry_pool_commands, s->pool_commands);
     }
     return r;
+}
+
+void service_free_pool_commands(struct service *s)
+{
+    pool_commands_free(s->pool_commands);
 }
 
 /* ---- time ---- */
@@ -125,10 +79,10 @@ static void each_second(void *ctx)
 {
     struct service *s = ctx;
 
-    reopener_tick(&s->reopener);
+    reopener_tick(s->reopener);
 }
 
-int service_start_timekeeper(struct service *s, struct err *reterr)
+int service_start_time(struct service *s, struct err *reterr)
 {
     const struct timekeeper_options o = {.changeover = s->changeover,
                                          .slot = s->slot,
@@ -138,7 +92,14 @@ int service_start_timekeeper(struct service *s, struct err *reterr)
                                          .each_second = each_second,
                                          .ctx = s};
 
-    s->reopener = (struct reopener){
+    s->reopener = xcalloc(1, sizeof(*s->reopener));
+    *s->reopener = (struct reopener){
         .store = s->store, .clock = s->options.clock, .log = s->options.log, .relist = list_pods_again, .ctx = s};
     return timekeeper_start(&o, &s->timekeeper, reterr);
+}
+
+void service_stop_time(struct service *s)
+{
+    timekeeper_stop(s->timekeeper);
+    free(s->reopener);
 }

@@ -1,90 +1,92 @@
-/* cmd/service_internal.h - the parts of a service, shared by the files that wire them: service.c starts and stops
- * them in order, service_surface.c is what is shown and answered over HTTP, service_change.c what another
- * configuration or time changes. */
+/* cmd/service_internal.h - the parts of a service, shared by the files that wire them. service.c has the table of parts:
+ * who is started when, and stopped and freed in which order. Each other file wires one kind:
+ *   service_ledger.c   what is charged, and what the ledger tells
+ *   service_api.c      who talks to the API server: client, Events, binder, waker, access
+ *   service_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
+ *   service_feeds.c    what is read of the cluster
+ *   service_audit.c    whether the ledger agrees with it
+ *   service_change.c   what keys, time and pools change
+ *   service_surface.c  what is shown and answered over HTTP
+ * A member is written by the file that starts the part, and NULL before. */
 #ifndef CMD_SERVICE_INTERNAL_H
 #define CMD_SERVICE_INTERNAL_H
 
 #include "cmd/service.h"
 
-#include "cmd/serving.h"
-#include "cmd/telemetry.h"
-#include "cmd/timekeeper.h"
-#include "extender/audit.h"
-#include "extender/binder.h"
-#include "extender/contact.h"
-#include "extender/events.h"
-#include "extender/feed.h"
-#include "extender/pool_commands.h"
-#include "extender/reopener.h"
-#include "extender/slices.h"
-#include "extender/unreadable.h"
-#include "extender/verifier.h"
-#include "extender/waker.h"
-#include "extender/warn_limit.h"
-#include "obs/health.h"
-#include "routes/health.h"
-#include "routes/ops.h"
-#include "routes/ops_auth.h"
-#include "routes/verbs.h"
-
 #include <stdatomic.h>
 
 struct service {
     struct service_options options;
-    struct telemetry telemetry;
+    atomic_bool stopping;
+    int64_t drain_ms; /* of service_stop() */
+    struct telemetry *telemetry;
+    /* service_ledger.c */
     struct store *store;
     struct contact *contact;
     struct warn_limit *warnings;
     struct unreadable *unreadable;
+    /* service_rules.c */
     struct config_slot *slot;
     struct rulebook *book;
     struct vacancy *vacancy;
     struct shadow *shadow;
     struct changeover *changeover;
-    struct timekeeper *timekeeper;
-    struct reopener reopener; /* of the timekeeper's thread */
-    struct pool_commands *pool_commands;
+    /* service_api.c */
     struct kube_client *client;
-    struct binder *binder;
     struct events *events;
-    struct waker *waker;
-    struct waker_patch waker_patch;
-    struct audit *audit;
-    struct verifier *verifier; /* NULL: signing is off */
-    struct feed feeds[KUBE_RESOURCE__MAX];
+    struct binder *binder;
+    struct waker *waker; /* NULL: nobody is woken */
+    struct waker_patch *waker_patch;
+    struct access *access; /* NULL: the ops listener is open to all that reach it */
+    /* service_feeds.c */
+    struct feed *feeds; /* KUBE_RESOURCE__MAX */
     struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
     struct slices *slices; /* NULL: not looked at */
     struct kube_watcher *slices_watcher;
-    struct verbs verbs;
-    struct ops ops;
-    struct access *access; /* NULL: the ops listener is open to all that reach it */
-    struct ops_auth ops_auth;
-    struct health health;
-    struct health_handlers health_handlers;
-    struct httpd_route verb_routes[VERB_ROUTES];
-    struct httpd_route ops_routes[OPS_ROUTES];
-    struct httpd_route health_routes[HEALTH_ROUTES];
-    struct serving serving;
-    atomic_bool stopping;
+    /* service_audit.c */
+    struct audit *audit;
+    /* service_change.c */
+    struct verifier *verifier; /* NULL: signing is off */
+    struct pool_commands *pool_commands;
+    struct timekeeper *timekeeper;
+    struct reopener *reopener; /* of the timekeeper's thread */
+    /* service_surface.c */
+    struct surface *surface;
 };
 
-/* ---- service_surface.c ---- */
+/* Starts a part; on failure what was begun is left for its stop and free. */
+typedef int service_start_fn(struct service *s, struct err *reterr);
+/* Stops the threads of a part, or frees it. Does nothing for one that was never started. */
+typedef void service_end_fn(struct service *s);
 
-void service_set_up_health(struct service *s);
-/* Everybody whom the routes ask must be there. */
-void service_set_up_routes(struct service *s);
-WARN_UNUSED int service_start_http(struct service *s, struct err *reterr);
-
-/* ---- service_change.c ---- */
-
+service_start_fn service_start_ledger;
+service_end_fn service_free_ledger;
 /* The ledger learns who may hold how much. */
 void service_set_tenants(struct service *s, const struct policy *p);
-struct binder_options service_binder_options(const struct config *c);
-void service_set_up_changeover(struct service *s);
-/* After the watchers, whose facts it verifies. */
-WARN_UNUSED int service_start_verifier(struct service *s, struct err *reterr);
-WARN_UNUSED int service_start_pool_commands(struct service *s, struct err *reterr);
-/* Last: what it changes reaches everybody else. */
-WARN_UNUSED int service_start_timekeeper(struct service *s, struct err *reterr);
+/* Nothing is promised any more; counted and told. */
+void service_ledger_is_broken(struct service *s, const char *invariant);
+
+service_start_fn service_start_client, service_start_events, service_start_binder, service_start_waker,
+    service_start_access;
+service_end_fn service_stop_client, service_free_client, service_stop_events, service_free_events, service_stop_binder,
+    service_free_binder, service_stop_waker, service_free_waker, service_free_access;
+/* The binder and the waker go by another configuration. */
+void service_api_follow(struct service *s, const struct config *c);
+
+service_start_fn service_start_rules;
+service_end_fn service_free_rules;
+
+service_start_fn service_start_feeds;
+service_end_fn service_stop_feeds, service_free_feeds;
+
+service_start_fn service_start_audit;
+service_end_fn service_stop_audit;
+
+service_start_fn service_start_verifier, service_start_pool_commands, service_start_time;
+service_end_fn service_stop_verifier, service_free_pool_commands, service_stop_time;
+
+service_start_fn service_start_http;
+service_end_fn service_stop_http, service_free_http;
+void service_set_body_limits(struct service *s, const struct config_limits *l);
 
 #endif

@@ -1,18 +1,27 @@
 #include "cmd/service_internal.h"
 
+#include "base/bug.h"
+#include "cmd/serving.h"
+#include "routes/health.h"
+#include "routes/ops.h"
+#include "routes/ops_auth.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-/* ---- readiness ---- */
+struct surface {
+    struct verbs verbs;
+    struct ops ops;
+    struct ops_auth ops_auth;
+    struct health health;
+    struct health_handlers health_handlers;
+    struct httpd_route verb_routes[VERB_ROUTES];
+    struct httpd_route ops_routes[OPS_ROUTES];
+    struct httpd_route health_routes[HEALTH_ROUTES];
+    struct serving serving;
+};
 
-bool service_is_ready(struct service *s)
-{
-    return !atomic_load(&s->stopping) && store_is_ready(s->store);
-}
-
-bool service_is_listed(struct service *s)
-{
-    return store_is_synced(s->store);
-}
+/* ---- health ---- */
 
 static const char *probe_ledger(void *ctx)
 {
@@ -59,7 +68,7 @@ static const char *probe_shutdown(void *ctx)
     return atomic_load(&s->stopping) ? "fgpu is stopping" : NULL;
 }
 
-void service_set_up_health(struct service *s)
+static void set_up_health(struct service *s)
 {
     const struct health_check checks[] = {
         {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
@@ -70,9 +79,9 @@ void service_set_up_health(struct service *s)
         {"shutdown", probe_shutdown, s, HEALTH_READYZ},
     };
 
-    health_init(&s->health);
+    health_init(&s->surface->health);
     for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-        health_add(&s->health, &checks[i]);
+        health_add(&s->surface->health, &checks[i]);
     }
 }
 
@@ -94,9 +103,11 @@ static bool is_ready(void *ctx)
     return service_is_ready(ctx);
 }
 
-void service_set_up_routes(struct service *s)
+static void set_up_routes(struct service *s)
 {
-    s->verbs = (struct verbs){
+    struct surface *f = s->surface;
+
+    f->verbs = (struct verbs){
         .book = s->book,
         .binder = s->binder,
         .waker = s->waker,
@@ -105,11 +116,11 @@ void service_set_up_routes(struct service *s)
         .log = s->options.log,
         .observe = telemetry_verb,
         .observe_verdicts = telemetry_verdicts,
-        .observe_ctx = &s->telemetry,
+        .observe_ctx = s->telemetry,
     };
-    s->ops.config = s->slot;
-    s->ops.metrics = s->telemetry.metrics;
-    s->ops.state = (struct state_context){
+    f->ops.config = s->slot;
+    f->ops.metrics = s->telemetry->metrics;
+    f->ops.state = (struct state_context){
         .store = s->store,
         .clock = s->options.clock,
         .binder = s->binder,
@@ -126,33 +137,71 @@ void service_set_up_routes(struct service *s)
         .config = s->slot,
         .version = FGPU_VERSION,
     };
-    metrics_add_collector(s->telemetry.metrics, ops_collect_ledger, s->store);
-    telemetry_signing(&s->telemetry, s->options.signing, s->store);
-    metrics_add_collector(s->telemetry.metrics, telemetry_contact, s->contact);
-    metrics_add_collector(s->telemetry.metrics, ops_collect_tenants, &s->ops);
-    metrics_add_collector(s->telemetry.metrics, ops_collect_vacancy, &s->ops);
-    verbs_routes(&s->verbs, s->verb_routes);
-    ops_routes(&s->ops, s->ops_routes);
-    health_routes(&s->health_handlers, &s->health, s->health_routes);
+    verbs_routes(&f->verbs, f->verb_routes);
+    ops_routes(&f->ops, f->ops_routes);
+    health_routes(&f->health_handlers, &f->health, f->health_routes);
     if (s->access != NULL) {
-        s->ops_auth = (struct ops_auth){
-            .access = s->access, .observe = telemetry_access, .observe_ctx = &s->telemetry};
-        ops_auth_guard(&s->ops_auth, s->ops_routes, OPS_ROUTES);
+        f->ops_auth = (struct ops_auth){
+            .access = s->access, .observe = telemetry_access, .observe_ctx = s->telemetry};
+        ops_auth_guard(&f->ops_auth, f->ops_routes, OPS_ROUTES);
     }
 }
 
+static void set_up_metrics(struct service *s)
+{
+    struct metrics *m = s->telemetry->metrics;
+
+    metrics_add_collector(m, ops_collect_ledger, s->store);
+    telemetry_signing(s->telemetry, s->options.signing, s->store);
+    metrics_add_collector(m, telemetry_contact, s->contact);
+    metrics_add_collector(m, ops_collect_tenants, &s->surface->ops);
+    metrics_add_collector(m, ops_collect_vacancy, &s->surface->ops);
+}
+
+/* ---- listeners ---- */
+
 int service_start_http(struct service *s, struct err *reterr)
 {
+    struct surface *f = xcalloc(1, sizeof(*f));
     const struct serving_routes routes[SERVICE_LISTENER__MAX] = {
-        [SERVICE_VERBS] = {s->verb_routes, VERB_ROUTES},
-        [SERVICE_OPS] = {s->ops_routes, OPS_ROUTES},
-        [SERVICE_HEALTH] = {s->health_routes, HEALTH_ROUTES},
+        [SERVICE_VERBS] = {f->verb_routes, VERB_ROUTES},
+        [SERVICE_OPS] = {f->ops_routes, OPS_ROUTES},
+        [SERVICE_HEALTH] = {f->health_routes, HEALTH_ROUTES},
     };
 
-    return serving_start(&s->serving, &s->options, routes, &s->telemetry, reterr);
+    s->surface = f;
+    set_up_health(s);
+    set_up_routes(s);
+    set_up_metrics(s);
+    return serving_start(&f->serving, &s->options, routes, s->telemetry, reterr);
+}
+
+void service_stop_http(struct service *s)
+{
+    if (s->surface != NULL) {
+        serving_stop(&s->surface->serving, s->drain_ms);
+    }
+}
+
+void service_free_http(struct service *s)
+{
+    if (s->surface != NULL) {
+        serving_fini(&s->surface->serving);
+        free(s->surface);
+    }
+}
+
+void service_set_body_limits(struct service *s, const struct config_limits *l)
+{
+    httpd_server_set_body_limits(s->surface->serving.http, (size_t)l->body_bytes, (size_t)l->bytes_in_flight);
 }
 
 void service_reload_tls(struct service *s)
 {
-    serving_reload_tls(&s->serving);
+    serving_reload_tls(&s->surface->serving);
+}
+
+uint16_t service_port(const struct service *s, enum service_listener l)
+{
+    return httpd_server_port(s->surface->serving.http, l);
 }

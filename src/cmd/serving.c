@@ -59,11 +59,17 @@ static struct httpd_listener_config listener(const struct serving *s, const stru
     };
 }
 
+const char *serving_listener_name(enum service_listener l)
+{
+    static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
+
+    return names[l];
+}
+
 static int start_http(struct serving *s, const struct service_options *o,
                       const struct serving_routes routes[SERVICE_LISTENER__MAX], struct telemetry *telemetry,
                       struct err *reterr)
 {
-    static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
     const struct config *c = o->config;
     const struct address *addresses[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
                                                               &c->serving.health};
@@ -82,7 +88,9 @@ static int start_http(struct serving *s, const struct service_options *o,
     int r;
 
     for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
-        listeners[i] = listener(s, o, names[i], addresses[i], &routes[i], i != SERVICE_HEALTH);
+        const char *name = serving_listener_name((enum service_listener)i);
+
+        listeners[i] = listener(s, o, name, addresses[i], &routes[i], i != SERVICE_HEALTH);
         listeners[i].address = address_text(addresses[i], texts[i]);
     }
     /* Over TLS a page with another name gets no certificate that its browser would take. */

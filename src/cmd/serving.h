@@ -19,6 +19,9 @@ struct serving_routes {
     size_t n;
 };
 
+/* "verbs", "ops", "health". */
+const char *serving_listener_name(enum service_listener l);
+
 /* Begins to serve. `routes` is indexed by enum service_listener; the tables must outlive the serving.
  * On failure what was begun is left for serving_fini. */
 WARN_UNUSED int serving_start(struct serving *s, const struct service_options *o,

@@ -1,8 +1,8 @@
 /* fgpu state: nodes, their GPUs and who holds what of them, as a table of /state; and how many more pods of each size
  * would fit. */
-#include "base/json_read.h"
 #include "cmd/commands.h"
 #include "cmd/inquiry.h"
+#include "cmd/json_members.h"
 #include "cmd/sizes_table.h"
 #include "cmd/terminal.h"
 #include "sim/state_file.h"
@@ -66,21 +66,11 @@ struct amount {
     int64_t capacity, charged;
 };
 
-static void read_amount(struct json_reader *r, struct amount *ret)
-{
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "capacity")) {
-            (void)json_i64(r, &ret->capacity);
-        } else if (str_eq_cstr(key, "charged")) {
-            (void)json_i64(r, &ret->charged);
-        } else {
-            json_skip(r);
-        }
+#define AMOUNT(key_, amount_)                                                                      \
+    {                                                                                              \
+        (key_), .object = JSON_MEMBERS({"capacity", .i64 = &(amount_).capacity},                   \
+                                       {"charged", .i64 = &(amount_).charged})                     \
     }
-}
 
 static void print_amount(const struct amount *a, int width)
 {
@@ -91,7 +81,7 @@ static void print_amount(const struct amount *a, int width)
 }
 
 struct holder {
-    struct str namespace_, pod, container, kind, state;
+    struct str namespace_, pod, kind, state;
     int64_t milli, mem_mib, count;
 };
 
@@ -114,32 +104,15 @@ static void print_holders(struct listing *s, struct str allocations)
 {
     struct json_reader *r = open_list(s, LEVEL_POD, allocations);
     bool first = true;
-    struct str key;
 
     json_array_begin(r);
     while (json_array_next(r)) {
         struct holder h = {.count = 0};
 
-        json_object_begin(r);
-        while (json_object_next(r, &key)) {
-            if (str_eq_cstr(key, "namespace")) {
-                terminal_string(r, &h.namespace_);
-            } else if (str_eq_cstr(key, "pod")) {
-                terminal_string(r, &h.pod);
-            } else if (str_eq_cstr(key, "kind")) {
-                terminal_string(r, &h.kind);
-            } else if (str_eq_cstr(key, "state")) {
-                terminal_string(r, &h.state);
-            } else if (str_eq_cstr(key, "milli")) {
-                (void)json_i64(r, &h.milli);
-            } else if (str_eq_cstr(key, "memMib")) {
-                (void)json_i64(r, &h.mem_mib);
-            } else if (str_eq_cstr(key, "count")) {
-                (void)json_i64(r, &h.count);
-            } else {
-                json_skip(r);
-            }
-        }
+        json_members(r, JSON_MEMBERS({"namespace", .text = &h.namespace_}, {"pod", .text = &h.pod},
+                                     {"kind", .text = &h.kind}, {"state", .text = &h.state},
+                                     {"milli", .i64 = &h.milli}, {"memMib", .i64 = &h.mem_mib},
+                                     {"count", .i64 = &h.count}));
         print_holder(&h, first);
         first = false;
     }
@@ -151,35 +124,16 @@ static void print_holders(struct listing *s, struct str allocations)
 
 static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
 {
-    struct str key, model = STR_NULL, allocations = STR_NULL;
+    struct str model = STR_NULL, allocations = STR_NULL;
     struct amount milli = {0}, mem = {0}, slots = {0};
     bool healthy = true, lost = false, over = false;
     int64_t index = 0;
 
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "index")) {
-            (void)json_i64(r, &index);
-        } else if (str_eq_cstr(key, "model")) {
-            terminal_string(r, &model);
-        } else if (str_eq_cstr(key, "healthy")) {
-            json_bool(r, &healthy);
-        } else if (str_eq_cstr(key, "lost")) {
-            json_bool(r, &lost);
-        } else if (str_eq_cstr(key, "overCommitted")) {
-            json_bool(r, &over);
-        } else if (str_eq_cstr(key, "milli")) {
-            read_amount(r, &milli);
-        } else if (str_eq_cstr(key, "memMib")) {
-            read_amount(r, &mem);
-        } else if (str_eq_cstr(key, "slots")) {
-            read_amount(r, &slots);
-        } else if (str_eq_cstr(key, "allocations")) {
-            json_raw(r, &allocations);
-        } else {
-            json_skip(r);
-        }
-    }
+    json_members(r, JSON_MEMBERS({"index", .i64 = &index}, {"model", .text = &model},
+                                 {"healthy", .flag = &healthy}, {"lost", .flag = &lost},
+                                 {"overCommitted", .flag = &over}, AMOUNT("milli", milli),
+                                 AMOUNT("memMib", mem), AMOUNT("slots", slots),
+                                 {"allocations", .raw = &allocations}));
     if (json_failed(r)) {
         return;
     }
@@ -196,25 +150,13 @@ static void print_gpu(struct listing *s, struct json_reader *r, struct str node)
 static void print_plugin(struct listing *s, struct str text, struct str node)
 {
     struct json_reader *r = open_text(s, LEVEL_GPU, text);
-    struct str key, allocations = STR_NULL;
+    struct str allocations = STR_NULL;
     struct amount units = {0};
     int64_t per_gpu = 1;
     char what[64];
 
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "capacity")) {
-            (void)json_i64(r, &units.capacity);
-        } else if (str_eq_cstr(key, "charged")) {
-            (void)json_i64(r, &units.charged);
-        } else if (str_eq_cstr(key, "unitsPerGpu")) {
-            (void)json_i64(r, &per_gpu);
-        } else if (str_eq_cstr(key, "allocations")) {
-            json_raw(r, &allocations);
-        } else {
-            json_skip(r);
-        }
-    }
+    json_members(r, JSON_MEMBERS({"capacity", .i64 = &units.capacity}, {"charged", .i64 = &units.charged},
+                                 {"unitsPerGpu", .i64 = &per_gpu}, {"allocations", .raw = &allocations}));
     close_text(s, LEVEL_GPU);
     if (per_gpu > 1) {
         snprintf(what, sizeof(what), "kubelet picks, %" PRId64 " a GPU", per_gpu);
@@ -236,29 +178,11 @@ struct node_text {
 
 static void read_node(struct json_reader *r, struct node_text *ret)
 {
-    struct str key;
-
     *ret = (struct node_text){.schedulable = true};
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "name")) {
-            terminal_string(r, &ret->name);
-        } else if (str_eq_cstr(key, "note")) {
-            terminal_string(r, &ret->note);
-        } else if (str_eq_cstr(key, "schedulable")) {
-            json_bool(r, &ret->schedulable);
-        } else if (str_eq_cstr(key, "closed")) {
-            json_bool(r, &ret->closed);
-        } else if (str_eq_cstr(key, "unmeasured")) {
-            json_bool(r, &ret->unmeasured);
-        } else if (str_eq_cstr(key, "gpus")) {
-            json_raw(r, &ret->gpus);
-        } else if (str_eq_cstr(key, "wholeGpus")) {
-            json_raw(r, &ret->plugin);
-        } else {
-            json_skip(r);
-        }
-    }
+    json_members(r, JSON_MEMBERS({"name", .text = &ret->name}, {"note", .text = &ret->note},
+                                 {"schedulable", .flag = &ret->schedulable}, {"closed", .flag = &ret->closed},
+                                 {"unmeasured", .flag = &ret->unmeasured}, {"gpus", .raw = &ret->gpus},
+                                 {"wholeGpus", .raw = &ret->plugin}));
 }
 
 static void print_node(struct listing *s, const struct node_text *n)
@@ -307,31 +231,9 @@ static void print_unmeasured(const struct listing *s)
 
 static void read_summary(struct listing *s, struct json_reader *r, struct str *ret_more)
 {
-    struct str key;
-
-    json_object_begin(r);
-    while (json_object_next(r, &key)) {
-        if (str_eq_cstr(key, "doubleBookedGpus")) {
-            json_i64(r, &s->double_booked_n);
-            continue;
-        }
-        if (str_eq_cstr(key, "foreignDecisions")) {
-            json_i64(r, &s->foreign_n);
-            continue;
-        }
-        if (!str_eq_cstr(key, "fragmentation")) {
-            json_skip(r);
-            continue;
-        }
-        json_object_begin(r);
-        while (json_object_next(r, &key)) {
-            if (str_eq_cstr(key, "moreFit")) {
-                json_raw(r, ret_more);
-            } else {
-                json_skip(r);
-            }
-        }
-    }
+    json_members(r, JSON_MEMBERS({"doubleBookedGpus", .i64 = &s->double_booked_n},
+                                 {"foreignDecisions", .i64 = &s->foreign_n},
+                                 {"fragmentation", .object = JSON_MEMBERS({"moreFit", .raw = ret_more})}));
 }
 
 /* ---- the command ---- */

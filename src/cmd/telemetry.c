@@ -1,6 +1,9 @@
 #include "cmd/telemetry.h"
 
+#include "base/bug.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Streams last for minutes; their duration says nothing about the API server. The checks beside them are of one object,
@@ -141,8 +144,10 @@ static void collect_tls(void *ctx, struct metrics *m)
     }
 }
 
-void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
+struct telemetry *telemetry_new(struct kube_watcher *const *watchers)
 {
+    struct telemetry *t = xcalloc(1, sizeof(*t));
+
     t->metrics = catalog_metrics_new();
     t->watchers = watchers;
     for (size_t i = 0; i < VERB__MAX; i++) {
@@ -168,12 +173,15 @@ void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers)
     metrics_add_collector(t->metrics, collect_watchers, t);
     metrics_add_collector(t->metrics, collect_drops, t);
     metrics_add_collector(t->metrics, collect_tls, t);
+    return t;
 }
 
-void telemetry_fini(struct telemetry *t)
+void telemetry_free(struct telemetry *t)
 {
-    metrics_free(t->metrics);
-    t->metrics = NULL;
+    if (t != NULL) {
+        metrics_free(t->metrics);
+        free(t);
+    }
 }
 
 void telemetry_verb(void *ctx, const struct verb_observation *o)

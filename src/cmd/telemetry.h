@@ -27,8 +27,8 @@ struct telemetry {
 };
 
 /* Creates the registry, with a series for everything that has a closed set of names. */
-void telemetry_init(struct telemetry *t, struct kube_watcher *const *watchers);
-void telemetry_fini(struct telemetry *t);
+struct telemetry *telemetry_new(struct kube_watcher *const *watchers);
+void telemetry_free(struct telemetry *t); /* NULL is fine */
 /* From now on the metrics show how its credentials do; it must live as long. */
 void telemetry_client(struct telemetry *t, struct kube_client *client);
 

@@ -1,6 +1,5 @@
 /* nodeStrategy: one strategy, a list of which each decides among equals of those before, or weights. */
-#include "base/bug.h"
-#include "config/schema_internal.h"
+#include "config/scalar_internal.h"
 
 #include <string.h>
 
@@ -12,18 +11,10 @@ static const struct criteria *criteria_of(const struct schema_field *f, const vo
     return (const struct criteria *)(const void *)((const char *)base + f->offset2);
 }
 
-static struct str first_of(const struct schema_field *f, const void *base)
-{
-    struct str s;
-
-    memcpy(&s, (const char *)base + f->offset, sizeof(s));
-    return s;
-}
-
-/* What number_decode() and number_format() make of the weight of a criterion. */
+/* What is made of the weight of a criterion. */
 static struct schema_field weight_row(size_t i)
 {
-    return (struct schema_field){.type = SCHEMA_FACTOR,
+    return (struct schema_field){SCALAR(SCHEMA_FACTOR),
                                  .offset = i * sizeof(int32_t),
                                  .min = 1,
                                  .max = WEIGHT_MAX_MILLI,
@@ -56,10 +47,6 @@ void criteria_decode(struct decode *c, const struct schema_field *f, const struc
     struct criteria k = {.n = 0};
     bool weights = n->type == YAML_DOC_MAP, ok = true;
 
-    if (n->type == YAML_DOC_TEXT && yaml_doc_is_null(n)) {
-        config_decode_error(c, n, "no value; give one or remove the key");
-        return;
-    }
     if (n->type != YAML_DOC_TEXT && (n->child_n == 0 || n->child_n > CRITERIA_MAX)) {
         config_decode_error(c, n, "%zu strategies; give 1 to %d", n->child_n, CRITERIA_MAX);
         return;
@@ -81,15 +68,9 @@ void criteria_decode(struct decode *c, const struct schema_field *f, const struc
     if (!ok) {
         return;
     }
-    memcpy((char *)base + f->offset, &k.names[0], sizeof(k.names[0]));
+    scalar_store(f, base, &k.names[0]);
     k.n = k.n > 1 ? k.n : 0; /* of a single one the weight does not matter */
     memcpy((char *)base + f->offset2, &k, sizeof(k));
-}
-
-void criteria_copy(const struct schema_field *f, const void *from, void *to)
-{
-    memcpy((char *)to + f->offset, (const char *)from + f->offset, sizeof(struct str));
-    memcpy((char *)to + f->offset2, (const char *)from + f->offset2, sizeof(struct criteria));
 }
 
 /* ---- writing ---- */
@@ -107,7 +88,7 @@ void criteria_format(const struct schema_field *f, const void *base, struct strb
     bool weights = k->weights_milli[0] > 0;
 
     if (k->n == 0) {
-        strbuf_add_str(out, first_of(f, base));
+        text_format(f, base, out);
         return;
     }
     strbuf_add_char(out, weights ? '{' : '[');
@@ -139,9 +120,11 @@ static void describe_weights(const struct criteria *k, struct json_writer *w)
 void criteria_describe(const struct schema_field *f, const void *base, struct json_writer *w)
 {
     const struct criteria *k = criteria_of(f, base);
+    struct str first;
 
     if (k->n == 0) {
-        json_write_str(w, first_of(f, base));
+        scalar_load(f, base, &first);
+        json_write_str(w, first);
     } else if (k->weights_milli[0] > 0) {
         describe_weights(k, w);
     } else {

@@ -1,19 +1,21 @@
 /* Times of day, days of the week and time zones, as time windows tell them. */
-#include "config/schema_internal.h"
+#include "config/scalar_internal.h"
 
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "config/zone.h"
 
-#include <string.h>
-
 static const char *const day_words[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
 
-static void refuse(struct decode *c, const struct yaml_doc_node *n, const char *expected)
+static void refuse(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n)
 {
     struct str word = diagnostics_word(c->d, n->text);
+    struct strbuf expected;
 
-    config_decode_error(c, n, "'%.*s' is not %s", STR_ARG(word), expected);
+    strbuf_init(&expected, SCALAR_BYTES_MAX);
+    scalar_accepts(f, &expected);
+    config_decode_error(c, n, "'%.*s' is not %s", STR_ARG(word), expected.p);
+    strbuf_fini(&expected);
 }
 
 /* hh:mm, both digits written. */
@@ -29,19 +31,18 @@ static bool read_time(struct str s, int32_t *ret)
     return true;
 }
 
-static void decode_time(struct decode *c, const struct schema_field *f,
-                        const struct yaml_doc_node *n, char *at)
+void time_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     int32_t t;
 
     if (read_time(n->text, &t)) {
         t = t == 0 && f->min > 0 ? DAY_MIN : t; /* what ends at midnight ends with the day */
         if (t <= f->max) {
-            memcpy(at, &t, sizeof(t));
+            scalar_store(f, base, &t);
             return;
         }
     }
-    refuse(c, n, daytime_accepts(f));
+    refuse(c, f, n);
 }
 
 static bool read_day(struct str s, uint32_t *ret)
@@ -55,15 +56,14 @@ static bool read_day(struct str s, uint32_t *ret)
     return false;
 }
 
-static void decode_days(struct decode *c, const struct schema_field *f,
-                        const struct yaml_doc_node *n, char *at)
+void days_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str rest = n->text, first;
     uint32_t from, to, days = 0;
 
     if (!str_split(&rest, '-', &first) || !read_day(first, &from) ||
         (rest.p != NULL && !read_day(rest, &to))) {
-        refuse(c, n, daytime_accepts(f));
+        refuse(c, f, n);
         return;
     }
     to = rest.p != NULL ? to : from;
@@ -73,10 +73,10 @@ static void decode_days(struct decode *c, const struct schema_field *f,
             break;
         }
     }
-    memcpy(at, &days, sizeof(days));
+    scalar_store(f, base, &days);
 }
 
-static void decode_zone(struct decode *c, const struct yaml_doc_node *n, char *at)
+void zone_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct time_zone *zone = ARENA_NEW(c->arena, struct time_zone);
     struct str word = diagnostics_word(c->d, n->text);
@@ -89,27 +89,28 @@ static void decode_zone(struct decode *c, const struct yaml_doc_node *n, char *a
         config_decode_error(c, n, "'%.*s': %s", STR_ARG(word), err.msg);
         return;
     }
-    memcpy(at, &zone, sizeof(zone));
+    scalar_store(f, base, &zone);
 }
 
-void daytime_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                    void *base)
+void time_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
-    char *at = (char *)base + f->offset;
+    int32_t t;
 
-    if (f->type == SCHEMA_TIME) {
-        decode_time(c, f, n, at);
-    } else if (f->type == SCHEMA_DAYS) {
-        decode_days(c, f, n, at);
-    } else {
-        decode_zone(c, n, at);
-    }
+    scalar_load(f, base, &t);
+    strbuf_addf(out, "%02d:%02d", t / 60, t % 60);
 }
 
-static void format_days(uint32_t days, struct strbuf *out)
+void time_accepts(const struct schema_field *f, struct strbuf *out)
 {
-    uint32_t first = 0, n = 0;
+    strbuf_add_cstr(out, f->min > 0 ? "a time such as 08:00, 00:01 to 24:00"
+                                    : "a time such as 20:00, 00:00 to 23:59");
+}
 
+void days_format(const struct schema_field *f, const void *base, struct strbuf *out)
+{
+    uint32_t days, first = 0, n = 0;
+
+    scalar_load(f, base, &days);
     for (uint32_t i = 0; i < 7; i++) {
         bool in = (days >> i & 1) != 0, before = (days >> ((i + 6) % 7) & 1) != 0;
 
@@ -122,32 +123,11 @@ static void format_days(uint32_t days, struct strbuf *out)
     }
 }
 
-void daytime_format(const struct schema_field *f, const void *base, struct strbuf *out)
+void zone_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
-    const char *at = (const char *)base + f->offset;
     const struct time_zone *zone;
-    uint32_t days;
-    int32_t t;
 
-    if (f->type == SCHEMA_TIME) {
-        memcpy(&t, at, sizeof(t));
-        strbuf_addf(out, "%02d:%02d", t / 60, t % 60);
-    } else if (f->type == SCHEMA_DAYS) {
-        memcpy(&days, at, sizeof(days));
-        format_days(days, out);
-    } else {
-        memcpy(&zone, at, sizeof(zone));
-        BUG_ON(zone == NULL); /* a required key */
-        strbuf_add_str(out, zone->name);
-    }
-}
-
-const char *daytime_accepts(const struct schema_field *f)
-{
-    if (f->type == SCHEMA_TIME) {
-        return f->min > 0 ? "a time such as 08:00, 00:01 to 24:00"
-                          : "a time such as 20:00, 00:00 to 23:59";
-    }
-    return f->type == SCHEMA_DAYS ? "a day or days such as sat or mon-fri"
-                                  : "a time zone such as Europe/Berlin";
+    scalar_load(f, base, &zone);
+    BUG_ON(zone == NULL); /* a required key */
+    strbuf_add_str(out, zone->name);
 }

@@ -2,8 +2,6 @@
 
 #include "config/schema_internal.h"
 
-#define VALUE_BYTES_MAX 1024
-
 void config_describe(const struct config *c, struct json_writer *w)
 {
     describe_value(&schema_root, c, w);
@@ -18,7 +16,7 @@ static void reference_rows(const struct schema_field *f, const char *path, const
         bool is_scalar = row->sub == NULL;
         struct strbuf name;
 
-        strbuf_init(&name, VALUE_BYTES_MAX);
+        strbuf_init(&name, SCALAR_BYTES_MAX);
         strbuf_addf(&name, "%s%s%s", path, path[0] != '\0' ? "." : "", row->name);
         if (row->type != SCHEMA_SECTION) {
             strbuf_addf(out, "%s  ", name.p);

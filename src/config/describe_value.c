@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define VALUE_BYTES_MAX 1024
-
 static void describe_section(const struct schema_field *f, const void *base, struct json_writer *w)
 {
     for (size_t i = 0; i < f->sub_n; i++) {
@@ -36,8 +34,8 @@ static bool differs(const struct schema_field *f, const void *item, const void *
     if (f->sub != NULL) {
         return schema_items(f, item).n > 0;
     }
-    strbuf_init(&a, VALUE_BYTES_MAX);
-    strbuf_init(&b, VALUE_BYTES_MAX);
+    strbuf_init(&a, SCALAR_BYTES_MAX);
+    strbuf_init(&b, SCALAR_BYTES_MAX);
     scalar_format(f, item, &a);
     scalar_format(f, absent, &b);
     different = !str_eq(strbuf_view(&a), strbuf_view(&b));
@@ -64,7 +62,7 @@ static bool is_given(const struct schema_field *f, const void *item, const void 
     if (f->type != SCHEMA_INT && f->type != SCHEMA_MIB) {
         return true;
     }
-    strbuf_init(&text, VALUE_BYTES_MAX);
+    strbuf_init(&text, SCALAR_BYTES_MAX);
     scalar_format(f, item, &text);
     given = f->min == 0 || !str_eq_cstr(strbuf_view(&text), "0");
     strbuf_fini(&text);
@@ -108,28 +106,6 @@ static void describe_items(const struct schema_field *f, const void *base, struc
     }
 }
 
-static void describe_scalar(const struct schema_field *f, const void *base, struct json_writer *w)
-{
-    struct strbuf text;
-    int32_t number;
-    bool flag;
-
-    if (f->type == SCHEMA_FLAG) {
-        memcpy(&flag, (const char *)base + f->offset, sizeof(flag));
-        json_write_bool(w, flag);
-        return;
-    }
-    if (f->type == SCHEMA_INT) {
-        memcpy(&number, (const char *)base + f->offset, sizeof(number));
-        json_write_i64(w, number);
-        return;
-    }
-    strbuf_init(&text, VALUE_BYTES_MAX);
-    scalar_format(f, base, &text);
-    json_write_str(w, strbuf_view(&text));
-    strbuf_fini(&text);
-}
-
 void describe_value(const struct schema_field *f, const void *base, struct json_writer *w)
 {
     if (f->type == SCHEMA_SECTION) {
@@ -146,9 +122,7 @@ void describe_value(const struct schema_field *f, const void *base, struct json_
         json_write_object_end(w);
     } else if (f->type == SCHEMA_OVERLAY) {
         overlay_describe(f, base, w);
-    } else if (f->type == SCHEMA_CRITERIA) {
-        criteria_describe(f, base, w);
     } else {
-        describe_scalar(f, base, w);
+        scalar_describe(f, base, w);
     }
 }

@@ -1,6 +1,6 @@
 /* Source: apimachinery pkg/util/validation (qualified names, label values, DNS-1123 subdomains) and
  * component-helpers IsExtendedResourceName. */
-#include "config/schema_internal.h"
+#include "config/scalar_internal.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "config/schema_internal.h"
+#include "config/scalar_internal.h"
 
 #include "base/bug.h"
 #include "base/quantity.h"
@@ -14,71 +14,86 @@ static const struct {
     int64_t ms;
 } duration_units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
 
-static bool is_wide(const struct schema_field *f)
+static int64_t load_number(const struct schema_field *f, const void *base)
 {
-    return f->type == SCHEMA_BYTES || f->type == SCHEMA_MIB || f->type == SCHEMA_MIB_OR_PERCENT;
+    int64_t wide;
+    int32_t narrow;
+
+    if (f->scalar->size == sizeof(wide)) {
+        scalar_load(f, base, &wide);
+        return wide;
+    }
+    scalar_load(f, base, &narrow);
+    return narrow;
 }
 
 static void store_number(const struct schema_field *f, void *base, int64_t v)
 {
     int32_t narrow = (int32_t)v;
 
-    if (is_wide(f)) {
-        memcpy((char *)base + f->offset, &v, sizeof(v));
-    } else {
-        memcpy((char *)base + f->offset, &narrow, sizeof(narrow));
-    }
+    scalar_store(f, base, f->scalar->size == sizeof(v) ? (const void *)&v : &narrow);
 }
 
-static int64_t load_number(const struct schema_field *f, const void *base)
-{
-    int64_t wide;
-    int32_t narrow;
+/* ---- writing ---- */
 
-    if (is_wide(f)) {
-        memcpy(&wide, (const char *)base + f->offset, sizeof(wide));
-        return wide;
+void add_duration(struct strbuf *out, int64_t ms)
+{
+    size_t i = ARRAY_LEN(duration_units) - 1;
+
+    while (i > 0 && ms % duration_units[i].ms != 0) {
+        i--;
     }
-    memcpy(&narrow, (const char *)base + f->offset, sizeof(narrow));
-    return narrow;
+    i = ms == 0 ? 1 : i;
+    strbuf_addf(out, "%" PRId64 "%s", ms / duration_units[i].ms, duration_units[i].unit);
 }
 
-static void format_number(const struct schema_field *f, int64_t v, struct strbuf *out)
+void add_factor(struct strbuf *out, int64_t milli)
 {
-    if (f->type == SCHEMA_DURATION) {
-        size_t i = ARRAY_LEN(duration_units) - 1;
-        while (i > 0 && v % duration_units[i].ms != 0) {
-            i--;
-        }
-        i = v == 0 ? 1 : i;
-        strbuf_addf(out, "%" PRId64 "%s", v / duration_units[i].ms, duration_units[i].unit);
-    } else if (f->type == SCHEMA_FACTOR) {
-        int64_t fraction = v % 1000;
-        int decimals = 3;
-        for (; decimals > 1 && fraction % 10 == 0; decimals--) {
-            fraction /= 10;
-        }
-        strbuf_addf(out, "%" PRId64 ".%0*" PRId64, v / 1000, decimals, fraction);
-    } else if (is_wide(f) && v != 0) {
-        static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti"};
-        size_t i = f->type == SCHEMA_BYTES ? 0 : 2;
-        while (v % 1024 == 0 && i + 1 < ARRAY_LEN(suffixes)) {
-            v /= 1024;
-            i++;
-        }
-        strbuf_addf(out, "%" PRId64 "%s", v, suffixes[i]);
-    } else {
-        strbuf_add_i64(out, v);
+    int64_t fraction = milli % 1000;
+    int decimals = 3;
+
+    for (; decimals > 1 && fraction % 10 == 0; decimals--) {
+        fraction /= 10;
     }
+    strbuf_addf(out, "%" PRId64 ".%0*" PRId64, milli / 1000, decimals, fraction);
 }
 
-static void format_percent(int32_t permille, struct strbuf *out)
+/* `i`: the suffix of a unit of `v`. */
+static void add_quantity(struct strbuf *out, int64_t v, size_t i)
 {
-    strbuf_add_i64(out, permille / 10);
-    if (permille % 10 != 0) {
-        strbuf_addf(out, ".%d", permille % 10);
+    static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti"};
+
+    for (; v != 0 && v % 1024 == 0 && i + 1 < ARRAY_LEN(suffixes); i++) {
+        v /= 1024;
     }
-    strbuf_add_char(out, '%');
+    strbuf_addf(out, "%" PRId64 "%s", v, v != 0 ? suffixes[i] : "");
+}
+
+void add_bytes(struct strbuf *out, int64_t bytes)
+{
+    add_quantity(out, bytes, 0);
+}
+
+void add_mib(struct strbuf *out, int64_t mib)
+{
+    add_quantity(out, mib, 2);
+}
+
+void number_format(const struct schema_field *f, const void *base, struct strbuf *out)
+{
+    f->scalar->add_number(out, load_number(f, base));
+}
+
+void int_describe(const struct schema_field *f, const void *base, struct json_writer *w)
+{
+    json_write_i64(w, load_number(f, base));
+}
+
+void number_range(const struct schema_field *f, struct strbuf *out)
+{
+    f->scalar->add_number(out, f->min);
+    strbuf_add_cstr(out, "..");
+    f->scalar->add_number(out, f->max);
 }
 
 static int32_t load_percent(const void *base, size_t offset)
@@ -89,32 +104,44 @@ static int32_t load_percent(const void *base, size_t offset)
     return permille;
 }
 
-void number_format(const struct schema_field *f, const void *base, struct strbuf *out)
+static void add_percent(struct strbuf *out, int32_t permille)
 {
-    if (f->type == SCHEMA_PERCENT) {
-        format_percent(load_percent(base, f->offset), out);
-        return;
+    strbuf_add_i64(out, permille / 10);
+    if (permille % 10 != 0) {
+        strbuf_addf(out, ".%d", permille % 10);
     }
-    if (f->type == SCHEMA_MIB_OR_PERCENT && load_percent(base, f->offset2) >= 0) {
-        format_percent(load_percent(base, f->offset2), out);
-        return;
-    }
-    format_number(f, load_number(f, base), out);
+    strbuf_add_char(out, '%');
 }
 
-void number_range(const struct schema_field *f, struct strbuf *out)
+void percent_format(const struct schema_field *f, const void *base, struct strbuf *out)
 {
-    if (f->type == SCHEMA_PERCENT) {
-        strbuf_add_cstr(out, PERCENT_RANGE);
-        return;
-    }
-    format_number(f, f->min, out);
-    strbuf_add_cstr(out, "..");
-    format_number(f, f->max, out);
-    if (f->type == SCHEMA_MIB_OR_PERCENT) {
-        strbuf_add_cstr(out, " or " PERCENT_RANGE);
+    add_percent(out, load_percent(base, f->offset));
+}
+
+void percent_range(const struct schema_field *f, struct strbuf *out)
+{
+    (void)f;
+    strbuf_add_cstr(out, PERCENT_RANGE);
+}
+
+void mib_or_percent_format(const struct schema_field *f, const void *base, struct strbuf *out)
+{
+    int32_t permille = load_percent(base, f->offset2);
+
+    if (permille >= 0) {
+        add_percent(out, permille);
+    } else {
+        number_format(f, base, out);
     }
 }
+
+void mib_or_percent_range(const struct schema_field *f, struct strbuf *out)
+{
+    number_range(f, out);
+    strbuf_add_cstr(out, " or " PERCENT_RANGE);
+}
+
+/* ---- reading ---- */
 
 static void take_number(struct decode *c, const struct schema_field *f,
                         const struct yaml_doc_node *n, int64_t v, void *base)
@@ -126,14 +153,13 @@ static void take_number(struct decode *c, const struct schema_field *f,
         return;
     }
     strbuf_init(&range, 256);
-    number_range(f, &range);
+    scalar_accepts(f, &range);
     struct str word = diagnostics_word(c->d, n->text);
     config_decode_error(c, n, "%.*s is out of range %s (%s)", STR_ARG(word), range.p, f->help);
     strbuf_fini(&range);
 }
 
-static void decode_int(struct decode *c, const struct schema_field *f,
-                       const struct yaml_doc_node *n, void *base)
+void int_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     bool negative = str_starts(n->text, STR("-"));
@@ -201,8 +227,7 @@ static bool parse_duration(struct str s, int64_t *ret_ms)
     return false;
 }
 
-static void decode_duration(struct decode *c, const struct schema_field *f,
-                            const struct yaml_doc_node *n, void *base)
+void duration_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     uint64_t bare;
@@ -248,8 +273,7 @@ static bool has_digit(struct str s)
     return false;
 }
 
-static void decode_bytes(struct decode *c, const struct schema_field *f,
-                         const struct yaml_doc_node *n, void *base)
+void bytes_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     struct quantity q = {0};
@@ -275,7 +299,7 @@ static void decode_bytes(struct decode *c, const struct schema_field *f,
     int64_t bytes = quantity_value(q);
     if (!quantity_is_integer(q)) {
         config_decode_error(c, n, "%.*s is not a whole number of bytes", STR_ARG(word));
-    } else if (f->type == SCHEMA_BYTES) {
+    } else if (f->scalar->unit == 1) {
         take_number(c, f, n, bytes, base);
     } else if (bytes % MIB == 0) {
         take_number(c, f, n, bytes / MIB, base);
@@ -289,8 +313,7 @@ static void decode_bytes(struct decode *c, const struct schema_field *f,
     }
 }
 
-static void decode_factor(struct decode *c, const struct schema_field *f,
-                          const struct yaml_doc_node *n, void *base)
+void factor_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
     struct str word = diagnostics_word(c->d, n->text);
     struct quantity q;
@@ -340,21 +363,16 @@ static void decode_percent(struct decode *c, const struct schema_field *f,
     }
 }
 
-void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                   void *base)
+void percent_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
 {
-    if (f->type == SCHEMA_INT) {
-        decode_int(c, f, n, base);
-    } else if (f->type == SCHEMA_DURATION) {
-        decode_duration(c, f, n, base);
-    } else if (f->type == SCHEMA_FACTOR) {
-        decode_factor(c, f, n, base);
-    } else if (f->type == SCHEMA_PERCENT) {
-        decode_percent(c, f, n, f->offset, base);
-    } else if (f->type == SCHEMA_MIB_OR_PERCENT && str_ends(n->text, STR("%"))) {
+    decode_percent(c, f, n, f->offset, base);
+}
+
+void mib_or_percent_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base)
+{
+    if (str_ends(n->text, STR("%"))) {
         decode_percent(c, f, n, f->offset2, base);
     } else {
-        BUG_ON(!is_wide(f));
-        decode_bytes(c, f, n, base);
+        bytes_decode(c, f, n, base);
     }
 }

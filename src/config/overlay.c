@@ -112,51 +112,6 @@ void overlay_make_timetable(struct config *c)
 
 /* ---- putting over ---- */
 
-static size_t value_size(enum schema_type type)
-{
-    switch (type) {
-    case SCHEMA_INT:
-    case SCHEMA_DURATION:
-    case SCHEMA_FACTOR:
-    case SCHEMA_TIME:
-        return sizeof(int32_t);
-    case SCHEMA_BYTES:
-    case SCHEMA_MIB:
-        return sizeof(int64_t);
-    case SCHEMA_WORD:
-        return sizeof(unsigned int);
-    case SCHEMA_FLAG:
-        return sizeof(bool);
-    case SCHEMA_DAYS:
-        return sizeof(uint32_t);
-    case SCHEMA_TEXT:
-    case SCHEMA_NAME:
-    case SCHEMA_RESOURCE:
-    case SCHEMA_OBJECT:
-    case SCHEMA_INSTANT:
-    case SCHEMA_STRATEGY:
-    case SCHEMA_LABEL_KEY:
-    case SCHEMA_LABEL_VALUE:
-        return sizeof(struct str);
-    case SCHEMA_ADDRESS:
-        return sizeof(struct address);
-    case SCHEMA_ZONE:
-        return sizeof(const struct time_zone *);
-    case SCHEMA_CONST:
-    case SCHEMA_LABEL:
-    case SCHEMA_PERCENT:
-    case SCHEMA_MIB_OR_PERCENT:
-    case SCHEMA_NAMESPACE:
-    case SCHEMA_CRITERIA:
-    case SCHEMA_SECTION:
-    case SCHEMA_LIST:
-    case SCHEMA_MAP:
-    case SCHEMA_OVERLAY:
-        break;
-    }
-    BUG("a key at the top level that no time window can change");
-}
-
 static struct str name_of(const struct schema_field *f, const char *item)
 {
     struct str name;
@@ -206,11 +161,8 @@ static void put_over(const struct config_overlay *o, struct config *c)
 
         if (f->type == SCHEMA_LIST || f->type == SCHEMA_MAP) {
             put_items(f, &o->values, c);
-        } else if (f->type == SCHEMA_CRITERIA) {
-            criteria_copy(f, &o->values, c);
         } else {
-            memcpy((char *)c + f->offset, (const char *)&o->values + f->offset,
-                   value_size(f->type));
+            scalar_copy(f, &o->values, c);
         }
         config_set_origin(c, &o->keys[i].origin);
     }

@@ -1,8 +1,8 @@
 /* The schema: one table row per key of the configuration file, walked by the reader (decode.c), the
  * writer and the reference (describe.c), the comparison (diff.c) and the JSON Schema for editors
- * (json_schema.c). To add a key: a field in the struct, its default, a row in schema.c, a paragraph
- * in config/fgpu.yaml, and config/fgpu.schema.json written anew by `fgpu check-config --schema`
- * (tests compare all of them).
+ * (json_schema.c). To add a key: a field in the struct, its default, a row in schema.c, or for an
+ * element of a list in schema_items.c, a paragraph in config/fgpu.yaml, and config/fgpu.schema.json
+ * written anew by `fgpu check-config --schema` (tests compare all of them).
  */
 #ifndef CONFIG_SCHEMA_INTERNAL_H
 #define CONFIG_SCHEMA_INTERNAL_H
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 enum schema_type {
-    /* one value; the comment names the C type behind `offset` and the notation */
+    /* one value (scalar_internal.h); the comment names the C type behind `offset` and the notation */
     SCHEMA_CONST,     /* nothing stored; must read words[0] */
     SCHEMA_INT,       /* int32_t; 100 */
     SCHEMA_DURATION,  /* int32_t milliseconds; 500ms, 3s, 1m30s, 0 */
@@ -51,13 +51,16 @@ enum schema_type {
     SCHEMA_LIST,    /* const T * at `offset`, size_t at `offset2`; `sub` is one element's row */
     SCHEMA_MAP,     /* as a list, of a mapping; row `key` says where its keys go in T */
     SCHEMA_OVERLAY, /* of a time window: the keys of the row of this name at the top level (overlay.c) */
+    SCHEMA__MAX
 };
 
 struct decode;
+struct scalar_type;
 
 struct schema_field {
     const char *name;
     enum schema_type type;
+    const struct scalar_type *scalar; /* of `type`; both are set by SCALAR() */
     bool required;
     size_t offset;
     size_t offset2;
@@ -150,11 +153,14 @@ void schema_check_windows(struct decode *c, const struct yaml_doc_node *n, const
 void schema_check_limits(struct decode *c, const struct yaml_doc_node *n, const void *base);
 
 /* scalar.c: text to value and back, for the types of one value. */
+#define SCALAR_BYTES_MAX 1024 /* of one that is written */
 void scalar_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
                    void *base);
 /* In the notation of the file. */
 void scalar_format(const struct schema_field *f, const void *base, struct strbuf *out);
-/* "0..100000", "text, json", "HOST:PORT on loopback": what is accepted. */
+void scalar_describe(const struct schema_field *f, const void *base, struct json_writer *w);
+void scalar_copy(const struct schema_field *f, const void *from, void *to);
+/* "0..100000", "text, json", "HOST:PORT on loopback": what is accepted. Of rows of several values, too. */
 void scalar_accepts(const struct schema_field *f, struct strbuf *out);
 
 /* overlay.c: what a time window says about keys of the file. */
@@ -168,33 +174,5 @@ void overlay_describe(const struct schema_field *f, const void *base, struct jso
 bool schema_is_cold(const struct schema_field *f);
 /* Fills config.timetable from the windows that were read. */
 void overlay_make_timetable(struct config *c);
-
-/* daytime.c: the same for SCHEMA_TIME, _DAYS, _ZONE. `accepts`: half a sentence. */
-void daytime_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
-void daytime_format(const struct schema_field *f, const void *base, struct strbuf *out);
-const char *daytime_accepts(const struct schema_field *f);
-
-/* criteria.c: one strategy, [first, second], or {one: 0.7, other: 0.3}. */
-void criteria_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n, void *base);
-void criteria_format(const struct schema_field *f, const void *base, struct strbuf *out);
-void criteria_copy(const struct schema_field *f, const void *from, void *to);
-void criteria_describe(const struct schema_field *f, const void *base, struct json_writer *w);
-/* Is the text a strategy? If not, says so (scalar.c). */
-bool strategy_name_check(struct decode *c, const struct yaml_doc_node *n);
-
-/* number.c: the same for SCHEMA_INT, _DURATION, _BYTES, _MIB, _FACTOR, _PERCENT, _MIB_OR_PERCENT. */
-void number_decode(struct decode *c, const struct schema_field *f, const struct yaml_doc_node *n,
-                   void *base);
-void number_format(const struct schema_field *f, const void *base, struct strbuf *out);
-void number_range(const struct schema_field *f, struct strbuf *out);
-
-/* names.c: the grammars of Kubernetes names. NULL, or static text that says what is wrong. */
-const char *resource_name_error(struct str s);
-const char *label_key_error(struct str s);
-const char *label_value_error(struct str s);
-const char *name_error(struct str s);
-const char *namespace_error(struct str s);
-const char *object_name_error(struct str s);
-const char *instant_error(struct str s);
 
 #endif

@@ -1,0 +1,213 @@
+#include "cmd/serve_options.h"
+
+#include "cmd/commands.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OPT_WAIT = 256,
+    OPT_WALL_CLOCK,
+    OPT_TEXT = 1024, /* and more: where in the options its text goes */
+};
+
+#define TEXT(name_, member_)                                                                       \
+    {                                                                                              \
+        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct serve_options, member_)  \
+    }
+
+static const struct option long_options[] = {
+    TEXT("config", config),
+    TEXT("kubeconfig", kubeconfig),
+    TEXT("context", context),
+    TEXT("verbs-address", addresses[SERVICE_VERBS]),
+    TEXT("ops-address", addresses[SERVICE_OPS]),
+    TEXT("health-address", addresses[SERVICE_HEALTH]),
+    TEXT("tls-cert-file", cert),
+    TEXT("tls-private-key-file", key),
+    TEXT("client-ca-file", client_ca),
+    TEXT("signing-key", signing_key),
+    TEXT("logging-format", format),
+    TEXT("write-config-to", write_config_to),
+    {"wait", optional_argument, NULL, OPT_WAIT},
+    {"wall-clock", required_argument, NULL, OPT_WALL_CLOCK},
+    {"v", required_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("Usage: fgpu serve [options]\n\n"
+           "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
+           "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
+           "  --kubeconfig FILE         the API server; without it the API server of the pod in which fgpu runs\n"
+           "  --context NAME            of the kubeconfig; without it its current-context\n"
+           "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
+           "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
+           "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
+           "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
+           "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
+           "                            of the CA with a name from serving.tls.allowedNames\n"
+           "  --signing-key FILE        the private key that signs the records of decisions (fgpu signing-key makes\n"
+           "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
+           "  --logging-format text|json\n"
+           "  -v N                      verbosity: 2 steady state, 4 decisions, 6 requests and replies\n"
+           "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
+           "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
+           "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
+           "                            goes on from there, also in Events, /state and the log; the log warns about it\n\n"
+           "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
+           "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
+           "unreachable, 70 broken invariant.\n",
+           SERVE_UNREACHABLE_AFTER_S);
+}
+
+static int parse_verbosity(const char *text, int *ret)
+{
+    uint64_t v;
+
+    if (!str_to_u64(str_of(text), 10, &v)) {
+        return cmd_usage_error("serve", "-v takes a number from 0 to 10, not \"%s\"", text);
+    }
+    *ret = (int)v;
+    return EXIT_OK;
+}
+
+static int parse_wall_clock(const char *text, struct serve_options *o)
+{
+    o->wall_clock = text;
+    return clock_rfc3339_parse(str_of(text), &o->wall_clock_ms)
+               ? EXIT_OK
+               : cmd_usage_error("serve", "--wall-clock takes a time such as 2026-03-28T18:59:50Z, not \"%s\"", text);
+}
+
+static int parse_wait(const char *text, bool *ret)
+{
+    *ret = text == NULL || strcmp(text, "true") == 0;
+    return *ret || strcmp(text, "false") == 0 ? EXIT_OK : cmd_usage_error("serve", "--wait takes true or false");
+}
+
+int serve_options_read(int argc, char **argv, struct serve_options *o)
+{
+    int c, code = EXIT_OK;
+
+    *o = (struct serve_options){.verbosity = -1, .wait = true};
+    optind = 1;
+    opterr = 0;
+    while (code == EXIT_OK && (c = getopt_long(argc, argv, ":v:h", long_options, NULL)) != -1) {
+        switch (c) {
+        case OPT_WAIT:
+            code = parse_wait(optarg, &o->wait);
+            break;
+        case OPT_WALL_CLOCK:
+            code = parse_wall_clock(optarg, o);
+            break;
+        case 'v':
+            code = parse_verbosity(optarg, &o->verbosity);
+            break;
+        case 'h':
+            print_help();
+            return -1;
+        case ':':
+            return cmd_usage_error("serve", "%s needs a value", argv[optind - 1]);
+        case '?':
+            return cmd_usage_error("serve", "unknown option %s", argv[optind - 1]);
+        default:
+            memcpy((char *)o + (c - OPT_TEXT), &optarg, sizeof(optarg));
+            break;
+        }
+    }
+    if (code == EXIT_OK && optind < argc) {
+        code = cmd_usage_error("serve", "unexpected \"%s\"", argv[optind]);
+    }
+    return code;
+}
+
+/* ---- over the configuration ---- */
+
+/* A flag whose text is the value of a key: an address, or text. */
+struct flag {
+    size_t given;  /* in struct serve_options */
+    size_t target; /* in struct config */
+    const char *key, *name;
+    bool is_address;
+};
+
+#define FLAG(name_, given_, key_, target_, is_address_)                                            \
+    {                                                                                              \
+        offsetof(struct serve_options, given_), offsetof(struct config, target_), (key_), (name_), \
+            (is_address_)                                                                          \
+    }
+
+static const struct flag flags[] = {
+    FLAG("--verbs-address", addresses[SERVICE_VERBS], "serving.verbsAddress", serving.verbs, true),
+    FLAG("--ops-address", addresses[SERVICE_OPS], "serving.opsAddress", serving.ops, true),
+    FLAG("--health-address", addresses[SERVICE_HEALTH], "serving.healthAddress", serving.health, true),
+    FLAG("--tls-cert-file", cert, "serving.tls.certFile", serving.tls.cert_file, false),
+    FLAG("--tls-private-key-file", key, "serving.tls.keyFile", serving.tls.key_file, false),
+    FLAG("--client-ca-file", client_ca, "serving.tls.clientCAFile", serving.tls.client_ca_file, false),
+};
+
+static int override_value(const struct flag *f, const struct serve_options *o, struct config *c)
+{
+    void *target = (char *)c + f->target;
+    const char *given;
+    struct str text;
+    struct err err;
+
+    memcpy(&given, (const char *)o + f->given, sizeof(given));
+    if (given == NULL) {
+        return EXIT_OK;
+    }
+    text = str_of(given);
+    if (!f->is_address) {
+        memcpy(target, &text, sizeof(text));
+    } else if (address_parse(text, target, &err) != 0) {
+        return cmd_usage_error("serve", "%s", err.msg);
+    }
+    config_set_by_flag(c, f->key, f->name);
+    return EXIT_OK;
+}
+
+static void override_signing(const char *given, struct config *c)
+{
+    const bool off = strcmp(given, "off") == 0;
+
+    c->signing.mode = off ? SIGNING_OFF : SIGNING_ON;
+    config_set_by_flag(c, "signing.mode", "--signing-key");
+    if (!off) {
+        c->signing.private_key = str_of(given);
+        config_set_by_flag(c, "signing.privateKey", "--signing-key");
+    }
+}
+
+static int override_format(const char *given, struct config *c)
+{
+    const bool json = strcmp(given, "json") == 0;
+
+    if (!json && strcmp(given, "text") != 0) {
+        return cmd_usage_error("serve", "--logging-format takes text or json");
+    }
+    c->logging.format = json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+    config_set_by_flag(c, "logging.format", "--logging-format");
+    return EXIT_OK;
+}
+
+int serve_options_override(const struct serve_options *o, struct config *c)
+{
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        if (override_value(&flags[i], o, c) != EXIT_OK) {
+            return EXIT_USAGE;
+        }
+    }
+    if (o->signing_key != NULL) {
+        override_signing(o->signing_key, c);
+    }
+    if (o->verbosity >= 0) {
+        c->logging.verbosity = o->verbosity;
+        config_set_by_flag(c, "logging.verbosity", "-v");
+    }
+    return o->format != NULL ? override_format(o->format, c) : EXIT_OK;
+}

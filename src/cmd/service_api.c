@@ -1,0 +1,148 @@
+#include "cmd/service_internal.h"
+
+#include "base/bug.h"
+#include "cmd/telemetry.h"
+#include "extender/binder.h"
+#include "extender/waker.h"
+
+#include <stdlib.h>
+
+#define EVENTS_FLUSH_MS 1000
+
+/* ---- client ---- */
+
+int service_start_client(struct service *s, struct err *reterr)
+{
+    const struct credentials *credentials = s->options.credentials;
+    const struct kube_client_options client = {.clock = s->options.clock,
+                                               .observe = telemetry_api,
+                                               .observe_ctx = s->telemetry,
+                                               .log = s->options.log};
+    int r = kube_client_new(credentials, &client, &s->client, reterr);
+
+    if (credentials->insecure_skip_tls_verify) {
+        LOG_WARNING(s->options.log,
+                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so fgpu trusts every server at the "
+                    "address of the API server and sends it our credentials. Use certificate-authority instead",
+                    LOG_CSTR("server", credentials->server));
+    }
+    if (r == 0) {
+        telemetry_client(s->telemetry, s->client);
+    }
+    return r;
+}
+
+void service_stop_client(struct service *s)
+{
+    if (s->client != NULL) {
+        kube_client_stop(s->client);
+    }
+}
+
+void service_free_client(struct service *s)
+{
+    kube_client_free(s->client);
+}
+
+/* ---- Events ---- */
+
+int service_start_events(struct service *s, struct err *reterr)
+{
+    const struct events_options o = {.instance = s->options.instance,
+                                     .self = s->options.self,
+                                     .observe = telemetry_event,
+                                     .observe_ctx = s->telemetry};
+
+    return events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
+}
+
+void service_stop_events(struct service *s)
+{
+    events_stop(s->events, EVENTS_FLUSH_MS);
+}
+
+void service_free_events(struct service *s)
+{
+    events_free(s->events);
+}
+
+/* ---- binder ---- */
+
+static struct binder_options binder_options(const struct config *c)
+{
+    return (struct binder_options){.deadline_ms = c->client.bind_deadline_ms,
+                                   .max_in_flight = (uint32_t)c->client.binds_in_flight_max,
+                                   .binds_all_pods = c->serving.binds_all_pods};
+}
+
+int service_start_binder(struct service *s, struct err *reterr)
+{
+    const struct binder_options o = binder_options(s->options.config);
+
+    return binder_new(s->book, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
+}
+
+void service_stop_binder(struct service *s)
+{
+    if (s->binder != NULL) {
+        binder_stop(s->binder);
+    }
+}
+
+void service_free_binder(struct service *s)
+{
+    binder_free(s->binder);
+}
+
+/* ---- waker ---- */
+
+int service_start_waker(struct service *s, struct err *reterr)
+{
+    const struct str object = s->options.config->client.wake_object;
+
+    if (object.n == 0) {
+        return 0;
+    }
+    s->waker_patch = xcalloc(1, sizeof(*s->waker_patch));
+    *s->waker_patch = (struct waker_patch){s->client, s->options.clock, object};
+    if (waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, s->waker_patch, &s->waker,
+                  reterr) != 0) {
+        return -1;
+    }
+    waker_follows(s->waker, s->options.holdoff_ms);
+    return 0;
+}
+
+void service_stop_waker(struct service *s)
+{
+    waker_stop(s->waker);
+}
+
+void service_free_waker(struct service *s)
+{
+    waker_free(s->waker);
+    free(s->waker_patch);
+}
+
+void service_api_follow(struct service *s, const struct config *c)
+{
+    const struct binder_options o = binder_options(c);
+
+    binder_set_options(s->binder, &o);
+    waker_room(s->waker); /* who was refused may fit now */
+}
+
+/* ---- access ---- */
+
+int service_start_access(struct service *s, struct err *reterr)
+{
+    if (!config_serving_ops_needs_token(&s->options.config->serving)) {
+        return 0;
+    }
+    return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);
+}
+
+void service_free_access(struct service *s)
+{
+    access_free(s->access);
+}

@@ -1,0 +1,106 @@
+#include "cmd/service_internal.h"
+
+#include "base/bug.h"
+#include "base/rng.h"
+#include "cmd/telemetry.h"
+#include "extender/incident_words.h"
+#include "extender/notices.h"
+#include "extender/unreadable.h"
+#include "extender/warn_limit.h"
+
+/* ---- what the ledger tells ---- */
+
+static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
+{
+    const struct service *s = ctx;
+
+    notice_overcommit(s->events, o);
+    if (o->begins) {
+        LOG_WARNING(s->options.log, "A GPU is over-committed; it takes no new pods until that is over",
+                    LOG_STR("node", o->node_name), LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));
+    } else {
+        LOG_INFO(s->options.log, "A GPU is not over-committed any more", LOG_STR("node", o->node_name),
+                 LOG_STR("uuid", o->uuid), LOG_I64("index", o->index));
+    }
+}
+
+static void incident_told(void *ctx, const struct incident *in)
+{
+    const struct service *s = ctx;
+    char sentence[INCIDENT_SENTENCE_MAX];
+
+    notice_incident(s->events, in);
+    (void)incident_sentence(in, sentence, sizeof(sentence));
+    if (in->ends) {
+        LOG_INFO(s->options.log, "An incident is over", LOG_CSTR("what", sentence));
+    } else {
+        LOG_ERROR(s->options.log, "INCIDENT", LOG_CSTR("kind", incident_kind_name(in->kind)),
+                  LOG_CSTR("what", sentence), LOG_CSTR("remedy", incident_remedy(in->kind)));
+    }
+}
+
+void service_ledger_is_broken(struct service *s, const char *invariant)
+{
+    metric_inc(METRIC(s->telemetry->metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
+    store_close(s->store, "the ledger is broken");
+    notice_self(s->events, EVENT_LEDGER_BROKEN, invariant);
+}
+
+const char *service_check(struct service *s)
+{
+    const char *broken = store_check(s->store);
+
+    if (broken != NULL) {
+        service_ledger_is_broken(s, broken);
+    }
+    return broken;
+}
+
+bool service_is_ready(struct service *s)
+{
+    return !atomic_load(&s->stopping) && store_is_ready(s->store);
+}
+
+bool service_is_listed(struct service *s)
+{
+    return store_is_synced(s->store);
+}
+
+/* ---- life ---- */
+
+void service_set_tenants(struct service *s, const struct policy *p)
+{
+    struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {p->tenants, p->tenant_n}};
+
+    BUG_ON(store_apply(s->store, &op, NULL) != 0);
+}
+
+int service_start_ledger(struct service *s, struct err *reterr)
+{
+    const struct policy *p = &s->options.config->policy;
+    struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
+                                   .overcommit_mem_milli = p->overcommit_mem_milli};
+    int r = rng_os_bytes(&limits.hash_key, sizeof(limits.hash_key), reterr);
+
+    if (r != 0) {
+        return r;
+    }
+    s->store = store_new(&limits, s->options.clock);
+    s->contact = contact_new(s->options.clock, s->options.log, s->options.config->client.stale_after_ms);
+    store_follow_contact(s->store, s->contact);
+    s->warnings = warn_limit_new(s->options.clock);
+    s->unreadable = unreadable_new();
+    service_set_tenants(s, p);
+    store_watch_overcommit(s->store, overcommit_changed, s);
+    store_watch_incidents(s->store, incident_told, s);
+    store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
+    return 0;
+}
+
+void service_free_ledger(struct service *s)
+{
+    store_free(s->store);
+    contact_free(s->contact);
+    warn_limit_free(s->warnings);
+    unreadable_free(s->unreadable);
+}

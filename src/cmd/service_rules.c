@@ -1,0 +1,94 @@
+#include "cmd/service_internal.h"
+
+#include "cmd/telemetry.h"
+#include "extender/shadow.h"
+#include "extender/vacancy.h"
+#include "obs/logsink.h"
+
+/* ---- another configuration ---- */
+
+static void apply(void *ctx, const struct config *c)
+{
+    struct service *s = ctx;
+
+    service_set_tenants(s, &c->policy);
+    service_set_body_limits(s, &c->limits);
+    if (s->options.sink != NULL) {
+        logsink_set_verbosity(s->options.sink, c->logging.verbosity);
+    }
+    pool_commands_set(s->pool_commands, &c->policy);
+    service_api_follow(s, c);
+}
+
+static void relist(void *ctx, enum kube_resource resource)
+{
+    struct service *s = ctx;
+
+    kube_watcher_relist(s->watchers[resource]);
+}
+
+static void set_up_changeover(struct service *s)
+{
+    const struct config *c = s->options.config;
+    struct changeover_options o = {
+        .book = s->book,
+        .store = s->store,
+        .events = s->events,
+        .metrics = s->telemetry->metrics,
+        .clock = s->options.clock,
+        .log = s->options.log,
+        .apply = apply,
+        .relist = relist,
+        .ctx = s,
+    };
+
+    s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
+                              clock_wall_ms(s->options.clock));
+    o.slot = s->slot;
+    s->changeover = changeover_new(&o);
+}
+
+struct changeover *service_changeover(struct service *s)
+{
+    return s->changeover;
+}
+
+/* ---- life ---- */
+
+int service_start_rules(struct service *s, struct err *reterr)
+{
+    const struct config *c = s->options.config;
+    const struct ingest facts = {
+        .store = s->store,
+        .policy = &c->policy,
+        .log = s->options.log,
+        .events = s->events,
+        .signing = s->options.signing,
+        .accept_unsigned_before_ms = config_accept_unsigned_before_ms(&c->signing),
+        .warnings = s->warnings,
+    };
+    const struct rules *rules;
+    int r = rules_new(&facts, c->generation, NULL, NULL, &rules, reterr);
+
+    if (r == 0) {
+        r = shadow_new(s->store, &s->shadow, reterr);
+        if (r != 0) {
+            rules_put(rules);
+        }
+    }
+    if (r == 0) {
+        s->book = rulebook_new(rules);
+        s->vacancy = vacancy_new(s->store, s->book, s->options.clock);
+        set_up_changeover(s);
+    }
+    return r;
+}
+
+void service_free_rules(struct service *s)
+{
+    changeover_free(s->changeover);
+    shadow_free(s->shadow);
+    vacancy_free(s->vacancy);
+    rulebook_free(s->book);
+    config_slot_free(s->slot);
+}

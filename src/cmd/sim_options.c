@@ -1,0 +1,211 @@
+#include "cmd/sim_options.h"
+
+#include "cmd/commands.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPT_ARRIVALS = 256,
+    OPT_STRATEGY,
+    OPT_MODE,
+    OPT_LOAD,
+    OPT_SEED,
+    OPT_MIX,
+    OPT_TEXT = 1024, /* and more: where in the options its text goes */
+};
+
+#define TEXT(name_, member_)                                                                       \
+    {                                                                                              \
+        (name_), required_argument, NULL, OPT_TEXT + (int)offsetof(struct sim_options, member_)    \
+    }
+
+static const struct option long_options[] = {
+    TEXT("nodes", nodes),
+    TEXT("pods", pods),
+    TEXT("state", state),
+    TEXT("svg", svg),
+    {"arrivals", required_argument, NULL, OPT_ARRIVALS},
+    {"strategy", required_argument, NULL, OPT_STRATEGY},
+    {"mode", required_argument, NULL, OPT_MODE},
+    {"load", required_argument, NULL, OPT_LOAD},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"mix", required_argument, NULL, OPT_MIX},
+    {"output", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+    printf("Usage: fgpu sim --nodes FILE --pods FILE --strategy NAME[,NAME...] [options]\n\n"
+           "Replays a trace: the pods arrive one by one, and the same code places them as in a cluster.\n"
+           "Files are tables as in the openb trace (include/sim/trace.h names the columns).\n\n"
+           "  --nodes FILE         machines and their GPUs\n"
+           "  --state FILE         instead: a saved /state, with the pods that hold GPUs there\n"
+           "  --pods FILE          pods that may arrive\n"
+           "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
+           "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
+           "  --strategy NAMES     one or several strategies to compare; all: every strategy\n"
+           "  --mode fill|steady   pods never leave (default), or come and go at random\n"
+           "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
+           "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed\n"
+           "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
+           "(default), or\n"
+           "                       what they have seen so far\n"
+           "  -o table|json        default table\n"
+           "  --svg FOLDER         also draws pictures: allocation, fragmentation, refusals\n\n"
+           "Strategies:\n");
+    for (size_t i = 0; strategies[i] != NULL; i++) {
+        printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
+    }
+}
+
+static int add_strategies(const char *list, struct sim_options *o)
+{
+    struct str rest = str_of(list), name;
+
+    while (str_split(&rest, ',', &name)) {
+        const struct strategy *s = strategy_find(name);
+
+        if (str_eq_cstr(name, "all")) {
+            for (size_t i = 0; strategies[i] != NULL && o->strategy_n < SIM_STRATEGIES_MAX; i++) {
+                o->strategies[o->strategy_n++] = strategies[i];
+            }
+            continue;
+        }
+        if (s == NULL) {
+            fprintf(stderr, "fgpu sim: no strategy \"%.*s\"; there are", STR_ARG(name));
+            for (size_t i = 0; strategies[i] != NULL; i++) {
+                fprintf(stderr, "%s %s", i == 0 ? "" : ",", strategies[i]->name);
+            }
+            fprintf(stderr, " (or all)\n");
+            return EXIT_USAGE;
+        }
+        for (size_t i = 0; i < o->strategy_n; i++) {
+            if (o->strategies[i] == s) {
+                return cmd_usage_error("sim", "strategy %s is given twice", s->name);
+            }
+        }
+        if (o->strategy_n < SIM_STRATEGIES_MAX) {
+            o->strategies[o->strategy_n++] = s;
+        }
+    }
+    return EXIT_OK;
+}
+
+static int add_seeds(const char *list, struct sim_options *o)
+{
+    struct str rest = str_of(list), text;
+
+    while (str_split(&rest, ',', &text)) {
+        if (o->seed_n == SIM_SEEDS_MAX) {
+            return cmd_usage_error("sim", "more than %d seeds", SIM_SEEDS_MAX);
+        }
+        if (!str_to_u64(text, UINT64_MAX, &o->seeds[o->seed_n++])) {
+            return cmd_usage_error("sim", "--seed \"%.*s\" is not a whole number", STR_ARG(text));
+        }
+    }
+    return EXIT_OK;
+}
+
+static bool parse_load(const char *text, double *ret)
+{
+    char *end;
+    double x = strtod(text, &end);
+
+    *ret = x;
+    return end != text && *end == '\0' && x >= 0.01 && x <= 10;
+}
+
+/* One word of two; *ret: the second. */
+static int choose(const char *option, const char *first, const char *second, bool *ret)
+{
+    *ret = strcmp(optarg, second) == 0;
+    return *ret || strcmp(optarg, first) == 0
+               ? EXIT_OK
+               : cmd_usage_error("sim", "%s \"%s\" is neither %s nor %s", option, optarg, first, second);
+}
+
+static int set_option(int c, struct sim_options *o)
+{
+    bool second = false;
+    int code;
+
+    switch (c) {
+    case OPT_ARRIVALS:
+        if (o->arrivals_n == SIM_ARRIVALS_MAX) {
+            return cmd_usage_error("sim", "more than %d files of arrivals", SIM_ARRIVALS_MAX);
+        }
+        o->arrivals[o->arrivals_n++] = optarg;
+        return EXIT_OK;
+    case OPT_STRATEGY:
+        return add_strategies(optarg, o);
+    case OPT_MODE:
+        code = choose("--mode", "fill", "steady", &second);
+        o->mode = second ? REPLAY_STEADY : REPLAY_FILL;
+        return code;
+    case OPT_LOAD:
+        return parse_load(optarg, &o->load)
+                   ? EXIT_OK
+                   : cmd_usage_error("sim", "--load \"%s\" is not a number from 0.01 to 10",
+                                     optarg);
+    case OPT_SEED:
+        return add_seeds(optarg, o);
+    case OPT_MIX:
+        code = choose("--mix", "given", "learned", &second);
+        o->mix = second ? TESTBED_MIX_LEARNED : TESTBED_MIX_GIVEN;
+        return code;
+    case 'o':
+        return choose("-o", "table", "json", &o->json);
+    default:
+        memcpy((char *)o + (c - OPT_TEXT), &optarg, sizeof(optarg));
+        return EXIT_OK;
+    }
+}
+
+static int check_complete(const struct sim_options *o)
+{
+    if (o->state != NULL && (o->nodes != NULL || o->arrivals_n > 0)) {
+        return cmd_usage_error(
+            "sim", "--state already has the nodes; leave out --nodes and --arrivals");
+    }
+    if ((o->nodes == NULL && o->state == NULL) || o->pods == NULL || o->strategy_n == 0) {
+        return cmd_usage_error("sim", "%s is missing",
+                               o->nodes == NULL && o->state == NULL ? "--nodes FILE"
+                               : o->pods == NULL                    ? "--pods FILE"
+                                                                    : "--strategy NAME");
+    }
+    return EXIT_OK;
+}
+
+int sim_options_read(int argc, char **argv, struct sim_options *o)
+{
+    int c, code = EXIT_OK;
+
+    *o = (struct sim_options){.load = 0.93};
+    optind = 1;
+    opterr = 0;
+    while (code == EXIT_OK && (c = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1) {
+        if (c == 'h') {
+            print_help();
+            return -1;
+        }
+        if (c == ':' || c == '?') {
+            return cmd_usage_error("sim", c == ':' ? "%s needs a value" : "unknown option %s", argv[optind - 1]);
+        }
+        code = set_option(c, o);
+    }
+    if (code == EXIT_OK && optind < argc) {
+        code = cmd_usage_error("sim", "unexpected \"%s\"", argv[optind]);
+    }
+    if (code == EXIT_OK) {
+        code = check_complete(o);
+    }
+    if (o->seed_n == 0) {
+        o->seeds[o->seed_n++] = 1;
+    }
+    return code;
+}

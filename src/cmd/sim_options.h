@@ -1,0 +1,30 @@
+/* cmd/sim_options.h - the command line of `fgpu sim`. */
+#ifndef CMD_SIM_OPTIONS_H
+#define CMD_SIM_OPTIONS_H
+
+#include "sim/jobs.h"
+
+#define SIM_STRATEGIES_MAX 32
+#define SIM_ARRIVALS_MAX 1024
+#define SIM_SEEDS_MAX 1024
+
+/* Text belongs to argv. */
+struct sim_options {
+    const char *nodes, *pods, *state;
+    const char *svg; /* folder; NULL: no pictures */
+    const char *arrivals[SIM_ARRIVALS_MAX];
+    size_t arrivals_n;
+    const struct strategy *strategies[SIM_STRATEGIES_MAX];
+    size_t strategy_n;
+    enum replay_mode mode;
+    enum testbed_mix mix;
+    uint64_t seeds[SIM_SEEDS_MAX];
+    size_t seed_n;
+    double load;
+    bool json;
+};
+
+/* EXIT_OK, or the exit code, with the reason on stderr; -1: help was printed. What was accepted is complete. */
+int sim_options_read(int argc, char **argv, struct sim_options *o);
+
+#endif
