@@ -24,23 +24,6 @@ static enum verdict place(const struct random_case *c, const struct strategy *s,
     return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, s, ret);
 }
 
-static size_t strategy_n(void)
-{
-    size_t n = 0;
-
-    while (strategies[n] != NULL) {
-        n++;
-    }
-    return n;
-}
-
-#define FAIL_CASE(k, c, ...)                                                                       \
-    do {                                                                                           \
-        char why_[200];                                                                            \
-        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
-        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
-    } while (0)
-
 /* ---- equality with the oracle ---- */
 
 static void check_against_oracle(int k, const struct random_case *c, const struct strategy *s)
@@ -72,7 +55,7 @@ static void place__random_cases__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED);
@@ -86,7 +69,7 @@ static void place__gpus_cut_into_instances__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 5);
@@ -102,7 +85,7 @@ static void place__many_containers__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 1);
@@ -151,7 +134,7 @@ static void place__tight_sums__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 4);

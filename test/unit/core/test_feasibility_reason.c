@@ -27,13 +27,6 @@ static enum verdict place(const struct random_case *c)
                              &p);
 }
 
-#define FAIL_CASE(k, c, ...)                                                                       \
-    do {                                                                                           \
-        char why_[200];                                                                            \
-        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
-        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
-    } while (0)
-
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {
     VERDICT_TOO_FEW_GPUS, VERDICT_ELSEWHERE,   VERDICT_NOT_ALLOWED, VERDICT_MEMORY_UNKNOWN, VERDICT_GPU_TOO_SMALL,

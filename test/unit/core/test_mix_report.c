@@ -206,8 +206,7 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     struct outlook *o = outlook_new();
     const struct strategy *rsp = strategy_find(STR("rsp"));
     struct outlook_report r = {.scarce_n = 0};
-    struct wish eight, part;
-    const struct demand gang = fixture_whole(&eight, 8), share = fixture_share(&part, 600);
+    const struct demand gang = WHOLE_GPUS(8), share = SHARE_OF(600);
     struct outlook_scarce places, sized;
 
     (void)state;

@@ -27,8 +27,7 @@ static void follow(struct outlook *o, const struct ledger *l)
 
 static void expect(struct scene *s, int32_t milli, int32_t cpu_milli, int times)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
+    struct demand d = SHARE_OF(milli);
 
     d.host.cpu_milli = cpu_milli;
     for (int i = 0; i < times; i++) {

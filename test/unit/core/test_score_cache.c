@@ -28,16 +28,6 @@ static const struct pack_params *both(size_t node_strategy, size_t device_strate
     return &p;
 }
 
-static size_t strategy_n(void)
-{
-    size_t n = 0;
-
-    while (strategies[n] != NULL) {
-        n++;
-    }
-    return n;
-}
-
 static void follow(struct outlook *o, const struct ledger *l, const struct pack_params *p)
 {
     while (!outlook_follow(o, l, p->node_strategy) || !outlook_follow(o, l, p->device_strategy)) {
@@ -105,7 +95,7 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
 static void after_op(struct simulation *s)
 {
     for (unsigned i = 0; i < DEMANDS; i++) {
-        size_t all = strategy_n(), node = (s->seed * DEMANDS + i) % all;
+        size_t all = strategy_count(), node = (s->seed * DEMANDS + i) % all;
 
         same_answers(s, &cases[i].demand, both(node, i % 2 == 0 ? node : (s->seed + i) / 2 % all));
     }
@@ -144,8 +134,7 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
 static void node__replaced_by_another__is_judged_anew(void **state)
 {
     struct ledger_fixture fx;
-    struct wish w;
-    struct demand d = fixture_share(&w, 500);
+    struct demand d = SHARE_OF(500);
     struct str name;
 
     (void)state;

@@ -140,8 +140,7 @@ static void describe(struct ledger_fixture *f, const struct taint *taints, size_
 
 static void observe(struct ledger_fixture *f, const struct toleration *t, size_t n)
 {
-    struct wish w;
-    const struct demand d = fixture_share(&w, 100);
+    const struct demand d = SHARE_OF(100);
     const struct ledger_op op = {
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = STR("p"), .namespace_ = STR("default"), .name = STR("p"), .demand = &d, .tolerations = t,
