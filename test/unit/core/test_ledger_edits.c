@@ -339,18 +339,6 @@ static void tamper__record_restored__is_no_conflict_any_more(void **state)
 
 /* ---- events in an unlucky order ---- */
 
-static void foreign__on_a_node_never_seen__observed_again__node_is_still_known(void **state)
-{
-    struct demand d = SHARE_OF(300);
-
-    (void)state;
-    fixture_pod(&fx, "a", &d, "ghost", NULL);
-    fixture_pod(&fx, "a", &d, "ghost", NULL);
-    assert_null(ledger_check(fx.l));
-    fixture_node(&fx, "ghost", 1, 80 * GIB);
-    assert_int_equal(fixture_milli_free(&fx, "ghost", 0), 700);
-}
-
 static void list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it(void **state)
 {
     struct demand d = SHARE_OF(300);
@@ -511,7 +499,6 @@ int main(void)
         T(tamper__record_and_request_edited__the_same_twice_is_the_same_conflict),
         T(tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_at_once),
         T(tamper__record_restored__is_no_conflict_any_more),
-        T(foreign__on_a_node_never_seen__observed_again__node_is_still_known),
         T(list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it),
         T(list__begun_after_the_reservation_lacks_the_pod__release_forgets_it),
         T(list__has_the_reserved_pod__confirm_keeps_it),
