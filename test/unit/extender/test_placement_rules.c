@@ -1,8 +1,8 @@
 /* filter and bind by rules, on a real store of more nodes than one section takes. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "extender/ingest.h"
 #include "extender/placement.h"
+#include "extender/support/tested_store.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,20 +15,11 @@
 
 #define NODES (STORE_PACK_SECTION + 44)
 
-static struct store *store;
 static struct ingest ingest;
-static struct arena arena;
 static struct policy policy;
 static struct placement_context context;
 static char name_text[NODES][8];
 static struct str names[NODES];
-
-static void op(enum ledger_op_kind kind)
-{
-    struct ledger_op o = {.kind = kind};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
-}
 
 static const struct kv pools[] = {{{"pool", 4}, {"a", 1}}, {{"pool", 4}, {"b", 1}}, {{"pool", 4}, {"c", 1}}};
 
@@ -60,11 +51,8 @@ static void use(const struct packing_rule *rules, size_t rule_n)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    arena_init(&arena, 64 << 20);
-    store = store_new(&limits, clock_system());
+    store_open(clock_system());
     policy = *policy_defaults();
     policy.candidates = 0;
     policy.node_strategy = policy.device_strategy = STR("tight-fit");
@@ -74,10 +62,7 @@ static int setup(void **state)
         snprintf(name_text[i], sizeof(name_text[i]), "n%03zu", i);
         names[i] = str_of(name_text[i]);
     }
-    op(LEDGER_NODES_BEGIN);
-    op(LEDGER_NODES_END);
-    op(LEDGER_PODS_BEGIN);
-    op(LEDGER_PODS_END);
+    apply_empty_lists();
     use(NULL, 0);
     return 0;
 }
@@ -85,9 +70,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_null(store_check(store));
-    store_free(store);
-    arena_fini(&arena);
+    store_check_and_free();
     return 0;
 }
 
