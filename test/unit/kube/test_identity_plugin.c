@@ -1,7 +1,7 @@
 /* The identity with an exec plugin: a shell script that writes down its runs. */
 #include "kube/identity.h"
 
-#include "kube/support/temp_dir.h"
+#include "support/temp_dir.h"
 
 #include "base/compiler.h"
 #include "base/str.h"

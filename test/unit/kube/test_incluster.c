@@ -1,6 +1,6 @@
 #include "kube/incluster.h"
 
-#include "kube/support/temp_dir.h"
+#include "support/temp_dir.h"
 
 #include "base/compiler.h"
 
