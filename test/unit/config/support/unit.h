@@ -24,6 +24,9 @@ void expect_text(struct str got, const char *want, const char *row);
  * refused. */
 struct config *unit_config(const char *body);
 
+/* Parsed as the file "k": refused with this message, which does not say the secret "hush", and nothing was read. */
+void expect_kubeconfig_refused(struct str text, const char *context, const char *want, const char *row);
+
 /* The whole file at `path`. */
 void unit_read(const char *path, struct strbuf *ret);
 
