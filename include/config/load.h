@@ -145,7 +145,7 @@ struct config {
 
 /* Names that the file may mention but that layers above define. */
 struct config_names {
-    const struct str *strategies; /* core/strategy.h */
+    const struct str *strategies; /* core/fit/strategy.h */
     size_t strategy_n;
 };
 

@@ -3,7 +3,7 @@
  *
  * Watches can lose events without anybody noticing, and the cluster's state can go back (a restored
  * backup). So from time to time, and when asked, everything is listed afresh and compared with the
- * ledger, object by object (core/ledger_audit.h). A difference is drift only if it lasts:
+ * ledger, object by object (core/ledger/audit.h). A difference is drift only if it lasts:
  *
  *   1. it is there when the list is read, and nothing has touched the entry since the list was
  *      asked for;
@@ -28,7 +28,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "core/ledger_audit.h"
+#include "core/ledger/audit.h"
 #include "extender/incident_words.h"
 #include "extender/rulebook.h"
 #include "kube/reflector.h"
@@ -44,7 +44,7 @@ enum audit_result {
     AUDIT_NEVER, /* no run has ended yet */
     AUDIT_CLEAN,
     AUDIT_DRIFT,  /* found and repaired */
-    AUDIT_INCIDENTS, /* the ledger is right, but what it says must not be: core/ledger_incidents.h; drift, if there was
+    AUDIT_INCIDENTS, /* the ledger is right, but what it says must not be: core/ledger/incidents.h; drift, if there was
                         any, is repaired */
     AUDIT_FAILED, /* something could not be read or repaired: `error`; what was found stands beside
                      it */

@@ -11,9 +11,9 @@
  * within the deadline if that fails for a passing reason.
  *
  * Whoever reaches the verb can have pods bound, so what kube-scheduler has judged is judged again: a pod that asks
- * for GPUs is not bound to a node whose taints it does not tolerate (core/toleration.h), and one that names none of our
- * resources and annotations is bound only where the scheduler sends every pod (binds_all_pods). One that names them and
- * asks for 0 is bound everywhere, because kube-scheduler leaves its binding to us (contract.md R1).
+ * for GPUs is not bound to a node whose taints it does not tolerate (core/request/toleration.h), and one that names
+ * none of our resources and annotations is bound only where the scheduler sends every pod (binds_all_pods). One that
+ * names them and asks for 0 is bound everywhere, because kube-scheduler leaves its binding to us (contract.md R1).
  *
  * Bindings are sent through kube/transport.h, up to max_in_flight at once; replies are worked off on its
  * thread, waits and deadlines on one thread of the binder. The binder's own lock is never held while a

@@ -2,7 +2,7 @@
  *
  * What cannot be taken in is never passed over: an object that cannot be decoded or interpreted is charged
  * pessimistically, one that is too large by what was read of it as it passed; both are
- * named (extender/unreadable.h). A pod for which there is no room is turned away (core/ledger.h), so that nobody who creates
+ * named (extender/unreadable.h). A pod for which there is no room is turned away (core/ledger/ledger.h), so that nobody who creates
  * pods can have the store closed. What fails all the same closes it (store_close), because capacity nobody counts is
  * capacity given away twice.
  */

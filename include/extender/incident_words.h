@@ -2,7 +2,7 @@
 #ifndef EXTENDER_INCIDENT_WORDS_H
 #define EXTENDER_INCIDENT_WORDS_H
 
-#include "core/ledger_incidents.h"
+#include "core/ledger/incidents.h"
 
 #include <stddef.h>
 

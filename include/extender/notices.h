@@ -8,9 +8,9 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "core/ledger.h"
-#include "core/ledger_audit.h"
-#include "core/ledger_incidents.h"
+#include "core/ledger/audit.h"
+#include "core/ledger/incidents.h"
+#include "core/ledger/ledger.h"
 #include "extender/events.h"
 #include "extender/store.h"
 

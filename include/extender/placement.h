@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/pack.h"
-#include "core/plan.h"
+#include "core/placement/pack.h"
+#include "core/placement/plan.h"
 #include "extender/store.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -36,6 +36,7 @@ enum filter_outcome {
 
 struct filter_result {
     enum filter_outcome outcome;
+    struct view_pod pod; /* as it was read: text of the pod, all else in the arena of the call */
     enum demand_defect defect;
     const struct pack_result *results; /* SOME_FIT and NONE_FITS */
     size_t result_n;
@@ -58,7 +59,7 @@ struct prioritize_result {
 
 /* All zeroes for a pod that asks for no GPU. Leaves a hold on the best node when one fits. */
 /* One node of a preemption: false when the pod does not fit there, whoever of lower priority leaves. `victims` as in
- * core/preempt.h. */
+ * core/ledger/preempt.h. */
 struct preempt_node {
     struct str name;
     const struct str *victims;

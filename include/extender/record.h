@@ -18,8 +18,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/assignment.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
+#include "core/record/assignment.h"
 #include "extender/signing.h"
 #include "model/pod.h"
 

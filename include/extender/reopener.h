@@ -1,4 +1,4 @@
-/* extender/reopener.h - pods that found no room in the ledger (core/ledger.h, turned away): people are told, and the nodes
+/* extender/reopener.h - pods that found no room in the ledger (core/ledger/ledger.h, turned away): people are told, and the nodes
  * that take nothing for their sake are opened again, by lists of all pods.
  *
  * Such a list is asked for at once, and then after REOPENER_PAUSE_MIN_MS, doubling to REOPENER_PAUSE_MAX_MS for as long as

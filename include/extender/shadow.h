@@ -4,7 +4,7 @@
  * Reports, and influences nothing: an answer of filter is computed and written before the decision
  * is offered here, and nothing here writes to the ledger, to holds, or to what the store remembers.
  *
- * A thread of its own compares one decision at a time on a mirror of the ledger (core/trial.h), the
+ * A thread of its own compares one decision at a time on a mirror of the ledger (core/placement/trial.h), the
  * pod thought away if it has been bound meanwhile: both sides, the strategies in use and the
  * candidate, on the same numbers. While it is busy, further decisions are counted and left out, so
  * under load the comparison is a sample; it rests four times as long as it works, which bounds it
@@ -20,8 +20,8 @@
 #ifndef EXTENDER_SHADOW_H
 #define EXTENDER_SHADOW_H
 
+#include "core/ledger/view.h"
 #include "extender/placement.h"
-#include "model/pod.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,10 +32,10 @@ WARN_UNUSED int shadow_new(struct store *store, struct shadow **ret, struct err 
 /* Ends the thread. NULL is fine. */
 void shadow_free(struct shadow *s);
 
-/* A decision that was made: the pod fits somewhere among `names`. From any thread; copies what it
- * needs, or counts and returns. Without a candidate in the policy it does nothing. */
-void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
-                  const struct pod *pod, const struct str *names, size_t name_n);
+/* A decision that was made about this pod, as placement_filter() read it: it fits somewhere among `names`. From any
+ * thread; copies what it needs, or counts and returns. Without a candidate in the policy it does nothing. */
+void shadow_offer(struct shadow *s, const struct placement_context *c, const struct view_pod *pod,
+                  const struct str *names, size_t name_n);
 
 struct shadow_report {
     bool on; /* false: no decision was offered under a candidate yet; all else is 0 */

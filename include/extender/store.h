@@ -12,17 +12,17 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/ledger.h"
-#include "core/ledger_audit.h"
-#include "core/ledger_excess.h"
-#include "core/ledger_incidents.h"
-#include "core/ledger_standing.h"
-#include "core/ledger_walk.h"
-#include "core/mix_report.h"
-#include "core/outlook.h"
-#include "core/preempt.h"
-#include "core/snapshot.h"
-#include "core/view.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/audit.h"
+#include "core/ledger/excess.h"
+#include "core/ledger/incidents.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/preempt.h"
+#include "core/ledger/snapshot.h"
+#include "core/ledger/standing.h"
+#include "core/ledger/view.h"
+#include "core/ledger/walk.h"
+#include "core/report/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,8 +72,8 @@ struct pack_plans;
 struct pack_result;
 
 /* Verdict and score for each name, in order, a name that comes again left out. Memory is from `a`, names are
- * borrowed. Verdicts and scores are remembered per shape (core/score_cache.h). What holds for this pod, and on which
- * nodes, is looked up in the plans.
+ * borrowed. Verdicts and scores are remembered per shape (core/placement/score_cache.h). What holds for this pod, and
+ * on which nodes, is looked up in the plans.
  *
  * Each node is judged by its state of one moment; different nodes may be judged at different moments, because
  * writers get their turn in between. `generation` is that of the first: nothing older was seen. */
@@ -104,7 +104,7 @@ enum store_reserve_result {
 
 struct store_reservation {
     size_t annotation_bytes; /* of the pod as last seen, with the next */
-    struct str leftovers;    /* of an earlier answer: to be overwritten (core/assignment.h) */
+    struct str leftovers;    /* of an earlier answer: to be overwritten (core/record/assignment.h) */
     uint64_t version;        /* resourceVersion of the object that was decided for; 0: not known */
     enum verdict verdict;
     enum demand_defect defect;
@@ -116,9 +116,9 @@ struct store_reservation {
 bool store_preempt(struct store *s, struct arena *a, const struct preempt_request *r, const struct str **ret_victims,
                    size_t *ret_n);
 
-/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section (after as many as it
- * takes to bring the outlook up to date). `namespace_` and `name`
- * must be those of the UID, else STORE_UNKNOWN_POD. Text of the result is in `a`. */
+/* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
+ * (after as many as it takes to bring the outlook up to date). `namespace_` and `name` must be those of the UID, else
+ * STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
                                         struct str decision_id, const struct pack_plans *plans,
@@ -181,7 +181,7 @@ struct store_head {
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
-/* A walk (core/ledger_walk.h), a section of at most STORE_WALK_SECTION nodes at a time under the lock. Used by one
+/* A walk (core/ledger/walk.h), a section of at most STORE_WALK_SECTION nodes at a time under the lock. Used by one
  * thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its generation. */
 #define STORE_WALK_SECTION 4
 struct store_walk;
@@ -194,7 +194,7 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct outlook;
 void store_mirror(struct store *s, struct mirror *m);
-/* The same with the pod thought away, and what else a trial (core/trial.h) needs of the ledger. */
+/* The same with the pod thought away, and what else a trial (core/placement/trial.h) needs of the ledger. */
 struct store_trial {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
@@ -227,7 +227,7 @@ struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n);
  * between. */
 const char *store_check(struct store *s);
 
-/* ---- for audits: core/ledger_audit.h, one short section each ---- */
+/* ---- for audits: core/ledger/audit.h, one short section each ---- */
 
 struct ledger *store_audit_scratch(struct store *s);
 enum ledger_drift store_drift(struct store *s, struct ledger *scratch, const struct ledger_op *op,
@@ -240,7 +240,7 @@ WARN_UNUSED int store_repair(struct store *s, struct ledger *scratch, struct led
 typedef void store_audit_fn(void *ctx, const struct ledger_audit_entry *e);
 bool store_audit_pods(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
 bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *ctx);
-/* How many over-committed devices have each cause (core/ledger_excess.h; bit i counts in ret[i]). */
+/* How many over-committed devices have each cause (core/ledger/excess.h; bit i counts in ret[i]). */
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
 /* Advisory holds (contract.md R19). A hold says: this pod was just promised this node. Copied demands come

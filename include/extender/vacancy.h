@@ -7,7 +7,7 @@
  * report is given again, with its own generation and time.
  *
  * Only nodes that take pods count: described, and not cordoned. Each kind of pod is counted by
- * itself, one after another (core/headroom.h); what else would keep pods away (taints, cores,
+ * itself, one after another (core/report/headroom.h); what else would keep pods away (taints, cores,
  * tenants' limits) is not looked at.
  */
 #ifndef EXTENDER_VACANCY_H
@@ -37,7 +37,7 @@ struct vacancy_report {
     int64_t at_ms;   /* wall time */
     uint32_t node_n; /* that take pods */
     /* Compute that nobody holds, and how much of that the pods that are expected could not use
-     * (core/fragmentation.h); expected is what pods have asked for so far (core/outlook.h, typical
+     * (core/forecast/fragmentation.h); expected is what pods have asked for so far (core/forecast/outlook.h, typical
      * pods). */
     int64_t idle_milli;
     int64_t fragmented_milli;

@@ -1,7 +1,7 @@
 /* kube/objects.h - Pod, Node and Status from JSON into plain facts.
  *
  * Pods and Nodes are read as they are stored (base/json_read.h): what fgpu does not use is skipped, only its grammar
- * is checked; a text that is used may hold a NUL, which no request is made of (core/dialect.h). `null` means absent everywhere:
+ * is checked; a text that is used may hold a NUL, which no request is made of (core/dialects/dialect.h). `null` means absent everywhere:
  * bookmarks carry "containers":null, Go writes null for empty slices and maps. Nothing is
  * interpreted: quantities stay text, names are not validated.
  *

@@ -1,7 +1,7 @@
 /* model/device.h - one physical GPU and the inventory of one node.
  *
  * An instance of a GPU in MIG mode is a device of its own beside its GPU, which is then not handed out itself. Profiles
- * are numbers of core/mig.h.
+ * are numbers of model/mig.h.
  *
  * Units: milli = thousandths of the compute of one GPU (0..1000), mem_mib = MiB of device memory.
  */
@@ -49,7 +49,7 @@ struct device {
     bool slice;        /* a virtual GPU of a fixed profile: one container has all of it */
 };
 
-/* How the containers on one GPU divide its compute: core/qos.h. */
+/* How the containers on one GPU divide its compute: model/qos.h. */
 enum qos {
     QOS_FIXED_SHARE,
     QOS_BEST_EFFORT,
@@ -88,7 +88,7 @@ struct inventory {
     enum lending lending; /* of idle compute */
     bool mig_changing; /* the layout of its instances is being changed: it takes no new pods */
     bool mig_single;   /* the plugin's whole GPUs are its MIG instances */
-    bool elsewhere;    /* another system hands these GPUs out: they take no shares (core/inventory.h) */
+    bool elsewhere;    /* another system hands these GPUs out: they take no shares (core/inventory/inventory.h) */
     bool unmeasured;   /* nothing but a plugin's number speaks of GPUs: there are no devices */
 };
 

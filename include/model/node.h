@@ -1,6 +1,6 @@
 /* model/node.h - what fgpu knows of a Node object: plain facts, as they stand in the API.
  *
- * Which GPUs a node has is computed by core/inventory.h. Text is borrowed as in model/pod.h.
+ * Which GPUs a node has is computed by core/inventory/inventory.h. Text is borrowed as in model/pod.h.
  */
 #ifndef MODEL_NODE_H
 #define MODEL_NODE_H

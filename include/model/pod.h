@@ -1,6 +1,6 @@
 /* model/pod.h - what fgpu knows of a Pod object: plain facts, as they stand in the API.
  *
- * No interpretation here: what a pod asks of GPUs is computed by core/dialect.h. All text is borrowed from
+ * No interpretation here: what a pod asks of GPUs is computed by core/dialects/dialect.h. All text is borrowed from
  * the arena or buffer the pod was decoded from.
  */
 #ifndef MODEL_POD_H

@@ -102,8 +102,8 @@ enum dialect_mode {
     DIALECT_SERVE,
 };
 
-/* Several node strategies at once. With weights their scores are added up (core/plan.h); without, each further one
- * decides among equals of those before. */
+/* Several node strategies at once. With weights their scores are added up (core/placement/plan.h); without, each
+ * further one decides among equals of those before. */
 #define CRITERIA_MAX 4
 struct criteria {
     struct str names[CRITERIA_MAX];
@@ -133,7 +133,7 @@ struct device_settings {
     int32_t overcommit_milli;     /* compute factor in thousandths, >= 1000 */
     int32_t overcommit_mem_milli; /* memory factor in thousandths, >= 1000 */
     enum memory_only_mode memory_only;
-    enum qos qos;                 /* of pods that say nothing themselves: core/qos.h */
+    enum qos qos;                 /* of pods that say nothing themselves: model/qos.h */
     enum lending lending;         /* of idle compute */
 };
 
@@ -166,7 +166,7 @@ struct policy {
     size_t whole_resource_n;
     const struct str *slice_drivers; /* whose ResourceSlices publish GPUs (extender/slices.h) */
     size_t slice_driver_n;
-    enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialect.h) */
+    enum dialect_mode kai; /* annotations of Run:ai and KAI-Scheduler (core/dialects/dialect.h) */
     const struct named_size *sizes;
     size_t size_n;
     const struct node_template *templates;
@@ -189,10 +189,10 @@ struct policy {
     size_t tenant_n;
 
     /* packing */
-    struct str node_strategy;   /* names from core/strategy.h */
+    struct str node_strategy;   /* names from core/fit/strategy.h */
     struct criteria node_criteria; /* node_strategy is the first of them */
     struct str device_strategy;
-    const struct packing_rule *rules; /* the first that fits holds: core/plan.h */
+    const struct packing_rule *rules; /* the first that fits holds: core/placement/plan.h */
     size_t rule_n;
     struct str candidate_node_strategy; /* on trial (extender/shadow.h); POLICY_NO_CANDIDATE: as the one above */
     struct str candidate_device_strategy;

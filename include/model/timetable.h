@@ -1,6 +1,6 @@
 /* model/timetable.h - time windows and the clocks of the places they are told in: plain facts.
  *
- * What they mean is computed by core/timetable.h. Times are unix seconds (UTC, without leap
+ * What they mean is computed by core/time/timetable.h. Times are unix seconds (UTC, without leap
  * seconds). Text and arrays belong to the arena of the configuration they came from.
  */
 #ifndef MODEL_TIMETABLE_H

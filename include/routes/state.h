@@ -6,7 +6,7 @@
  * namespace and name, so that two documents can be compared line by line. It never holds
  * environment variables, images or other people's annotations.
  *
- * A document shows the ledger at metadata.generation: a walk (core/ledger_walk.h) brings a few nodes
+ * A document shows the ledger at metadata.generation: a walk (core/ledger/walk.h) brings a few nodes
  * at a time, which are rendered without the lock, so that however large the cluster neither its copy
  * nor its text exists in memory as a whole. What stays until the end are the lists behind the nodes
  * (conflicts, incidents, pending), and what changed before a slow reader came to it; where one of them passes its
@@ -16,7 +16,7 @@
  * end without a change of the ledger, and so behind the back of the ETag. So may `summary.timeWindows`: the
  * windows that are open ("active"), those that will be open after the next change, and when that is.
  *
- * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger_incidents.h), at the same generation; of
+ * `incidents` lists what cannot happen while one fgpu alone decides (core/ledger/incidents.h), at the same generation; of
  * one node or namespace, those that concern it.
  *
  * Whole, it is enough to build the ledger again elsewhere (sim/state_file.h): allocations say which amounts were asked

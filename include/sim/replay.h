@@ -41,7 +41,7 @@ struct replay_result {
     double ns_per_decision; /* CPU time, ledger and remembered scores included */
     /* fill, at [arrived %, rounded]; REPLAY_NEVER: no record */
     double curve[REPLAY_PCT_MAX + 1];         /* allocation %, mean */
-    double fragmentation[REPLAY_PCT_MAX + 1]; /* of what is idle (core/fragmentation.h), at the
+    double fragmentation[REPLAY_PCT_MAX + 1]; /* of what is idle (core/forecast/fragmentation.h), at the
                                                  first record; if the job asks for it */
 };
 

@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "config/load.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 
 #include <stddef.h>
 #include <stdint.h>

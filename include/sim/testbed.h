@@ -1,6 +1,6 @@
 /* sim/testbed.h - one cluster under one strategy, made of the very parts that decide in production.
  *
- * Every decision goes through core/pack.h over a view of a struct ledger with remembered scores;
+ * Every decision goes through core/placement/pack.h over a view of a struct ledger with remembered scores;
  * every pod is observed, reserved, confirmed and observed bound, as extender and watch would do it.
  * What kube-scheduler does in a cluster is done here: a node without enough cores or memory is not
  * asked about, and pods that want no GPU are placed too (by the same score). Ties go to the node of
@@ -10,7 +10,7 @@
 #define SIM_TESTBED_H
 
 #include "base/err.h"
-#include "core/strategy.h"
+#include "core/fit/strategy.h"
 #include "sim/trace.h"
 
 #include <stdbool.h>

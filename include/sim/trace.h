@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "core/demand.h"
+#include "core/request/demand.h"
 #include "sim/state_file.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * changes nothing.
  *
  * Two ledgers of one cluster are compared, one read by each configuration with the same code that
- * serves: strategies, criteria and rules (core/plan.h), tenants, settings of single nodes, pools.
+ * serves: strategies, criteria and rules (core/placement/plan.h), tenants, settings of single nodes, pools.
  * They come from one of two places:
  *
  *   - from objects of the API server, as a process that starts would read them: everything that
@@ -23,7 +23,7 @@
 #define SIM_WHATIF_H
 
 #include "config/diff.h"
-#include "core/survey.h"
+#include "core/report/survey.h"
 #include "sim/state_file.h"
 
 #include <stdbool.h>

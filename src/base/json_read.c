@@ -5,8 +5,6 @@
 
 #include "base/bug.h"
 
-#include <string.h>
-
 void json_reader_init(struct json_reader *r, struct str text, struct arena *arena)
 {
     r->text = text.p ? text.p : "";
@@ -24,16 +22,6 @@ void json_reader_init(struct json_reader *r, struct str text, struct arena *aren
     r->why_at = 0;
     r->key_n = 0;
     r->levels[0] = (struct json_level){.first = true};
-}
-
-bool json_fail_at(struct json_reader *r, size_t at, enum err_code code, const char *why)
-{
-    if (r->why == NULL) {
-        r->code = code;
-        r->why = why;
-        r->why_at = at;
-    }
-    return false;
 }
 
 void json_fail(struct json_reader *r, enum err_code code, const char *why)

@@ -28,7 +28,15 @@ struct json_raw_string {
 };
 
 /* Sets the error unless there is one; always returns false. */
-bool json_fail_at(struct json_reader *r, size_t at, enum err_code code, const char *why);
+static inline bool json_fail_at(struct json_reader *r, size_t at, enum err_code code, const char *why)
+{
+    if (r->why == NULL) {
+        r->code = code;
+        r->why = why;
+        r->why_at = at;
+    }
+    return false;
+}
 
 /* Both start at r->at, which is the opening quote or the first byte of a number, and move it behind. What
  * they accept is well-formed: json_unescape need not check again. */

@@ -3,7 +3,7 @@
 #include "base/bug.h"
 #include "base/sync.h"
 #include "config/diff.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "extender/notices.h"
 #include "obs/catalog.h"
 

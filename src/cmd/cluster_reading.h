@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 #include "model/credentials.h"
 #include "model/policy.h"
 

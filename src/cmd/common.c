@@ -1,7 +1,7 @@
 #include "cmd/commands.h"
 #include "cmd/terminal.h"
 #include "config/load.h"
-#include "core/strategy.h"
+#include "core/fit/strategy.h"
 
 #include <stdarg.h>
 #include <stdio.h>

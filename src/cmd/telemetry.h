@@ -2,7 +2,7 @@
 #ifndef CMD_TELEMETRY_H
 #define CMD_TELEMETRY_H
 
-#include "core/verdict.h"
+#include "core/fit/verdict.h"
 #include "extender/access.h"
 #include "extender/audit.h"
 #include "extender/contact.h"

@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "extender/notices.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "cmd/terminal.h"
 #include "cmd/whatif_show.h"
 #include "config/kubeconfig.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 
 #include <stdio.h>
 #include <string.h>

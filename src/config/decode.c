@@ -7,20 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void config_decode_error(struct decode *c, const struct yaml_doc_node *n, const char *fmt, ...)
-{
-    struct strbuf text;
-    va_list ap;
-
-    strbuf_init(&text, 2048);
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    diagnostics_add(c->d, n->pos, "%s%s%.*s", c->path, c->path_n > 0 ? ": " : "",
-                    STR_ARG(strbuf_view(&text)));
-    strbuf_fini(&text);
-}
-
 /* Appends to the path and returns the old length for path_pop. A path that does not fit is cut. */
 static size_t path_push(struct decode *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -14,6 +14,8 @@ struct kubeconfig {
     struct str folder; /* of the kubeconfig, with its slash; empty: the current one */
 };
 
+/* One value (kubeconfig_value.c). */
+
 /* The text under `key`, empty when absent or null; *ret_n (may be NULL) is its node, NULL when
  * empty. */
 struct str kubeconfig_text(struct kubeconfig *k, const struct yaml_doc_node *map, const char *key,

@@ -117,7 +117,7 @@ void config_set_origin(struct config *c, const struct config_origin *from);
 
 /* One element as JSON; `f` is the row of an element. */
 void describe_item(const struct schema_field *f, const void *item, struct json_writer *w);
-/* The value of one row as JSON, in the notation of the file (describe.c). */
+/* The value of one row as JSON, in the notation of the file (describe_value.c). */
 void describe_value(const struct schema_field *f, const void *base, struct json_writer *w);
 
 /* The row with this name at the top level, or NULL. */

@@ -1,7 +1,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
-#include "core/assignment.h"
+#include "core/record/assignment.h"
 #include "extender/notices.h"
 #include "extender/record.h"
 #include "extender/verifier.h"

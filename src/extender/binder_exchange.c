@@ -4,8 +4,8 @@
 
 #include "base/bug.h"
 #include "base/json_read.h"
-#include "core/assignment.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
+#include "core/record/assignment.h"
 #include "kube/binding.h"
 #include "kube/objects.h"
 
@@ -152,7 +152,7 @@ static void read_reply(const struct bind *b, const struct kube_response *respons
     }
 }
 
-/* Does the pod ask for GPUs, and is not in the ledger, which had no room for it (core/ledger.h, turned away)? It must not
+/* Does the pod ask for GPUs, and is not in the ledger, which had no room for it (core/ledger/ledger.h, turned away)? It must not
  * be taken for one that asks for none. */
 static bool was_turned_away(const struct bind *b, struct arena *a, const struct pod *pod)
 {

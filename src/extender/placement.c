@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 static bool is_candidate(struct str name)
 {
@@ -84,35 +84,41 @@ static int too_large(struct err *reterr)
     return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
 }
 
+/* The pod as decisions see it, read once for all of a call. */
+static bool read_pod(const struct placement_context *c, struct arena *a, const struct pod *pod, struct view_pod *ret)
+{
+    struct demand *demand = ARENA_ARRAY(a, 1, struct demand);
+
+    *ret = (struct view_pod){
+        .uid = pod->uid, .namespace_ = pod->namespace_, .priority = pod->priority, .demand = demand};
+    return demand != NULL && dialect_demand(c->policy, pod, a, demand) &&
+           dialect_label_hashes(pod, a, &ret->label_hashes, &ret->label_n);
+}
+
 /* One decision: demand, holds, a verdict and a score per name. Leaves ret->results NULL when the pod asks for
  * nothing or is malformed. */
 static int decide(const struct placement_context *c, struct arena *a, const struct pod *pod,
-                  const struct str *names, size_t name_n, struct demand *ret_demand,
+                  const struct str *names, size_t name_n, struct view_pod *ret_pod,
                   struct store_pack_answer *ret, struct err *reterr)
 {
-    struct view_pod key = {.uid = pod->uid,
-                           .namespace_ = pod->namespace_,
-                           .priority = pod->priority,
-                           .demand = ret_demand};
     const struct pack_hold *holds;
     size_t hold_n;
     const char *not_ready;
     int r;
 
     *ret = (struct store_pack_answer){0};
-    if (!dialect_demand(c->policy, pod, a, ret_demand) ||
-        !dialect_label_hashes(pod, a, &key.label_hashes, &key.label_n)) {
+    if (!read_pod(c, a, pod, ret_pod)) {
         return too_large(reterr);
     }
-    not_ready = demand_is_empty(ret_demand) ? store_not_open(c->store) : store_not_ready(c->store);
+    not_ready = demand_is_empty(ret_pod->demand) ? store_not_open(c->store) : store_not_ready(c->store);
     if (not_ready != NULL) {
         return err_set(reterr, ERR_UNAVAILABLE, "%s", not_ready);
     }
-    if (demand_is_empty(ret_demand) || ret_demand->defect != DEMAND_OK) {
+    if (demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
         return 0;
     }
     r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
-    return r != 0 ? r : store_pack(c->store, a, &key, &c->plans, holds, hold_n, names, name_n, ret, reterr);
+    return r != 0 ? r : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
 }
 
 static void hold(const struct placement_context *c, const struct pod *pod, struct str node_name,
@@ -176,9 +182,9 @@ static int rank(struct arena *a, const struct store_pack_answer *answer, size_t 
 int placement_filter(const struct placement_context *c, struct arena *a, const struct pod *pod,
                      const struct str *names, size_t name_n, struct filter_result *ret, struct err *reterr)
 {
-    struct demand demand;
+    struct view_pod asking;
     struct store_pack_answer answer;
-    int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
+    int r = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
     if (r != 0) {
         return r;
@@ -186,9 +192,9 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     /* A new filter call for this pod proves that its previous attempt is over (contract.md 3.1). */
     store_unhold(c->store, pod->uid);
     *ret = (struct filter_result){
-        .outcome = FILTER_NOT_OURS, .defect = demand.defect, .generation = answer.generation};
+        .outcome = FILTER_NOT_OURS, .pod = asking, .defect = asking.demand->defect, .generation = answer.generation};
     if (answer.results == NULL) {
-        ret->outcome = demand.defect != DEMAND_OK ? FILTER_DEFECT : FILTER_NOT_OURS;
+        ret->outcome = ret->defect != DEMAND_OK ? FILTER_DEFECT : FILTER_NOT_OURS;
         return without_repeats(a, names, name_n, &ret->names, &ret->name_n) ? 0 : too_large(reterr);
     }
     ret->results = answer.results;
@@ -200,7 +206,7 @@ int placement_filter(const struct placement_context *c, struct arena *a, const s
     ret->outcome = ret->fit_n > 0 ? FILTER_SOME_FIT : FILTER_NONE_FITS;
     if (ret->fit_n == 1) {
         /* kube-scheduler skips prioritize when one node is left (contract.md 2.3). */
-        hold(c, pod, answer.results[0].name, &demand);
+        hold(c, pod, answer.results[0].name, asking.demand);
     }
     return 0;
 }
@@ -222,11 +228,11 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
                          const struct str *names, size_t name_n, struct prioritize_result *ret,
                          struct err *reterr)
 {
-    struct demand demand;
+    struct view_pod asking;
     struct store_pack_answer answer;
     int32_t *points;
     size_t fit_n;
-    int r = decide(c, a, pod, names, name_n, &demand, &answer, reterr);
+    int r = decide(c, a, pod, names, name_n, &asking, &answer, reterr);
 
     if (r == 0 && answer.results == NULL) {
         r = without_merit(a, names, name_n, &answer, reterr);
@@ -244,7 +250,7 @@ int placement_prioritize(const struct placement_context *c, struct arena *a, con
     }
     pack_points(answer.results, answer.n, points);
     if (answer.n > 0 && answer.results[0].verdict == VERDICT_FITS) {
-        hold(c, pod, answer.results[0].name, &demand);
+        hold(c, pod, answer.results[0].name, asking.demand);
     }
     *ret = (struct prioritize_result){answer.results, points, answer.n};
     return 0;

@@ -1,4 +1,4 @@
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "extender/placement.h"
 
 int placement_preempt(const struct placement_context *c, struct arena *a, const struct pod *pod,

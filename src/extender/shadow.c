@@ -5,10 +5,9 @@
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/sync.h"
-#include "core/dialect.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/trial.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/trial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,7 +100,7 @@ static struct str put_text(char **at, struct str s)
     return copy;
 }
 
-static void copy_names(struct job *j, const struct pod *pod, const struct str *names, size_t name_n)
+static void copy_names(struct job *j, const struct view_pod *pod, const struct str *names, size_t name_n)
 {
     size_t bytes = pod->uid.n + pod->namespace_.n;
     char *at;
@@ -129,45 +128,35 @@ static void own_plans(struct agenda *a, struct pack_plan *plans)
     a->plans = NULL;
 }
 
-static struct job *job_new(const struct placement_context *c, const struct demand *d, struct arena *a,
-                           const struct pod *pod, const struct str *names, size_t name_n)
+static struct job *job_new(const struct placement_context *c, const struct view_pod *pod, const struct str *names,
+                           size_t name_n)
 {
     struct job *j = xcalloc(1, sizeof(*j));
-    const uint64_t *labels;
-    size_t label_n;
 
-    if (!dialect_label_hashes(pod, a, &labels, &label_n)) {
-        free(j);
-        return NULL;
-    }
-    agenda_make(&j->live, &c->plans, pod->namespace_, labels, label_n);
-    agenda_make(&j->candidate, &c->candidate, pod->namespace_, labels, label_n);
+    agenda_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    agenda_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
     j->key = c->trial_key;
     j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
     j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
     own_plans(&j->candidate, j->plans + j->live.n);
-    j->demand = demand_copy(d);
+    j->demand = demand_copy(pod->demand);
     j->priority = pod->priority;
     copy_names(j, pod, names, name_n);
     return j;
 }
 
-void shadow_offer(struct shadow *s, const struct placement_context *c, struct arena *a,
-                  const struct pod *pod, const struct str *names, size_t name_n)
+void shadow_offer(struct shadow *s, const struct placement_context *c, const struct view_pod *pod,
+                  const struct str *names, size_t name_n)
 {
-    struct demand d;
-    struct job *j = NULL;
+    struct job *j;
 
     if (!c->has_candidate || !take_turn(s, c)) {
         return;
     }
-    if (dialect_demand(c->policy, pod, a, &d) && d.defect == DEMAND_OK && !demand_is_empty(&d)) {
-        j = job_new(c, &d, a, pod, names, name_n);
-    }
+    j = job_new(c, pod, names, name_n);
     lock(s);
     s->job = j;
-    s->busy = j != NULL;
     condvar_broadcast(&s->changed);
     unlock(s);
 }

@@ -1,9 +1,9 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/placement/pack.h"
 #include "extender/contact.h"
 
 #include <stdio.h>
@@ -258,8 +258,8 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 
 bool store_look_ahead(struct store *s, const struct pack_params *params)
 {
-    return outlook_follow(s->outlook, s->ledger, params->node_strategy) &&
-           outlook_follow(s->outlook, s->ledger, params->device_strategy);
+    return outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->node_strategy) &&
+           outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
@@ -319,7 +319,7 @@ void store_outlook(struct store *s, struct outlook *o, const struct strategy *fo
 
     do {
         store_lock(s);
-        done = outlook_follow(o, s->ledger, for_strategy);
+        done = outlook_follow(o, ledger_cluster_view(s->ledger), for_strategy);
         store_unlock(s);
     } while (!done);
 }

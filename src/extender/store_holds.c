@@ -2,7 +2,7 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/score_cache.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/plan.h"
+#include "core/placement/score_cache.h"
 #include "extender/store.h"
 
 struct hold {

@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/hashmap.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <string.h>
 

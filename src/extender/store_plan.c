@@ -1,8 +1,8 @@
-/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/plan.h). Plain ones:
- * store_pack.c. */
+/* A decision by rules: groups of nodes with strategies of their own, and several criteria (core/placement/plan.h).
+ * Plain ones: store_pack.c. */
 #include "extender/store_sections_internal.h"
 
-#include "core/pack.h"
+#include "core/placement/pack.h"
 
 #include <string.h>
 

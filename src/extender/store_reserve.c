@@ -2,8 +2,8 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/pack.h"
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
 {

@@ -1,7 +1,7 @@
 /* Walks over the ledger, section by section under the lock. */
 #include "extender/store_internal.h"
 
-#include "core/ledger_walk.h"
+#include "core/ledger/walk.h"
 
 #include <stdlib.h>
 

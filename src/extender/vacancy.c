@@ -2,9 +2,9 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/survey.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/report/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,34 +18,6 @@ enum {
     PATH_MAX_BYTES = 128 * 1024, /* the continue token may grow threefold by escaping */
 };
 
-static const struct {
-    const char *name;
-    const char *path;
-    const char *selector; /* already escaped; "" selects all */
-    const char *check;    /* one object, whichever: without the selector, for which etcd might be read to the end */
-} resources[KUBE_WATCHED__MAX] = {
-    [KUBE_PODS] = {"pods", "/api/v1/pods",
-                   "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
-                   "/api/v1/pods?limit=1"},
-    [KUBE_NODES] = {"nodes", "/api/v1/nodes", "", "/api/v1/nodes?limit=1"},
-    [KUBE_SLICES_V1] = {"resourceslices", "/apis/resource.k8s.io/v1/resourceslices", "",
-                        "/apis/resource.k8s.io/v1/resourceslices?limit=1"},
-    [KUBE_SLICES_V1BETA2] = {"resourceslices", "/apis/resource.k8s.io/v1beta2/resourceslices", "",
-                        "/apis/resource.k8s.io/v1beta2/resourceslices?limit=1"},
-    [KUBE_SLICES_V1BETA1] = {"resourceslices", "/apis/resource.k8s.io/v1beta1/resourceslices", "",
-                        "/apis/resource.k8s.io/v1beta1/resourceslices?limit=1"},
-};
-
-const char *kube_resource_name(enum kube_resource resource)
-{
-    return resources[resource].name;
-}
-
-const char *reflector_check_path(enum kube_resource resource)
-{
-    return resources[resource].check;
-}
-
 struct reflector *reflector_new(enum kube_resource resource,
                                 const struct reflector_handler *handler, struct rng *rng)
 {
@@ -85,14 +57,14 @@ int reflector_new_one(enum kube_resource resource, struct str namespace_, struct
     if (!kube_name_is_subdomain(name) ||
         (resource == KUBE_PODS && !kube_name_is_label(namespace_))) {
         return err_set(reterr, ERR_INVALID, "not the name of one of the %s: %.*s",
-                       resources[resource].name, STR_ARG(name));
+                       kube_watched[resource].name, STR_ARG(name));
     }
     struct strbuf b;
     strbuf_init(&b, PATH_MAX_BYTES);
     if (resource == KUBE_PODS) {
         strbuf_addf(&b, "/api/v1/namespaces/%.*s/pods", STR_ARG(namespace_));
     } else {
-        strbuf_add_cstr(&b, resources[resource].path);
+        strbuf_add_cstr(&b, kube_watched[resource].path);
     }
     strbuf_addf(&b, "?fieldSelector=metadata.name%%3D%.*s", STR_ARG(name));
     BUG_ON(b.overflowed);
@@ -144,8 +116,8 @@ static void begin_page(struct reflector *r)
     if (r->one != NULL) {
         strbuf_add_cstr(&r->path, r->one);
     } else {
-        strbuf_addf(&r->path, "%s?limit=%d%s", resources[r->resource].path, REFLECTOR_PAGE,
-                    resources[r->resource].selector);
+        strbuf_addf(&r->path, "%s?limit=%d%s", kube_watched[r->resource].path, REFLECTOR_PAGE,
+                    kube_watched[r->resource].selector);
     }
     if (r->continue_.n > 0) {
         strbuf_add_cstr(&r->path, "&continue=");
@@ -160,8 +132,8 @@ static void begin_stream(struct reflector *r, const char *how)
     watch_decoder_reset(&r->watch);
     strbuf_addf(&r->path,
                 "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%" PRIu64 "%s%s",
-                resources[r->resource].path, WATCH_TIMEOUT_MIN_S + rng_below(r->rng, spread_s),
-                resources[r->resource].selector, how);
+                kube_watched[r->resource].path, WATCH_TIMEOUT_MIN_S + rng_below(r->rng, spread_s),
+                kube_watched[r->resource].selector, how);
 }
 
 static void begin_fill(struct reflector *r)
@@ -183,7 +155,7 @@ static void begin_watch(struct reflector *r)
 static void begin_probe(struct reflector *r)
 {
     strbuf_addf(&r->path, "%s?limit=1%s&resourceVersionMatch=NotOlderThan&resourceVersion=",
-                resources[r->resource].path, resources[r->resource].selector);
+                kube_watched[r->resource].path, kube_watched[r->resource].selector);
     kube_url_escape(&r->path, str_of(r->stats.resource_version));
     r->busy = BUSY_PROBING;
     r->stats.probe_n++;

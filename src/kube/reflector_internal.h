@@ -87,7 +87,14 @@ void reflector_contact(struct reflector *r, int64_t now_ns);
 void reflector_trouble(struct reflector *r, const char *verb, const struct kube_outcome *o);
 
 void reflector_note_error(struct reflector *r, const struct kube_outcome *o);
-const char *reflector_check_path(enum kube_resource resource);
+/* reflector_watched.c */
+struct kube_watched {
+    const char *name;
+    const char *path;
+    const char *selector; /* already escaped; "" selects all */
+    const char *check;    /* one object, whichever: without the selector, for which etcd might be read to the end */
+};
+extern const struct kube_watched kube_watched[KUBE_WATCHED__MAX];
 
 /* Callbacks of the decoders. */
 int reflector_list_item(void *ctx, struct str item, struct err *reterr);

@@ -2,7 +2,7 @@
 #include "routes/state_internal.h"
 
 #include "config/describe.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "routes/audit.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* MIG in /state: what a GPU in MIG mode is cut into, which part of it an instance is, and who picks. */
 #include "routes/state_internal.h"
 
-#include "core/mig.h"
+#include "model/mig.h"
 
 void state_write_node_mig(struct json_writer *w, const struct snapshot_node *n)
 {

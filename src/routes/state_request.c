@@ -2,8 +2,8 @@
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
-#include "core/mig.h"
-#include "core/qos.h"
+#include "model/mig.h"
+#include "model/qos.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
 #include "routes/state_internal.h"
 
 #include "base/bug.h"
-#include "core/dialect.h"
-#include "core/inventory.h"
-#include "core/qos.h"
+#include "core/dialects/dialect.h"
+#include "core/inventory/inventory.h"
+#include "model/qos.h"
 
 #include <stdlib.h>
 

@@ -88,11 +88,11 @@ static void observe_verdicts(const struct verbs *v, const struct filter_result *
 }
 
 /* The answer is written; nothing that happens here can change it. */
-static void offer_to_shadow(const struct verbs *v, const struct rules *rules, struct arena *a,
-                            const struct extender_args *args, const struct filter_result *result)
+static void offer_to_shadow(const struct verbs *v, const struct rules *rules, const struct extender_args *args,
+                            const struct filter_result *result)
 {
     if (v->shadow != NULL && result->outcome == FILTER_SOME_FIT) {
-        shadow_offer(v->shadow, &rules->placement, a, &args->pod, args->names, args->name_n);
+        shadow_offer(v->shadow, &rules->placement, &result->pod, args->names, args->name_n);
     }
 }
 
@@ -117,7 +117,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     if (r == 0) {
         wire_write_filter(&resp->body, &args, &result);
-        offer_to_shadow(v, rules, a, &args, &result);
+        offer_to_shadow(v, rules, &args, &result);
     }
     rules_put(rules);
     if (r != 0) {

@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
-#include "core/mix.h"
+#include "core/request/mix.h"
 #include "sim/state_file_internal.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* gpus[] of a node, and who holds parts of them. */
 #include "sim/state_file_internal.h"
 
-#include "core/inventory.h"
-#include "core/mig.h"
+#include "core/inventory/inventory.h"
+#include "model/mig.h"
 
 static void read_allocation(struct file_reader *f, uint32_t gpu)
 {

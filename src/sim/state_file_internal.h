@@ -102,7 +102,6 @@ void state_file_decode_pod(struct file_reader *f, uint32_t node);
 void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size);
 /* Reads the value if `key` is one of those that allocations and pods share. */
 bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod);
-const char *state_file_dialect(struct file_reader *f, struct str name);
 void state_file_kind(struct json_reader *r, enum wish_kind *ret);
 void state_file_qos(struct json_reader *r, enum qos *ret);
 /* A profile as "1g.5gb". */

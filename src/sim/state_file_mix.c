@@ -1,7 +1,7 @@
 /* summary.mix of /state: what the process had learned of what pods ask for. */
 #include "sim/state_file_internal.h"
 
-#include "core/mix.h"
+#include "core/request/mix.h"
 
 #define MODELS_MAX 32
 

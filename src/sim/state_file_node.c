@@ -1,7 +1,7 @@
 /* nodes[] of a document. */
 #include "sim/state_file_internal.h"
 
-#include "core/inventory.h"
+#include "core/inventory/inventory.h"
 
 static void read_source(struct json_reader *r, enum inventory_source *ret)
 {

@@ -1,23 +1,7 @@
 /* Pods of the document that stand by themselves, and what they ask for. */
 #include "sim/state_file_internal.h"
 
-#include "core/dialect.h"
-
 #include <string.h>
-
-const char *state_file_dialect(struct file_reader *f, struct str name)
-{
-    if (name.n == 0) {
-        return "";
-    }
-    for (size_t i = 0; dialects[i] != NULL; i++) {
-        if (str_eq_cstr(name, dialects[i]->name)) {
-            return dialects[i]->name;
-        }
-    }
-    json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
-    return "";
-}
 
 static void read_defect(struct json_reader *r, enum demand_defect *ret)
 {

@@ -3,8 +3,8 @@
 
 #include "base/bug.h"
 #include "base/clock.h"
-#include "core/mig.h"
-#include "core/qos.h"
+#include "model/mig.h"
+#include "model/qos.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 #include "sim/testbed.h"
 
 #include "base/bug.h"
-#include "core/fragmentation.h"
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/outlook.h"
-#include "core/pack.h"
-#include "core/score_cache.h"
-#include "core/view.h"
+#include "core/forecast/fragmentation.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/view.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_cache.h"
+#include "core/request/mix.h"
 #include "model/device.h"
 
 #include <stdio.h>
@@ -200,7 +200,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, b->ledger, b->strategy)) {
+    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), b->strategy)) {
     }
     n = nodes_with_room(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
@@ -301,7 +301,7 @@ double testbed_fragmentation(struct testbed *b)
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, b->ledger, strategy_find(STR("fgd")))) {
+    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), strategy_find(STR("fgd")))) {
     }
     for (uint32_t i = 0; i < v.node_n; i++) {
         const struct node_state *n = &v.nodes[i];

@@ -1,8 +1,8 @@
 /* A saved cluster as the one that is replayed on. */
 #include "sim/trace.h"
 
-#include "core/ledger.h"
-#include "core/view.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/view.h"
 #include "model/device.h"
 
 #define VIEW_BYTES_MAX ((size_t)64 << 20)

@@ -18,7 +18,7 @@ static void side_fini(struct whatif_side *s)
 
 void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strategy)
 {
-    while (!outlook_follow(s->outlook, s->ledger, for_strategy)) {
+    while (!outlook_follow(s->outlook, ledger_cluster_view(s->ledger), for_strategy)) {
     }
 }
 

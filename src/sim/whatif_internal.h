@@ -2,10 +2,10 @@
 #ifndef SIM_WHATIF_INTERNAL_H
 #define SIM_WHATIF_INTERNAL_H
 
-#include "core/mirror.h"
-#include "core/outlook.h"
-#include "core/plan.h"
-#include "core/snapshot.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/mirror.h"
+#include "core/ledger/snapshot.h"
+#include "core/placement/plan.h"
 #include "sim/whatif.h"
 
 enum { BEFORE, AFTER };

@@ -1,8 +1,8 @@
 /* The node that each waiting pod would get, by itself, on either side. */
 #include "sim/whatif_internal.h"
 
-#include "core/trial.h"
-#include "core/view.h"
+#include "core/ledger/view.h"
+#include "core/placement/trial.h"
 
 #define SCRATCH_BYTES_MAX ((size_t)256 << 20)
 

@@ -2,7 +2,7 @@
  * documented ranges, and formatting it and reading it back gives the same record. */
 #include "fuzz.h"
 
-#include "core/assignment.h"
+#include "core/record/assignment.h"
 #include "kube/names.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * can be searched and charged. */
 #include "support/notation.h"
 
-#include "core/dialect.h"
-#include "core/feasibility.h"
+#include "core/dialects/dialect.h"
+#include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 
 #include <stdlib.h>

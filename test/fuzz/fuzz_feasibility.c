@@ -3,7 +3,7 @@
 #include "support/input_rng.h"
 
 #include "base/rng.h"
-#include "core/feasibility.h"
+#include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 

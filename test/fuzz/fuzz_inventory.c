@@ -4,10 +4,10 @@
 #include "support/notation.h"
 
 #include "base/json_write.h"
-#include "core/inventory.h"
-#include "core/ledger.h"
-#include "core/mig.h"
-#include "core/snapshot.h"
+#include "core/inventory/inventory.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/snapshot.h"
+#include "model/mig.h"
 
 #define MEMORY (2U << 20)
 

@@ -12,12 +12,12 @@
 #include "support/input_rng.h"
 
 #include "base/rng.h"
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/snapshot.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/snapshot.h"
+#include "core/ledger/view.h"
+#include "core/request/mix.h"
 #include "core/support/first_grants.h"
 #include "core/support/random_demand.h"
-#include "core/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static int64_t draw_mem(struct run *r)
 static void draw_inventory(struct run *r)
 {
     static const int32_t slots[] = {1, 2, 16, 32767};
-    bool by_uuid = fuzz_bool(r->in); /* an inventory knows all UUIDs or none (core/inventory.h) */
+    bool by_uuid = fuzz_bool(r->in); /* an inventory knows all UUIDs or none (core/inventory/inventory.h) */
     uint32_t used = 0;
     int32_t index = 0;
 
@@ -266,7 +266,7 @@ static struct ledger_op draw_op(struct run *r, size_t *ret_pod)
     return (struct ledger_op){.kind = brackets[fuzz_below(r->in, r->honest ? 2 : 4)]};
 }
 
-/* What the op means for reservations, from include/core/ledger.h alone. */
+/* What the op means for reservations, from include/core/ledger/ledger.h alone. */
 static void follow(struct run *r, const struct ledger_op *op, size_t pod)
 {
     switch (op->kind) {

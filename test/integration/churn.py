@@ -7,7 +7,7 @@ Faults come every 20 s: more often, and the pauses between watches grow to half 
 
 RSS is read every second; the first third of the run (at most five minutes) is warm-up. What is judged is the slope of a
 line through the rest (least squares) against a bound: SLOPE_MAX_KB a minute. The ledger keeps names of nodes, GPUs and models for
-ever (core/ledger.h), about half a kB for a replaced node of four GPUs: the bound has room for that and not for a
+ever (core/ledger/ledger.h), about half a kB for a replaced node of four GPUs: the bound has room for that and not for a
 pod's worth of leak per bind (a pod is some 700 bytes, hundreds are bound per minute). At the end the workers rest, and an audit must
 find no difference.
 """

@@ -7,7 +7,7 @@ from judge import check_no_overcommit
 from objects import milli, pod_object, uid, whole
 from processes import HEADERS, PATIENCE_S, Cluster, eventually, in_threads
 
-NAMED_MAX = 50000  # half of LEDGER_NODES_MAX (include/core/ledger.h)
+NAMED_MAX = 50000  # half of LEDGER_NODES_MAX (include/core/ledger/ledger.h)
 THREADS = 4
 
 

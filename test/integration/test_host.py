@@ -1,5 +1,5 @@
 """Cores and memory of machines in /state: what a node has less what all its pods ask for, computed here from API
-objects alone, by the rules in include/core/host.h.
+objects alone, by the rules in include/core/request/host.h.
 """
 import random
 

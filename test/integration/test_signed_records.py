@@ -18,7 +18,7 @@ KEY = "fgpu.io/assignment"
 
 
 def signed_bytes(record, uid, node):
-    """include/core/assignment.h: numbers are 8 bytes, the highest first; a text is its length and its bytes."""
+    """include/core/record/assignment.h: numbers are 8 bytes, the highest first; a text is its length and its bytes."""
     def number(n):
         return struct.pack(">Q", n)
 

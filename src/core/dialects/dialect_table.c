@@ -1,9 +1,9 @@
 /* Every vocabulary fgpu speaks, and what is asked of all of them together. */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/kai_internal.h"
 #include "core/dialects/native_internal.h"
 #include "core/dialects/spelling_internal.h"
-#include "core/host.h"
+#include "core/request/host.h"
 
 const struct dialect *const dialects[] = {
     &dialect_native,

@@ -1,6 +1,6 @@
 /* Pod annotations of Run:ai and KAI-Scheduler. Their facts: keys and what is mutually exclusive as in
  * KAI-Scheduler's request validator, rounding as in its node accounting (revision 72de64fc). */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/kai_internal.h"
 #include "core/dialects/native_internal.h"
 

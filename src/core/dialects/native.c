@@ -1,5 +1,5 @@
 /* fgpu's own vocabulary: the pod as a whole. */
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 #include "core/dialects/native_internal.h"
 
 #include <string.h>
@@ -216,7 +216,7 @@ static enum demand_defect read_whole(const struct reading *r, struct plugin_ask 
     return defect;
 }
 
-/* Phases as core/demand.h has them: a sidecar runs during the init containers that start after it.
+/* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it.
  */
 static enum demand_defect set_phases(struct reading *r)
 {

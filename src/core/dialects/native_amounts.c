@@ -2,7 +2,7 @@
  * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
 #include "base/quantity.h"
 #include "core/dialects/native_internal.h"
-#include "core/mig.h"
+#include "model/mig.h"
 
 #define NANO_PER_MILLI 1000000
 #define BYTES_PER_MIB (INT64_C(1) << 20)

@@ -1,6 +1,6 @@
 /* Constraints of the native dialect: which devices a pod accepts and with whom it shares them. */
 #include "core/dialects/native_internal.h"
-#include "core/qos.h"
+#include "model/qos.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* core/dialects/native_internal.h - the pieces of the native dialect: one file reads the pod, one
  * turns the amounts of one container into a wish, one reads the constraints. Contract:
- * core/dialect.h, design.md 5.
+ * core/dialects/dialect.h, design.md 5.
  */
 #ifndef CORE_DIALECTS_NATIVE_INTERNAL_H
 #define CORE_DIALECTS_NATIVE_INTERNAL_H
 
 #include "base/arena.h"
-#include "core/demand.h"
+#include "core/request/demand.h"
 #include "model/kv.h"
 #include "model/pod.h"
 #include "model/policy.h"
@@ -29,7 +29,7 @@ struct native_ask {
     int64_t mem_mib; /* 0: not given */
     int64_t count;
     bool count_given;
-    uint16_t profile; /* of MIG instances (core/mig.h): count of them, with at least mem_mib each; 0: not given */
+    uint16_t profile; /* of MIG instances (model/mig.h): count of them, with at least mem_mib each; 0: not given */
 };
 
 static inline bool native_ask_is_empty(const struct native_ask *ask)

@@ -2,8 +2,8 @@
 
 #include "base/quantity.h"
 #include "base/suggest.h"
-#include "core/assignment.h"
 #include "core/dialects/native_internal.h"
+#include "core/record/assignment.h"
 
 #define DOMAIN "fgpu.io/"
 #define MEMORY_BYTES_MIN (INT64_C(1) << 20)

@@ -7,7 +7,7 @@
 #ifndef CORE_DIALECTS_SPELLING_INTERNAL_H
 #define CORE_DIALECTS_SPELLING_INTERNAL_H
 
-#include "core/demand.h"
+#include "core/request/demand.h"
 #include "model/pod.h"
 #include "model/policy.h"
 

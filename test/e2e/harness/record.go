@@ -24,7 +24,7 @@ type RecordDevice struct {
 }
 
 // SignedRecord is what another fgpu with the same key would write for container "main" of a pod. The signed bytes are made
-// as include/core/assignment.h says, without fgpu: numbers are 8 bytes, the highest first; a text is its length and its bytes.
+// as include/core/record/assignment.h says, without fgpu: numbers are 8 bytes, the highest first; a text is its length and its bytes.
 func (cp *ControlPlane) SignedRecord(uid, node, id string, devices ...RecordDevice) (string, error) {
 	dir, err := cp.signingKeys()
 	if err != nil {

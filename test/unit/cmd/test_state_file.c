@@ -1,5 +1,5 @@
 /* /state read back: the same charges and free amounts, and errors that name the place. */
-#include "core/mix_report.h"
+#include "core/report/mix.h"
 #include "sim/state_file.h"
 
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "cmd/commands.h"
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 #include "obs/catalog.h"
 
 #include <setjmp.h>

@@ -2,8 +2,8 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "core/assignment.h"
-#include "core/mig.h"
+#include "core/record/assignment.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -245,7 +245,7 @@ static void sign_at_random(struct rng *rng, struct arena *a, struct assignment *
 
 static void make_random(struct rng *rng, struct arena *a, struct assignment *ret)
 {
-    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEMAND_WISHES_MAX + 1 : 4);
+    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? ASSIGNMENT_CONTAINERS_MAX + 1 : 4);
     struct assigned_container *containers = ARENA_ARRAY(a, n + 1, struct assigned_container);
 
     for (size_t i = 0; i < n; i++) {
@@ -585,7 +585,7 @@ static void assignment_parse__counts__bounded(void **state)
 {
     (void)state;
     for (int over = 0; over < 4; over++) {
-        int container_n = DEMAND_WISHES_MAX + (over == 1);
+        int container_n = ASSIGNMENT_CONTAINERS_MAX + (over == 1);
         int device_n = DEVICES_PER_NODE_MAX + (over == 2);
         struct strbuf b;
         struct arena a;
@@ -610,7 +610,7 @@ static void assignment_parse__counts__bounded(void **state)
         int r = assignment_parse(strbuf_view(&b), &a, &as, NULL);
         assert_int_equal(r, over == 0 ? 0 : -ERR_LIMIT);
         if (r == 0) {
-            assert_int_equal(as.container_n, DEMAND_WISHES_MAX);
+            assert_int_equal(as.container_n, ASSIGNMENT_CONTAINERS_MAX);
             assert_int_equal(as.containers[0].device_n, DEVICES_PER_NODE_MAX);
             assert_int_equal(as.containers[0].devices[63].index, 63);
         }

@@ -1,7 +1,7 @@
 /* Charges of wishes, matching of constraints, copies. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/demand.h"
+#include "core/request/demand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

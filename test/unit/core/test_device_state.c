@@ -1,6 +1,6 @@
 /* What a device takes, and what is left of it. */
 #include "base/compiler.h"
-#include "core/device_state.h"
+#include "core/fit/device_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

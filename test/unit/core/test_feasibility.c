@@ -1,7 +1,7 @@
 /* The search against the brute-force oracle; named cases, node rules, charges. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/feasibility.h"
+#include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 

@@ -2,7 +2,7 @@
  * world must change the answer. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/feasibility.h"
+#include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 

@@ -1,14 +1,14 @@
 /* How many more fit: closed forms against taking one after another; and the copy they are counted
  * on. */
-#include "core/headroom.h"
+#include "core/report/headroom.h"
 
 #include "base/rng.h"
-#include "core/choice.h"
-#include "core/feasibility.h"
-#include "core/mirror.h"
+#include "core/fit/choice.h"
+#include "core/fit/feasibility.h"
+#include "core/ledger/mirror.h"
+#include "core/ledger/view.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
-#include "core/view.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

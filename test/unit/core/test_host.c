@@ -1,5 +1,5 @@
 /* What pods ask of machines, and what machines have. */
-#include "core/host.h"
+#include "core/request/host.h"
 #include "core/support/pod_notation.h"
 
 #include <setjmp.h>

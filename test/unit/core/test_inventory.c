@@ -8,8 +8,8 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
-#include "core/inventory.h"
-#include "core/mig.h"
+#include "core/inventory/inventory.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The safety rules of the ledger, one situation each. */
+#include "core/ledger/view.h"
 #include "core/support/tested_ledger.h"
-#include "core/view.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* One situation per way in which a ledger can be wrong, and those in which it only looks wrong. */
-#include "core/ledger_audit.h"
+#include "core/ledger/audit.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Random clusters whose watches lose events: an audit finds the objects that the ledger has wrong,
  * all of them and no others, and after its repairs the ledger is that of twins that lost nothing.
  */
-#include "core/ledger_audit.h"
-#include "core/snapshot.h"
+#include "core/ledger/audit.h"
+#include "core/ledger/snapshot.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/simulation.h"
 

@@ -1,7 +1,7 @@
 /* GPUs that another system hands out: by the node's own object, or by ResourceSlices, in whatever order the two come. */
 #include "base/compiler.h"
+#include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
-#include "core/verdict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,11 @@
 /* Over-committed devices have causes that are recorded, and that end. What is on a device beside it excuses nothing: a
  * fault of fgpu is found whoever else is there (issue: the audit excused the worst case). */
-#include "core/ledger_excess.h"
-#include "core/ledger_internal.h"
+#include "core/ledger/change.h"
+#include "core/ledger/excess.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/overcommit.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

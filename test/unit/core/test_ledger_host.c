@@ -1,6 +1,6 @@
 /* Cores and memory of the machines, and the classes of the pods on them. */
+#include "core/ledger/view.h"
 #include "core/support/tested_ledger.h"
-#include "core/view.h"
 
 #include "base/rng.h"
 

@@ -1,7 +1,8 @@
 /* defects.md H2 and H8: a GPU given twice, and a pod that somebody else decided about, are incidents by
  * themselves, whoever made them; each begins once and ends with its cause. */
-#include "core/ledger_incidents.h"
-#include "core/ledger_internal.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/incidents.h"
+#include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
 

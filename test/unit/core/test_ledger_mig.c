@@ -1,9 +1,9 @@
 /* MIG in the ledger: nodes as their annotations and plugins describe them, one situation each. */
 #include "base/compiler.h"
-#include "core/inventory.h"
-#include "core/mig.h"
+#include "core/fit/verdict.h"
+#include "core/inventory/inventory.h"
 #include "core/support/tested_ledger.h"
-#include "core/verdict.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What the ledger counts into the mix. */
-#include "core/mix.h"
+#include "core/request/mix.h"
 #include "core/support/tested_ledger.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* Names of nodes, UUIDs and models are kept for as long as somebody has them, and no longer: one node that publishes new
  * ones for ever takes nobody's room (issue: names are interned for ever). The sanitizers see what is used too long. */
-#include "core/ledger_internal.h"
-#include "core/ledger_walk.h"
-#include "core/mirror.h"
+#include "core/ledger/mirror.h"
+#include "core/ledger/state.h"
+#include "core/ledger/walk.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Names of nodes as numbers: in whatever order they come and go, of two the one with the smaller name has the smaller
  * number. Every test ends with ledger_check(), which compares all neighbours. */
 #include "base/rng.h"
-#include "core/ledger_audit.h"
+#include "core/ledger/audit.h"
+#include "core/ledger/view.h"
 #include "core/support/tested_ledger.h"
-#include "core/view.h"
 
 #include <stdarg.h>
 #include <stddef.h>

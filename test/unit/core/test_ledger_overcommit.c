@@ -1,6 +1,6 @@
 /* Over-committed devices are closed to new pods until that is over, and every transition is told
  * once. */
-#include "core/ledger_internal.h"
+#include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
 

@@ -1,5 +1,5 @@
 /* Random clusters, random faults: what must hold after every op, and at quiet points. */
-#include "core/mix.h"
+#include "core/request/mix.h"
 #include "core/support/simulation_checks.h"
 
 #include <stdarg.h>

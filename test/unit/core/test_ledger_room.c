@@ -3,9 +3,9 @@
  * The property: a pod that is refused on every node before an op and fits on one after it was made room for. Nodes and
  * pods change in every way in which a fact can change them; who asks stays the same. The causes that were once
  * forgotten have tests of their own. */
-#include "core/ledger_internal.h"
-#include "core/mig.h"
-#include "core/pack.h"
+#include "core/ledger/state.h"
+#include "core/placement/pack.h"
+#include "model/mig.h"
 
 #include "base/rng.h"
 

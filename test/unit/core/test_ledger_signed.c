@@ -1,9 +1,9 @@
 /* Signed records: what a running pod is charged is what it was given, whatever the request means today, after a restart
  * as before it. One situation each; random histories are in test_ledger_signed_random.c. */
 #include "base/compiler.h"
-#include "core/ledger_audit.h"
-#include "core/mig.h"
+#include "core/ledger/audit.h"
 #include "core/support/tested_ledger.h"
+#include "model/mig.h"
 
 #include <stdarg.h>
 #include <stddef.h>

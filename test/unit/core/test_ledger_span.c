@@ -1,6 +1,6 @@
 /* One container that wants whole GPUs and a part of one more (decision 0028). */
+#include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
-#include "core/verdict.h"
 #include "base/compiler.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* What stands out about a pod or a node, before and after ops. */
-#include "core/ledger_standing.h"
+#include "core/ledger/standing.h"
 
 #include "core/support/tested_ledger.h"
 

@@ -1,8 +1,8 @@
 /* Pods that find no room in the ledger (issue 12: nobody can blind fgpu by filling its tables). The tables are small here:
  * four nodes, of which two may be names that only pods say, and six pods. */
-#include "core/ledger_audit.h"
-#include "core/ledger_walk.h"
-#include "core/mirror.h"
+#include "core/ledger/audit.h"
+#include "core/ledger/mirror.h"
+#include "core/ledger/walk.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

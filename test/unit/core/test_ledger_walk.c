@@ -1,5 +1,5 @@
 /* Walks show the ledger of one generation, whatever is applied while they are read. */
-#include "core/ledger_walk.h"
+#include "core/ledger/walk.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation_checks.h"
 

@@ -1,5 +1,5 @@
 /* The demand mix: counting, forgetting, settling, churn. */
-#include "core/mix.h"
+#include "core/request/mix.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* What is told of a mix and of what is scarce. */
-#include "core/ledger.h"
-#include "core/mix_report.h"
-#include "core/outlook.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/report/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <setjmp.h>
@@ -221,7 +221,7 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     }
     mix_settle(mix);
     outlook_give_mix(o, mix);
-    while (!outlook_follow(o, f.l, rsp)) {
+    while (!outlook_follow(o, ledger_cluster_view(f.l), rsp)) {
     }
     outlook_report(o, &r);
     assert_true(r.known);

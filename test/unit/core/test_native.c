@@ -364,7 +364,7 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
     check_demands(&p, rows, ARRAY_LEN(rows));
 }
 
-/* What it takes of compute, the node says (core/device_state.h). */
+/* What it takes of compute, the node says (core/fit/device_state.h). */
 static void native__memory_only__the_same_wish_under_every_configuration(void **state)
 {
     static const struct demand_row rows[] = {

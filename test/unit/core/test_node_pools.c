@@ -1,5 +1,5 @@
 /* Which nodes the policy closes. */
-#include "core/node_pools.h"
+#include "core/time/node_pools.h"
 
 #include "base/compiler.h"
 

@@ -1,7 +1,7 @@
 /* Typical pods: which, in which order, with which probability. */
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/outlook.h"
+#include "core/forecast/outlook.h"
+#include "core/ledger/ledger.h"
+#include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static void typical__pods__are_the_frequent_ones_without_memory(void **state)
     arrive(m, 2000, 1, 8, 1000, 12);
     arrive(m, 3000, 1, 1, 100, 6); /* not needed to cover 95 of 100 */
     outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, f.l, &seer));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
     assert_int_equal(outlook_typical_n(o), 5);
     t = outlook_typical(o);
     assert_true(t[0].milli == 500 && t[0].count == 1 && t[0].cpu_milli == 1000);
@@ -64,7 +64,7 @@ static void typical__enough_covered__leaves_the_rest_out(void **state)
     arrive(m, 1000, 1, 1, 500, 95);
     arrive(m, 1000, 1, 1, 200, 5);
     outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, f.l, &seer));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
     assert_int_equal(outlook_typical_n(o), 1);
     assert_true(outlook_typical(o)[0].probability == 1.0);
     outlook_free(o);
@@ -83,12 +83,12 @@ static void typical__unchanged__keeps_its_version(void **state)
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 95);
     outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, f.l, &seer));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
     version = outlook_typical_version(o);
-    assert_true(outlook_follow(o, f.l, &seer));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
     assert_int_equal(outlook_typical_version(o), version);
     arrive(m, 1000, 1, 1, 200, 95);
-    assert_true(outlook_follow(o, f.l, &seer));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
     assert_int_not_equal(outlook_typical_version(o), version);
     assert_int_equal(outlook_typical_n(o), 2);
     outlook_free(o);
@@ -104,7 +104,7 @@ static void typical__strategy_that_does_not_look_ahead__costs_nothing(void **sta
 
     (void)state;
     fixture_init(&f);
-    assert_true(outlook_follow(o, f.l, &plain));
+    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &plain));
     assert_int_equal(outlook_typical_version(o), 0);
     outlook_free(o);
     fixture_fini(&f);

@@ -1,7 +1,7 @@
 /* What a room is worth, remembered by its place: after other pods are expected it is what a new
  * look would find, or it is not known. */
-#include "core/ledger.h"
-#include "core/outlook_internal.h"
+#include "core/forecast/internal.h"
+#include "core/ledger/ledger.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct scene {
 
 static void follow(struct outlook *o, const struct ledger *l)
 {
-    while (!outlook_follow(o, l, fixture_params("rsp")->node_strategy)) {
+    while (!outlook_follow(o, ledger_cluster_view(l), fixture_params("rsp")->node_strategy)) {
     }
 }
 

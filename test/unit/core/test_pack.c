@@ -1,6 +1,6 @@
 /* Order, points and holds, over views of a real ledger. */
 #include "base/rng.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

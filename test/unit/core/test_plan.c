@@ -1,9 +1,9 @@
 /* Rules of packing: which plan holds for a pod and a node, and several criteria as one score. */
-#include "core/plan.h"
+#include "core/placement/plan.h"
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/demand.h"
+#include "core/request/demand.h"
 
 #include <stdarg.h>
 #include <stddef.h>

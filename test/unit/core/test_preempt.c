@@ -1,8 +1,8 @@
 /* Who must leave a node so that a more important pod fits; and what a nomination keeps for the pod it names. The property:
  * the pod fits without the victims, and needs every one that it added. */
 #include "base/rng.h"
-#include "core/pack.h"
-#include "core/preempt.h"
+#include "core/ledger/preempt.h"
+#include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

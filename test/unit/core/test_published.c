@@ -1,9 +1,9 @@
 /* The published strategies, by numbers worked out by hand from their formulas, and the measure of
  * fgd. */
-#include "core/fragmentation.h"
-#include "core/mix.h"
-#include "core/outlook.h"
-#include "core/pack.h"
+#include "core/forecast/fragmentation.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/pack.h"
+#include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ static void follow(struct scene *s, const char *strategy)
 {
     mix_settle(s->mix);
     outlook_give_mix(s->outlook, s->mix);
-    while (!outlook_follow(s->outlook, s->f.l, strategy_find(str_of(strategy)))) {
+    while (!outlook_follow(s->outlook, ledger_cluster_view(s->f.l), strategy_find(str_of(strategy)))) {
     }
 }
 

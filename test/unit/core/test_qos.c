@@ -1,10 +1,10 @@
 /* Quality of service: what it charges, what it hands out, and that it stays what it was when it was
  * given. */
-#include "core/qos.h"
+#include "model/qos.h"
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/device_state.h"
+#include "core/fit/device_state.h"
 #include "core/support/tested_ledger.h"
 
 #include <setjmp.h>

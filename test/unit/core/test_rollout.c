@@ -1,6 +1,6 @@
 /* The rollout against a naive walk over the same lists, and what the order of devices may not change. */
 #include "base/rng.h"
-#include "core/rollout.h"
+#include "core/forecast/rollout.h"
 
 #include <stdarg.h>
 #include <stddef.h>

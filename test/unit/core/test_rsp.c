@@ -1,7 +1,7 @@
 /* rsp: its prices by numbers worked out apart, and what it prefers. */
-#include "core/ledger.h"
-#include "core/outlook_internal.h"
-#include "core/pack.h"
+#include "core/forecast/internal.h"
+#include "core/ledger/ledger.h"
+#include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
     for (size_t i = 0; i < n; i++) {
         asked[i] = str_of(names[i]);
     }
-    while (!outlook_follow(s->o, s->f.l, p.node_strategy)) {
+    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
     p.outlook = s->o;
     assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", d), &v, NULL), 0);

@@ -1,7 +1,7 @@
 /* What is remembered must be what would be computed: after every op of a random simulation, and by
  * hand. */
-#include "core/pack.h"
-#include "core/score_cache.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_cache.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
 #include "core/support/simulation.h"
@@ -30,7 +30,7 @@ static const struct pack_params *both(size_t node_strategy, size_t device_strate
 
 static void follow(struct outlook *o, const struct ledger *l, const struct pack_params *p)
 {
-    while (!outlook_follow(o, l, p->node_strategy) || !outlook_follow(o, l, p->device_strategy)) {
+    while (!outlook_follow(o, ledger_cluster_view(l), p->node_strategy) || !outlook_follow(o, ledger_cluster_view(l), p->device_strategy)) {
     }
 }
 

@@ -1,9 +1,9 @@
 /* Scores at other prices by what is kept of them: what a new look at the node would find, however many GPUs there
  * are to choose from. */
-#include "core/ledger.h"
-#include "core/mix.h"
-#include "core/pack.h"
-#include "core/score_terms.h"
+#include "core/ledger/ledger.h"
+#include "core/placement/pack.h"
+#include "core/placement/score_terms.h"
+#include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static struct score_row ask(struct scene *s, const struct demand *d, bool rememb
     struct ledger_view v;
     struct pack_query q;
 
-    while (!outlook_follow(s->o, s->f.l, p.node_strategy)) {
+    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
     p.outlook = s->o;
     p.prices = outlook_prices(s->o);

@@ -1,11 +1,11 @@
 /* Which fixed slice of which node: the smallest that is large enough, whatever the strategy. */
-#include "core/slack.h"
+#include "core/fit/slack.h"
 
 #include "base/compiler.h"
-#include "core/mig.h"
-#include "core/pack.h"
+#include "core/ledger/view.h"
+#include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
-#include "core/view.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The copy of everything for people: what is in it, and that it is one moment's. */
-#include "core/snapshot.h"
+#include "core/ledger/snapshot.h"
 #include "core/support/tested_ledger.h"
 
 #include <stdarg.h>

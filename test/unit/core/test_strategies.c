@@ -1,8 +1,8 @@
 /* Properties of every strategy of the table, then what each of them prefers. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/feasibility.h"
-#include "core/strategies/strategies_internal.h"
+#include "core/fit/feasibility.h"
+#include "core/placement/strategies/strategies_internal.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 

@@ -11,8 +11,8 @@
  * of the table.
  */
 #include "base/compiler.h"
-#include "core/feasibility.h"
-#include "core/pack.h"
+#include "core/fit/feasibility.h"
+#include "core/placement/pack.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 #include "core/support/town.h"

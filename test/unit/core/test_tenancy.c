@@ -4,8 +4,8 @@
 #include "core/support/simulation.h"
 
 #include "base/compiler.h"
-#include "core/pack.h"
-#include "core/preempt.h"
+#include "core/ledger/preempt.h"
+#include "core/placement/pack.h"
 
 #include <stdarg.h>
 #include <stddef.h>

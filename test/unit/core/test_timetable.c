@@ -1,6 +1,6 @@
 /* When windows are open, by the clock on the wall: both jumps of the year, several zones, every
  * minute. */
-#include "core/timetable.h"
+#include "core/time/timetable.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"

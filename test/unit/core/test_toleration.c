@@ -1,5 +1,5 @@
 /* Item 17: taints and tolerations, by the rules of core/v1. */
-#include "core/toleration.h"
+#include "core/request/toleration.h"
 
 #include "core/support/ledger_fixture.h"
 

@@ -1,6 +1,6 @@
 /* What kube-scheduler shows of us: words that never vary. */
 #include "base/compiler.h"
-#include "core/verdict.h"
+#include "core/fit/verdict.h"
 
 #include <ctype.h>
 #include <setjmp.h>

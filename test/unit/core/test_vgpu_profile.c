@@ -1,5 +1,5 @@
 /* Profiles of virtual GPUs, and names that are none. */
-#include "core/vgpu_profile.h"
+#include "core/inventory/vgpu_profile.h"
 
 #include "base/compiler.h"
 

@@ -1,7 +1,7 @@
 /* What a view says of devices for one demand. */
-#include "core/pack.h"
+#include "core/ledger/view.h"
+#include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
-#include "core/view.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
-#include "core/snapshot.h"
+#include "core/ledger/snapshot.h"
 #include "extender/unreadable.h"
 
 #include <setjmp.h>

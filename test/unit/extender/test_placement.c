@@ -392,6 +392,22 @@ static void filter__more_fit_than_candidates__the_best_in_order(void **state)
     assert_int_equal(f.fit_n, NODES);
 }
 
+static void filter__any_pod__the_answer_says_what_was_read_of_it(void **state)
+{
+    const struct kv label = {STR("app"), STR("a")};
+    struct test_pod p;
+    struct filter_result f;
+
+    (void)state;
+    make_pod(&p, "p", "fgpu.io/gpu-milli", "300")->labels = (struct kv_list){&label, 1};
+    f = filter(&p.pod);
+    assert_true(str_eq(f.pod.uid, STR("p")));
+    assert_int_equal(f.pod.demand->wish_n, 1);
+    assert_int_equal(f.pod.demand->wishes[0].milli, 300);
+    assert_int_equal(f.pod.label_n, 1);
+    assert_true(f.pod.label_hashes[0] == label_pair_hash(label.key, label.value));
+}
+
 static void filter__nothing_fits__every_name_once_with_its_verdict(void **state)
 {
     const struct str asked[] = {STR("n2"), STR("nowhere"), STR("n0")};
@@ -649,6 +665,7 @@ int main(void)
         T(store_reserve__states_of_a_pod__each_has_its_answer),
         T(prioritize__best_node__is_alone_at_ten_and_held),
         T(filter__more_fit_than_candidates__the_best_in_order),
+        T(filter__any_pod__the_answer_says_what_was_read_of_it),
         T(filter__nothing_fits__every_name_once_with_its_verdict),
         T(filter__one_node_left__is_held_until_the_next_filter),
         T(filter__asked_about_no_node__an_empty_answer),

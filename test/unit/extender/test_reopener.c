@@ -3,7 +3,7 @@
 #include "extender/reopener.h"
 
 #include "base/compiler.h"
-#include "core/inventory.h"
+#include "core/inventory/inventory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #include "extender/support/tested_store.h"
 
 #include "base/rng.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,7 @@ static struct str decide(const struct request *r)
     if (f.outcome != FILTER_SOME_FIT) {
         return STR_NULL;
     }
-    shadow_offer(shadow, &context, &arena, &r->pod, names, NODES);
+    shadow_offer(shadow, &context, &f.pod, names, NODES);
     return f.results[0].name;
 }
 

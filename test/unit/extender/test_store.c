@@ -1,7 +1,7 @@
 /* The store: readiness, time, advisory holds. Reservations are in test_placement.c. */
 #include "base/bug.h"
-#include "core/pack.h"
-#include "core/plan.h"
+#include "core/placement/pack.h"
+#include "core/placement/plan.h"
 #include "extender/support/tested_store.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What /state tells of the pods that are expected, and of what is scarce. */
-#include "core/pack.h"
-#include "core/plan.h"
+#include "core/placement/pack.h"
+#include "core/placement/plan.h"
 #include "routes/support/cluster.h"
 #include "routes/support/schema.h"
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "cmd/commands.h"
-#include "core/mig.h"
-#include "core/plan.h"
+#include "core/placement/plan.h"
+#include "model/mig.h"
 
 #include <stdio.h>
 #include <stdlib.h>

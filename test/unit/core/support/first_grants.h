@@ -9,8 +9,8 @@
 #ifndef TEST_CORE_FIRST_GRANTS_H
 #define TEST_CORE_FIRST_GRANTS_H
 
-#include "core/assignment.h"
-#include "core/demand.h"
+#include "core/record/assignment.h"
+#include "core/request/demand.h"
 #include "model/device.h"
 
 #define FIRST_GRANTS_MAX 4096

@@ -2,8 +2,8 @@
 #ifndef TEST_LEDGER_FIXTURE_H
 #define TEST_LEDGER_FIXTURE_H
 
-#include "core/ledger.h"
-#include "core/snapshot.h"
+#include "core/ledger/ledger.h"
+#include "core/ledger/snapshot.h"
 
 #include <stdbool.h>
 

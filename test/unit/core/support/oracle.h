@@ -8,9 +8,9 @@
 #ifndef CORE_SUPPORT_ORACLE_H
 #define CORE_SUPPORT_ORACLE_H
 
-#include "core/demand.h"
-#include "core/device_state.h"
-#include "core/placement.h"
+#include "core/fit/device_state.h"
+#include "core/fit/placement.h"
+#include "core/request/demand.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "core/support/pod_notation.h"
 
-#include "core/mig.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #define CORE_SUPPORT_POD_NOTATION_H
 
 #include "base/strbuf.h"
-#include "core/dialect.h"
+#include "core/dialects/dialect.h"
 
 #define MADE_CONTAINERS_MAX 80
 #define MADE_RESOURCES_MAX 6

@@ -1,8 +1,8 @@
 #include "core/support/random_demand.h"
 
 #include "base/compiler.h"
-#include "core/mig.h"
-#include "core/strategy.h"
+#include "core/fit/strategy.h"
+#include "model/mig.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ struct device_state random_device(struct rng *r, const struct device_state *like
 }
 
 /* Containers in the order of the pod: init containers, some of them sidecars, then apps
- * (core/demand.h). */
+ * (core/request/demand.h). */
 static void draw_phases(struct rng *r, struct random_case *c, size_t n)
 {
     size_t init_n = chance(r, 40) ? rng_below(r, n + 1) : 0;

@@ -7,8 +7,8 @@
 #define CORE_SUPPORT_RANDOM_DEMAND_H
 
 #include "base/rng.h"
-#include "core/demand.h"
-#include "core/device_state.h"
+#include "core/fit/device_state.h"
+#include "core/request/demand.h"
 
 #include <stddef.h>
 #include <stdio.h>

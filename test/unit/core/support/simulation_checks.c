@@ -1,10 +1,11 @@
 /* What must hold of a ledger that is fed from a world: after every op, and at quiet points. */
 #include "core/support/simulation_checks.h"
 
-#include "core/mix.h"
+#include "core/request/mix.h"
 
-#include "core/ledger_internal.h"
-#include "core/snapshot.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/snapshot.h"
+#include "core/ledger/state.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
-#include "core/mig.h"
-#include "core/pack.h"
+#include "core/placement/pack.h"
+#include "model/mig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -234,8 +234,8 @@ void town_draw(struct town *t, struct town_pod *p)
 struct pack_params town_params(struct town *t, const struct strategy *node,
                                const struct strategy *device)
 {
-    while (!outlook_follow(t->outlook, t->f.l, node) ||
-           !outlook_follow(t->outlook, t->f.l, device)) {
+    while (!outlook_follow(t->outlook, ledger_cluster_view(t->f.l), node) ||
+           !outlook_follow(t->outlook, ledger_cluster_view(t->f.l), device)) {
     }
     return (struct pack_params){
         .node_strategy = node, .device_strategy = device, .outlook = t->outlook, .prices = outlook_prices(t->outlook)};

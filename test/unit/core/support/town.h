@@ -7,8 +7,8 @@
 #define CORE_SUPPORT_TOWN_H
 
 #include "base/rng.h"
-#include "core/outlook.h"
-#include "core/score_cache.h"
+#include "core/forecast/outlook.h"
+#include "core/placement/score_cache.h"
 #include "core/support/ledger_fixture.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "core/ledger.h"
+#include "core/ledger/ledger.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* Random demands and records, and what they take of a device, computed the plain way: the oracle that the
- * ledger's numbers are compared with. Written from design.md 3.2 and 5, sharing no code with core/demand.c.
+ * ledger's numbers are compared with. Written from design.md 3.2 and 5, sharing no code with core/request/demand.c.
  */
 #ifndef TEST_CORE_WORLD_DEMAND_H
 #define TEST_CORE_WORLD_DEMAND_H

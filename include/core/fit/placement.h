@@ -1,0 +1,31 @@
+/* core/fit/placement.h - which devices of one node each wish gets, as bit masks over device ordinals.
+ *
+ * A device's ordinal is its place in the node's inventory at one ledger generation; placements are not kept
+ * longer than that. What is kept is the device's identity (core/record/assignment.h).
+ *
+ * Only the first demand.wish_n entries are ever written or read: the rest is not initialised.
+ */
+#ifndef CORE_FIT_PLACEMENT_H
+#define CORE_FIT_PLACEMENT_H
+
+#include "core/request/demand.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct placement {
+    uint64_t wish_devices[DEMAND_WISHES_MAX]; /* [i]: devices of demand.wishes[i], wish.count bits set */
+};
+
+/* The devices that any of the first wish_n wishes gets, a bit each. */
+static inline uint64_t placement_devices(const struct placement *p, size_t wish_n)
+{
+    uint64_t devices = 0;
+
+    for (size_t w = 0; w < wish_n; w++) {
+        devices |= p->wish_devices[w];
+    }
+    return devices;
+}
+
+#endif

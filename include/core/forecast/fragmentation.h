@@ -1,0 +1,47 @@
+/* core/forecast/fragmentation.h - how much of a node's idle compute the pods that are expected could not
+ * use.
+ *
+ * The measure F of "Beware of Fragmentation" (Weng et al., USENIX ATC 2023): the mean, over the
+ * typical pods, of the idle milli that a pod of that kind leaves unusable. A pod that could not run
+ * here at all (it wants no GPU, another model, more GPUs, more cores) leaves all of it; one that
+ * could leaves what is idle on the GPUs too full for it. Memory is not looked at.
+ *
+ * Bit for bit as published: one running sum for each reason, added in one order, no fused
+ * multiply-add (the core is compiled without).
+ */
+#ifndef CORE_FORECAST_FRAGMENTATION_H
+#define CORE_FORECAST_FRAGMENTATION_H
+
+#include "core/fit/device_state.h"
+#include "core/forecast/outlook.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fragmentation_node {
+    const struct device_state *devices;
+    size_t device_n;
+    int32_t unsteered_cap; /* GPUs of a plugin, which are the same GPUs seen otherwise */
+    int32_t unsteered_free;
+    int32_t unsteered_per_gpu; /* replicas or units: how many make one */
+    struct host_state host;
+};
+
+/* Compute that a share could still be given; nothing on a device that is closed, or is a MIG instance. */
+static inline int64_t device_idle_milli(const struct device_state *d)
+{
+    const unsigned closed = DEVICE_EXCLUSIVE | DEVICE_LOST | DEVICE_ELSEWHERE;
+
+    return (d->flags & (DEVICE_HEALTHY | closed)) == DEVICE_HEALTHY && d->profile == 0 && d->milli_free > 0
+               ? d->milli_free
+               : 0;
+}
+
+/* All idle compute of the node. */
+int64_t fragmentation_idle_milli(const struct fragmentation_node *n);
+
+/* F in milli: 0 to fragmentation_idle_milli(). Without typical pods it is 0. */
+double fragmentation_milli(const struct fragmentation_node *n,
+                           const struct outlook_typical *typical, size_t typical_n);
+
+#endif

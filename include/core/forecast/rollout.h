@@ -1,0 +1,102 @@
+/* core/forecast/rollout.h - how much of what is left on a node the pods to come would fill.
+ *
+ * A scenario is a list of pods as they may come. Walking down the list, each pod that fits is placed, on the tightest
+ * device that fits; what has been filled at the end is what the room is worth in this scenario (packing.md 5.1: G, A).
+ * The same lists serve all nodes of a shape and stay as they are until the mix is refreshed, so that worth is a
+ * function of the room alone.
+ *
+ * The walk does not look at pods that cannot fit: for each list there are sets (bits) of the pods that ask for no more
+ * than so much, and the next one to look at is the first in the intersection. Free amounts only shrink on the way, so
+ * who did not fit once need not be looked at again.
+ */
+#ifndef CORE_FORECAST_ROLLOUT_H
+#define CORE_FORECAST_ROLLOUT_H
+
+#include "model/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ROLLOUT_LISTS 16
+#define ROLLOUT_PODS 64  /* of a list */
+#define ROLLOUT_AMONG 32 /* of these, the first count where GPU-less pods come along */
+#define ROLLOUT_TYPES_MAX 4 /* different kinds of devices of one node; more are taken for the last */
+
+#define ROLLOUT_NEVER INT32_MAX
+
+struct draw_charge {
+    int32_t milli; /* of one device; ROLLOUT_NEVER: not on this kind of device */
+    int32_t mem_mib;
+};
+
+struct draw {
+    int32_t cpu_milli, mem_mib;
+    uint16_t count; /* devices; 0: none */
+    bool unsteered;
+    struct draw_charge on[ROLLOUT_TYPES_MAX];
+};
+
+struct draws;
+
+struct draws *draws_new(unsigned type_n);
+void draws_free(struct draws *s); /* NULL is fine */
+void draws_clear(struct draws *s);
+/* Appends to list k; at most ROLLOUT_PODS. */
+void draws_add(struct draws *s, unsigned k, const struct draw *d);
+/* Once all have been added. */
+void draws_seal(struct draws *s);
+
+struct room_device {
+    uint16_t type;
+    int32_t milli;
+    int32_t mem_mib; /* INT32_MAX: unknown, no constraint */
+};
+
+enum room_kind {
+    ROOM_SHARES = 1 << 0, /* takes pods whose devices fgpu chooses */
+    ROOM_PLUGIN = 1 << 1, /* takes whole GPUs of a plugin; with both it is one or the other */
+};
+
+/* What is left on a node. Devices sorted by type, milli, memory, so that equal rooms are equal bytes for the first
+ * device_n. */
+struct room {
+    uint16_t shape;
+    uint8_t kinds; /* enum room_kind */
+    uint8_t device_n;
+    int32_t cpu_milli; /* INT32_MAX: unknown, no constraint */
+    int32_t mem_mib;
+    struct room_device devices[DEVICES_PER_NODE_MAX];
+};
+
+struct rollout {
+    int64_t filled;   /* milli, sum over the lists */
+    int64_t cpu_left; /* milli, sum over the lists; 0 when unknown */
+};
+
+/* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
+struct rollout rollout_run(const struct draws *s, const struct room *r, bool among);
+
+/* ---- the same, remembered ---- */
+
+/* Hashes that stand for a room: 128 bits for its devices, 128 bits for all of it. */
+struct room_key {
+    uint64_t devices[2], all[2];
+};
+
+void room_key(const struct room *r, struct room_key *ret);
+
+/* Walks of rooms with the same devices, whatever else is left there. For the lists of all shapes. */
+struct rollout_memo;
+
+struct rollout_memo *rollout_memo_new(void);
+void rollout_memo_free(struct rollout_memo *m); /* NULL is fine */
+/* Lists have changed. */
+void rollout_memo_forget(struct rollout_memo *m);
+
+/* What rollout_run() would return. */
+struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
+                              const struct room_key *key, bool among);
+/* Lists that were walked down so far: what was not remembered. */
+uint64_t rollout_memo_walked(const struct rollout_memo *m);
+
+#endif

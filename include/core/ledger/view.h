@@ -1,0 +1,107 @@
+/* core/ledger/view.h - what one decision reads of the ledger.
+ *
+ * A view is borrowed: it points into the ledger and is valid until the next op, so it lives as long
+ * as the caller keeps the ledger from changing (extender/store.c: one short section under the
+ * lock).
+ *
+ * A view is made for one demand: devices that are out of bounds for it because of a UUID list or
+ * because of isolation carry flags in what ledger_view_devices() gives; models are checked through
+ * `allowed_models`.
+ */
+#ifndef CORE_LEDGER_VIEW_H
+#define CORE_LEDGER_VIEW_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "core/fit/device_state.h"
+#include "core/ledger/ledger.h"
+#include "core/request/demand.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A pending pod that kube-scheduler has promised a node, because it evicts others there or has just chosen it
+ * (status.nominatedNodeName). Nobody of lower priority may take its room (contract.md R24). */
+struct view_nomination {
+    uint32_t node; /* index into nodes */
+    const struct demand *demand;
+    struct node_state row; /* the node once its terminating pods are gone */
+    const struct device_state *devices;
+};
+
+/* The pod that asks. */
+struct view_pod {
+    struct str uid; /* left out of isolation checks and nominations: it does not stand in its own way */
+    struct str namespace_;
+    int32_t priority;
+    const struct demand *demand;
+    const uint64_t *label_hashes;
+    size_t label_n;
+};
+
+struct ledger_view {
+    uint64_t generation;
+    uint64_t names_version; /* equal: an index of a node still means the same node */
+    const struct ledger *ledger;
+    const struct node_state *nodes;
+    const struct str *names;
+    uint32_t node_n;
+    const struct device_state *devices;
+    const uint8_t *allowed_models; /* by model_id; NULL: every model is allowed */
+    const struct view_nomination *nominations; /* of other pods with at least the priority of this one */
+    size_t nomination_n;
+    struct view_pod pod;
+    bool flags_devices; /* some device may get a flag for this demand */
+    struct holding tenant_room; /* of the pod's tenant */
+    bool limits_tenant; /* some placement may be too much for it */
+    bool slack_matters; /* between nodes: core/fit/slack.h */
+    bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
+};
+
+/* Borrows what `pod` points at. ERR_LIMIT when the arena is full. */
+WARN_UNUSED int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *pod,
+                            struct ledger_view *ret, struct err *reterr);
+
+/* The place of a node in `nodes`, LEDGER_VIEW_NONE when the ledger has not seen it. */
+#define LEDGER_VIEW_NONE UINT32_MAX
+uint32_t ledger_view_index(const struct ledger_view *v, const struct str *node_name);
+const struct node_state *ledger_view_find(const struct ledger_view *v,
+                                          struct str node_name); /* NULL: not seen */
+
+static inline bool ledger_view_same_name(const struct str *a, const struct str *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    if (a->n >= 8 && a->n <= 16) { /* most names, without a call */
+        return hash_load(a->p) == hash_load(b->p) &&
+               hash_load(a->p + a->n - 8) == hash_load(b->p + b->n - 8);
+    }
+    return a->n > 0 && memcmp(a->p, b->p, a->n) == 0;
+}
+
+/* The same, with a guess that is tried first, and a few behind it. Callers tend to name nodes in the order in which
+ * they, and we, were told of them, less those that somebody has ruled out. */
+uint32_t ledger_view_index_from(const struct ledger_view *v, const struct str *node_name, uint32_t guess);
+
+/* The same, quickly when the guess is right. */
+static inline uint32_t ledger_view_index_near(const struct ledger_view *v, const struct str *node_name, uint32_t guess)
+{
+    if (guess < v->node_n && ledger_view_same_name(&v->names[guess], node_name)) {
+        return guess; /* an unused place has an empty name */
+    }
+    return ledger_view_index_from(v, node_name, guess + 1);
+}
+
+/* Bits of the packing rules that select the node (core/placement/plan.h). */
+uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
+
+/* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
+const struct device_state *ledger_view_devices(const struct ledger_view *v,
+                                               const struct node_state *n,
+                                               struct device_state room[DEVICES_PER_NODE_MAX]);
+
+#endif

@@ -1,0 +1,82 @@
+/* core/placement/pack.h - filter and score nodes for one demand: the decision as a pure function of a view.
+ */
+#ifndef CORE_PLACEMENT_PACK_H
+#define CORE_PLACEMENT_PACK_H
+
+#include "core/fit/choice.h"
+#include "core/fit/strategy.h"
+#include "core/fit/verdict.h"
+#include "core/ledger/view.h"
+#include "core/placement/score_cache.h"
+#include "core/request/demand.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A pod that was just promised a node and is not bound yet (contract.md R19). Holds only lower scores: a node
+ * that would no longer fit if the held pod landed there goes to the end of the order. */
+struct pack_hold {
+    struct str node_name;
+    const struct demand *demand;
+};
+
+struct pack_result {
+    struct str name; /* as asked */
+    enum verdict verdict;
+    uint32_t name_order; /* of a known node (core/fit/device_state.h): of equals the lower one comes first */
+    uint16_t slack;  /* core/fit/slack.h, when it fits; a lower one comes first, before scores */
+    uint8_t group;   /* of core/placement/plan.h: scores of different ones are not compared, a lower one comes first */
+    bool demoted;    /* fits, but not beside the pods held there */
+    int64_t score;   /* of the node strategy, when it fits; higher is better */
+};
+
+/* One node for the demand of the view. `placement` may be NULL. */
+enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
+                       int64_t *ret_score, struct placement *placement);
+
+#define PACK_HELD_BITS 4096
+
+/* One decision, answered in one go or in several over views of the same demand. */
+struct pack_query {
+    const struct pack_params *params;
+    const struct pack_hold *holds;
+    size_t hold_n;
+    struct score_row known; /* of this demand (core/placement/score_cache.h); empty: everything is computed */
+    uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that
+                             comes again is left out. NULL: it is answered again */
+    size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
+    uint64_t work_max;    /* of outlook_work(), for one call of pack_some(); 0: no limit */
+    size_t done;          /* names that the last call looked at: with a limit perhaps not all */
+    uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
+};
+
+/* Once, and again whenever names_version of the view has changed. */
+void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
+                     const struct pack_hold *holds, size_t hold_n);
+
+/* Answers names in order into `ret` (room for name_n) and returns how many. A name that the ledger does not know
+ * gets VERDICT_NODE_UNKNOWN each time. With work_max it may stop before the end, but not before the first name. */
+size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
+                 struct pack_result *ret);
+
+/* All names at once, nothing remembered and none left out. */
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
+                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret);
+
+/* A result while it is ranked. */
+typedef unsigned __int128 pack_merit; /* smaller is better */
+struct pack_key {
+    pack_merit merit;
+    size_t at;
+};
+
+/* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
+ * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none. `room`
+ * is for as many keys as are wanted: `limit`, or n where that is less or there is none. */
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room);
+
+/* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in
+ * order, equal scores equal points (contract.md 2.3; design.md 4). */
+void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points);
+
+#endif

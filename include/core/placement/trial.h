@@ -1,0 +1,52 @@
+/* core/placement/trial.h - what one decision would be under another plan: a comparison, never a decision.
+ *
+ * A plan is that of core/placement/plan.h: rules by pod and node, one criterion or several. Both sides are computed
+ * from the same numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of
+ * equal GPUs is taken is no difference.
+ */
+#ifndef CORE_PLACEMENT_TRIAL_H
+#define CORE_PLACEMENT_TRIAL_H
+
+#include "core/fit/choice.h"
+#include "core/ledger/mirror.h"
+#include "core/placement/plan.h"
+#include "core/tenancy/tenancy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `nodes`: indexes into the mirror, those that were asked about; names decide between equal scores.
+ */
+struct trial {
+    const struct mirror *mirror;
+    const uint32_t *nodes;
+    size_t node_n;
+    const uint8_t *allowed_models; /* core/ledger/view.h */
+    const struct demand *demand;
+    const struct holding *tenant_room; /* what the pod's tenant may still take; NULL: nothing can be too much for it */
+};
+
+struct trial_choice {
+    bool fits;
+    uint32_t node; /* into the mirror */
+    struct placement at;
+};
+
+/* The best node and its GPUs by what the agenda says of the pod. `o`: brought up to date for all its strategies
+ * (agenda_strategies). Room is taken from `a`; where there is none, nothing fits and `a` says so (overflowed). */
+struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct outlook *o,
+                                 struct arena *a);
+
+struct trial_difference {
+    bool node;
+    bool devices;      /* on the same node, GPUs that differ in their numbers */
+    double frag_milli; /* F of the cluster after b less that after a (core/forecast/fragmentation.h) */
+};
+
+/* How `b` differs from `a`; both fit. `o` gives the typical pods: up to date for the strategy fgd.
+ */
+struct trial_difference trial_compare(const struct trial *t, const struct outlook *o,
+                                      const struct trial_choice *a, const struct trial_choice *b);
+
+#endif

@@ -1,0 +1,129 @@
+#include "core/fit/choice.h"
+
+#include "core/fit/feasibility.h"
+
+#include <string.h>
+
+void choice_take(const struct node_state *n, const struct device_state *before,
+                 const struct demand *d, const struct placement *at, struct device_state *after)
+{
+    uint64_t used = placement_devices(at, d->wish_n);
+
+    memcpy(after, before, n->device_n * sizeof(*after));
+    while (used != 0) {
+        unsigned i = (unsigned)__builtin_ctzll(used);
+        struct charge c = placement_charge(d, at, before, i);
+
+        device_take(&after[i], &c);
+        used &= used - 1;
+    }
+}
+
+static int32_t less(int32_t free, int32_t taken)
+{
+    int32_t left;
+
+    return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
+}
+
+static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
+                     const struct demand *d, const struct device_state *before,
+                     const struct device_state *after, struct outlook_terms *terms)
+{
+    struct strategy_node at = {
+        .demand = d,
+        .node = n,
+        .before = before,
+        .after = after,
+        .device_n = n->device_n,
+        .unsteered_cap = n->unsteered_cap,
+        .unsteered_free = n->unsteered_cap - n->unsteered_used - d->unsteered_n,
+        .host = n->host,
+    };
+
+    at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
+    at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
+    if (s->priced_score != NULL && p->outlook != NULL) {
+        return s->priced_score(p->outlook, p->prices, &at, s == p->node_strategy ? terms : NULL);
+    }
+    if (s->looks_ahead && p->outlook == NULL) {
+        return 0; /* nothing is known: all placements are alike */
+    }
+    return s->node_score(p->outlook, &at);
+}
+
+/* Every different device that takes the one wish, judged by the device strategy's node score. */
+static void try_devices(const struct pack_params *p, const struct node_state *n,
+                        const struct device_state *devices, const uint8_t *allowed_models,
+                        const struct demand *d, struct placement *ret, int64_t *ret_score,
+                        struct outlook_terms *terms)
+{
+    struct device_state after[DEVICES_PER_NODE_MAX];
+    const struct wish *w = &d->wishes[0];
+    int64_t best = INT64_MIN;
+    struct charge c = {0};
+    bool found = false;
+
+    memcpy(after, devices, n->device_n * sizeof(after[0]));
+    for (unsigned i = 0; i < n->device_n; i++) {
+        const struct device_state *v = &devices[i];
+        bool seen;
+        int64_t s;
+
+        if (i == 0 || !device_same_capacity(v, &devices[i - 1])) {
+            c = device_charge(v, d, w);
+        }
+        seen = !device_takes(v, &c) || (allowed_models != NULL && allowed_models[v->model_id] == 0);
+        for (unsigned k = 0; k < i && !seen; k++) {
+            seen = device_equal(v, &devices[k]);
+        }
+        if (seen) {
+            continue;
+        }
+        device_take(&after[i], &c);
+        s = score(p->device_strategy, p, n, d, devices, after, terms);
+        after[i] = *v;
+        if (!found || s > best) {
+            found = true;
+            best = s;
+            ret->wish_devices[0] = UINT64_C(1) << i;
+        }
+    }
+    *ret_score = best;
+}
+
+enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
+                               const struct device_state *devices, const uint8_t *allowed_models,
+                               const struct demand *d, struct placement *ret, int64_t *ret_score,
+                               struct outlook_terms *terms)
+{
+    struct device_state after[DEVICES_PER_NODE_MAX];
+    enum verdict v = feasibility_place(n, devices, allowed_models, d, p->device_strategy, ret);
+    int64_t known;
+
+    if (v != VERDICT_FITS) {
+        return v;
+    }
+    if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1 &&
+        !device_is_instance(&devices[__builtin_ctzll(ret->wish_devices[0])])) {
+        try_devices(p, n, devices, allowed_models, d, ret, &known, terms);
+        if (p->node_strategy == p->device_strategy) {
+            if (ret_score != NULL) {
+                *ret_score = known;
+            }
+            return v;
+        }
+    }
+    if (ret_score != NULL) {
+        choice_take(n, devices, d, ret, after);
+        *ret_score = score(p->node_strategy, p, n, d, devices, after, terms);
+    }
+    return v;
+}
+
+enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
+                         const struct device_state *devices, const uint8_t *allowed_models,
+                         const struct demand *d, struct placement *ret, int64_t *ret_score)
+{
+    return choice_make_terms(p, n, devices, allowed_models, d, ret, ret_score, NULL);
+}

@@ -1,0 +1,61 @@
+#include "core/fit/device_state.h"
+
+#include "model/qos.h"
+
+static int64_t clamp(int64_t v, int64_t min)
+{
+    return v < min ? min : v;
+}
+
+/* The memory that is asked for stays visible where it is too much. */
+static struct charge instance_charge(const struct device_state *d, const struct wish *w)
+{
+    bool serves = w->profile == d->profile || (wish_is_memory_alone(w) && (d->flags & DEVICE_COUNTED) == 0);
+
+    return (struct charge){
+        .milli = d->milli_cap,
+        .slots = 1,
+        .mem_mib = w->mem_mib > d->mem_cap_mib ? w->mem_mib : d->mem_cap_mib,
+        .exclusive = true,
+        .profile = serves ? d->profile : w->profile,
+    };
+}
+
+static bool is_equal_share(const struct device_state *d, const struct demand *of)
+{
+    return of != NULL && of->says_qos ? of->qos == QOS_EQUAL_SHARE : (d->flags & DEVICE_EQUAL) != 0;
+}
+
+struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w)
+{
+    struct charge c;
+
+    if (device_is_instance(d)) {
+        return instance_charge(d, w);
+    }
+    c = wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    /* A fraction of memory that nobody knows would be nothing at all. */
+    if (wish_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
+        c.milli = 0;
+    }
+    if ((d->flags & DEVICE_SLICE) != 0) { /* nobody else can have the rest */
+        c.milli = d->milli_cap > c.milli ? d->milli_cap : c.milli;
+        c.mem_mib = d->mem_cap_mib > c.mem_mib ? d->mem_cap_mib : c.mem_mib;
+    } else if (is_equal_share(d, of) && c.milli < qos_even_milli(d->slot_cap)) {
+        c.milli = qos_even_milli(d->slot_cap);
+    }
+    return c;
+}
+
+void device_take(struct device_state *d, const struct charge *c)
+{
+    int64_t mem_left;
+
+    if (__builtin_sub_overflow((int64_t)d->mem_free_mib, c->mem_mib, &mem_left)) {
+        mem_left = INT32_MIN;
+    }
+    d->mem_free_mib = (int32_t)clamp(mem_left, INT32_MIN);
+    d->milli_free = (int32_t)clamp((int64_t)d->milli_free - c->milli, INT32_MIN);
+    d->slot_free = (int16_t)clamp((int64_t)d->slot_free - c->slots, INT16_MIN);
+    d->flags |= (uint16_t)(DEVICE_IN_USE | (c->exclusive ? DEVICE_EXCLUSIVE : 0));
+}

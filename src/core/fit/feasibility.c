@@ -1,0 +1,292 @@
+/* The node-level rules, the common case of one container, and what a placement charges. The search
+ * over several containers is in feasibility_search.c, the reasons in feasibility_reason.c. */
+#include "core/fit/feasibility_internal.h"
+
+#include "base/bug.h"
+
+/* ---- charges ---- */
+
+static int32_t add_i32(int32_t a, int32_t b)
+{
+    int32_t sum;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT32_MAX : sum;
+}
+
+/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small
+ * one. */
+static void charge_add(struct charge *sum, const struct charge *c)
+{
+    sum->milli = add_i32(sum->milli, c->milli);
+    sum->slots = add_i32(sum->slots, c->slots);
+    if (__builtin_add_overflow(sum->mem_mib, c->mem_mib, &sum->mem_mib)) {
+        sum->mem_mib = INT64_MAX;
+    }
+    sum->exclusive = sum->exclusive || c->exclusive;
+    sum->profile = c->profile; /* those on one device agree where any of them is an answer */
+}
+
+static void charge_max(struct charge *peak, const struct charge *c)
+{
+    peak->milli = c->milli > peak->milli ? c->milli : peak->milli;
+    peak->slots = c->slots > peak->slots ? c->slots : peak->slots;
+    peak->mem_mib = c->mem_mib > peak->mem_mib ? c->mem_mib : peak->mem_mib;
+    peak->exclusive = peak->exclusive || c->exclusive;
+    peak->profile = c->profile;
+}
+
+/* The peak over the phases of the wishes in `wishes` (a bit each), all on the device `d`. */
+static struct charge peak_charge(const struct demand *d, uint64_t wishes,
+                                 const struct device_state *device)
+{
+    struct charge each[DEMAND_WISHES_MAX];
+    struct charge peak = {0};
+    uint64_t phases = 0;
+
+    for (uint64_t left = wishes; left != 0; left &= left - 1) {
+        unsigned w = (unsigned)__builtin_ctzll(left);
+
+        each[w] = device_charge(device, d, &d->wishes[w]);
+        phases |= d->wishes[w].phases;
+    }
+    for (; phases != 0; phases &= phases - 1) {
+        uint64_t phase = phases & -phases;
+        struct charge sum = {0};
+
+        for (uint64_t left = wishes; left != 0; left &= left - 1) {
+            unsigned w = (unsigned)__builtin_ctzll(left);
+
+            if ((d->wishes[w].phases & phase) != 0) {
+                charge_add(&sum, &each[w]);
+            }
+        }
+        charge_max(&peak, &sum);
+    }
+    return peak;
+}
+
+struct charge placement_charge(const struct demand *d, const struct placement *p,
+                               const struct device_state *devices, size_t ordinal)
+{
+    uint64_t wishes = 0;
+
+    for (size_t w = 0; w < d->wish_n; w++) {
+        wishes |= ((p->wish_devices[w] >> ordinal) & 1) << w;
+    }
+    if (wishes != 0 && (wishes & (wishes - 1)) == 0) { /* nearly always one */
+        return device_charge(&devices[ordinal], d, &d->wishes[__builtin_ctzll(wishes)]);
+    }
+    return peak_charge(d, wishes, &devices[ordinal]);
+}
+
+struct charge demand_pessimistic_charge(const struct demand *d, const struct device_state *device)
+{
+    uint64_t all = d->wish_n == 0 ? 0 : UINT64_MAX >> (64 - d->wish_n);
+    struct charge c = {0};
+
+    if (d->defect == DEMAND_OK) {
+        c = peak_charge(d, all, device);
+    }
+    if (device_is_instance(device)) { /* nobody can have a part of one */
+        return (struct charge){device->milli_cap, 1, device->mem_cap_mib, true, device->profile};
+    }
+    if (d->defect != DEMAND_OK || c.exclusive) {
+        c = (struct charge){device->milli_cap, c.slots > 1 ? c.slots : 1, device->mem_cap_mib, true, 0};
+    }
+    return c;
+}
+
+/* ---- one wish ---- */
+
+struct pick {
+    int64_t cost;
+    unsigned ordinal;
+};
+
+/* The cheapest device that takes the wish: pick_devices() for one, without its list. This loop runs
+ * for every device of the cluster; it is kept apart so that it keeps its registers. */
+static __attribute__((noinline)) const struct device_state *pick_device(const struct feasibility *f,
+                                                                        const struct wish *w)
+{
+    const uint8_t *allowed = f->allowed_models;
+    const struct device_state *best = NULL, *before = NULL, *d;
+    int64_t best_cost = INT64_MAX;
+    struct charge c = {0};
+
+    for (size_t i = 0; i < f->node->device_n; i++, before = d) {
+        int64_t cost;
+
+        d = &f->devices[i];
+        if (before == NULL || !device_same_capacity(d, before)) {
+            c = device_charge(d, f->demand, w);
+        } else if (device_equal(d, before)) {
+            continue; /* no better than its neighbour, and behind it */
+        }
+        if (!device_takes(d, &c) || (allowed != NULL && allowed[d->model_id] == 0)) {
+            continue;
+        }
+        cost = feasibility_cost(f, d, &c);
+        if (best == NULL || cost < best_cost) {
+            best = d;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+/* The `count` cheapest devices that take the wish, ties by ordinal; false when there are fewer. */
+static bool pick_devices(const struct feasibility *f, const struct wish *w, uint64_t *ret)
+{
+    struct pick best[DEVICES_PER_NODE_MAX];
+    const struct device_state *before = NULL;
+    size_t best_n = 0;
+    struct charge c = {0};
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+        struct pick p = {.ordinal = i};
+        size_t at;
+
+        if (before == NULL || !device_same_capacity(d, before)) {
+            c = device_charge(d, f->demand, w);
+            before = d;
+        }
+        if (!device_takes(d, &c) || !feasibility_allows(f, d)) {
+            continue;
+        }
+        p.cost = feasibility_cost(f, d, &c);
+        if (best_n == w->count && p.cost >= best[best_n - 1].cost) {
+            continue;
+        }
+        at = best_n < w->count ? best_n++ : best_n - 1;
+        for (; at > 0 && best[at - 1].cost > p.cost; at--) {
+            best[at] = best[at - 1];
+        }
+        best[at] = p;
+    }
+    if (best_n < w->count) {
+        return false;
+    }
+    for (size_t i = 0; i < best_n; i++) {
+        mask |= UINT64_C(1) << best[i].ordinal;
+    }
+    *ret = mask;
+    return true;
+}
+
+static enum verdict place_one(const struct feasibility *f, struct placement *ret)
+{
+    const struct wish *w = &f->demand->wishes[0];
+
+    BUG_ON(w->count == 0);
+    if (w->count == 1) {
+        const struct device_state *d = pick_device(f, w);
+
+        if (d == NULL) {
+            return VERDICT_NO_COMBINATION;
+        }
+        ret->wish_devices[0] = UINT64_C(1) << (d - f->devices);
+        return VERDICT_FITS;
+    }
+    if (w->count > f->node->device_n || !pick_devices(f, w, &ret->wish_devices[0])) {
+        return VERDICT_NO_COMBINATION;
+    }
+    return VERDICT_FITS;
+}
+
+/* ---- the node ---- */
+
+/* kubelet may pick any of the plugin's GPUs, so a constraint must admit every one we know of. */
+static bool allows_every_device(const struct feasibility *f)
+{
+    size_t known_n = 0;
+
+    for (size_t i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+        bool single = (f->node->flags & NODE_MIG_SINGLE) != 0;
+
+        if ((d->flags & DEVICE_LOST) != 0 || (single ? !device_is_instance(d) : d->profile != 0)) {
+            continue;
+        }
+        if (!feasibility_allows(f, d) || (d->flags & DEVICE_DENIED) != 0) {
+            return false;
+        }
+        known_n++;
+    }
+    return known_n > 0 ||
+           (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
+}
+
+static enum verdict place_unsteered(const struct feasibility *f)
+{
+    const struct node_state *n = f->node;
+    int32_t wanted = f->demand->unsteered_n;
+
+    if (n->unsteered_cap <= 0) {
+        return VERDICT_NO_PLUGIN;
+    }
+    if (wanted > n->unsteered_cap) {
+        return VERDICT_TOO_FEW_GPUS;
+    }
+    if (!allows_every_device(f)) {
+        return VERDICT_NOT_ALLOWED;
+    }
+    if (n->share_pod_n > 0) {
+        return VERDICT_SHARES_HERE;
+    }
+    return wanted > n->unsteered_cap - n->unsteered_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
+}
+
+enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d)
+{
+    if ((n->flags & NODE_DESCRIBED) == 0) {
+        return VERDICT_NODE_UNKNOWN;
+    }
+    if ((n->flags & NODE_SHUT) != 0) {
+        return VERDICT_UNCOUNTED;
+    }
+    if ((n->flags & NODE_MIG_CHANGING) != 0) {
+        return VERDICT_MIG_CHANGING;
+    }
+    if (d->unsteered_n > 0 && n->unsteered_names != 0 && (d->unsteered_names & ~n->unsteered_names) != 0) {
+        return VERDICT_NO_PLUGIN;
+    }
+    if (d->unsteered_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
+        return VERDICT_ONE_UNIT;
+    }
+    if (demand_wants_instances(d) &&
+        ((n->flags & NODE_MIG_SINGLE) != 0 ||
+         ((n->flags & NODE_MIG_COUNTED) != 0 && !demand_may_be_counted(d)))) {
+        return VERDICT_MIG_PLUGIN;
+    }
+    return VERDICT_FITS;
+}
+
+enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
+                               const uint8_t *allowed_models, const struct demand *d,
+                               const struct strategy *device_strategy, struct placement *ret)
+{
+    const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
+    enum verdict v = feasibility_of_node(n, d);
+
+    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX ||
+           n->device_n > DEVICES_PER_NODE_MAX);
+    if (v != VERDICT_FITS) {
+        return v;
+    }
+    if ((n->flags & NODE_CLOSED) != 0) {
+        return VERDICT_CLOSED;
+    }
+    if (d->unsteered_n > 0) {
+        return place_unsteered(&f);
+    }
+    if (d->wish_n == 0) {
+        return VERDICT_FITS; /* wants no GPU: it is asked about only where machines are simulated */
+    }
+    v = VERDICT_NO_COMBINATION;
+    if (n->unsteered_used == 0 || !demand_takes_shares(d)) {
+        v = d->wish_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
+    }
+    return v == VERDICT_NO_COMBINATION ? feasibility_reason(&f) : v;
+}

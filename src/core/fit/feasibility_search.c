@@ -1,0 +1,489 @@
+/* Several containers that use GPUs: backtracking, one wish after the other.
+ *
+ * The only state is which wishes each device has been given; what that amounts to is summed up when
+ * asked. A wish walks over the sets of `count` of its candidate devices, cheapest first. What keeps
+ * the search small, without losing the first placement that it would have found otherwise:
+ *
+ *   - Devices with equal numbers and equal kinds of wishes on them are interchangeable: when one
+ * was passed over for a wish, so are those behind it (exchange the two in all later wishes: an
+ * earlier placement).
+ *   - Twins, equal wishes of one pod, are interchangeable: the second never gets a set that comes
+ * before that of the first (exchange the two wishes: an earlier placement).
+ *   - Phases that contain all wishes of another one stand for it.
+ *   - Wishes in several phases (sidecars) go first. After them the phases do not know of each
+ * other: when one of them cannot be served, what the others were given does not matter and is not
+ * tried again.
+ */
+#include "core/fit/feasibility_internal.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+#define NONE UINT8_MAX
+
+/* A wish on a device, cut to what can be compared with the free amounts of one: 2^32-1 MiB is never
+ * free. */
+struct amount {
+    int32_t milli;
+    uint32_t mem_mib;
+    uint16_t profile;
+};
+
+struct search {
+    const struct feasibility *f;
+    size_t wish_n;
+    unsigned phase_n;
+    unsigned steps;
+    uint64_t exclusive;                        /* wishes that want devices alone */
+    uint64_t phases[DEMAND_PHASES_MAX];        /* wishes of each phase that counts */
+    uint8_t order[DEMAND_WISHES_MAX];          /* wishes, in the order of the search */
+    uint8_t twin[DEMAND_WISHES_MAX];           /* [w]: the first wish equal to w */
+    bool begins_phase[DEMAND_WISHES_MAX];      /* [w]: first of the wishes of its only phase */
+    bool several_phases[DEMAND_WISHES_MAX];    /* [w] */
+    uint64_t alone[DEMAND_WISHES_MAX];         /* [w]: devices on which w fits by itself */
+    uint64_t given[DEVICES_PER_NODE_MAX];      /* [device]: wishes it has been given */
+    uint8_t capacity_of[DEVICES_PER_NODE_MAX]; /* [device]: first device with the same capacities */
+    struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_WISHES_MAX]; /* [capacity_of][w] */
+};
+
+/* A wish at its depth in the search: candidate devices, cheapest first, and those chosen. Places
+ * are indexes into `candidates`. */
+struct choice {
+    unsigned wish;
+    unsigned candidate_n;
+    uint64_t chosen;                      /* places */
+    uint8_t places[DEVICES_PER_NODE_MAX]; /* the same, ascending */
+    uint8_t candidates[DEVICES_PER_NODE_MAX];
+    uint8_t place_of[DEVICES_PER_NODE_MAX]; /* [device], if it is a candidate */
+    uint8_t alike[DEVICES_PER_NODE_MAX]; /* [place]: last place before it that is interchangeable */
+};
+
+enum outcome {
+    FOUND,
+    EXHAUSTED,
+    PHASE_EXHAUSTED, /* nothing that only other phases were given can help */
+    OUT_OF_STEPS,
+};
+
+static uint64_t bit(unsigned i)
+{
+    return UINT64_C(1) << i;
+}
+
+/* ---- sums ---- */
+
+/* What the device is charged for these wishes: per dimension the peak over the phases. False when a
+ * wish that wants the device alone has company in a phase. */
+static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, struct charge *ret)
+{
+    const struct amount *amounts = s->amounts[s->capacity_of[device]];
+    uint16_t profile = s->f->devices[device].profile;
+    struct charge peak = {.exclusive = (wishes & s->exclusive) != 0 || profile != 0, .profile = profile};
+
+    for (unsigned p = 0; p < s->phase_n; p++) {
+        uint64_t here = wishes & s->phases[p];
+        int64_t milli = 0, mem_mib = 0;
+        int32_t slots = 0;
+
+        for (uint64_t left = here; left != 0; left &= left - 1) {
+            const struct amount *a = &amounts[__builtin_ctzll(left)];
+
+            milli += a->milli;
+            mem_mib += a->mem_mib;
+            slots++;
+        }
+        if (((here & s->exclusive) != 0 || profile != 0) && slots > 1) {
+            return false;
+        }
+        milli = milli > INT32_MAX ? INT32_MAX : milli;
+        peak.milli = milli > peak.milli ? (int32_t)milli : peak.milli;
+        peak.mem_mib = mem_mib > peak.mem_mib ? mem_mib : peak.mem_mib;
+        peak.slots = slots > peak.slots ? slots : peak.slots;
+    }
+    *ret = peak;
+    return true;
+}
+
+/* Does the device take `w` beside what it has been given? Then what the strategy thinks of it: the
+ * device as it would be found, and by how much the pod's peak would grow. */
+static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *ret_cost)
+{
+    struct device_state d = s->f->devices[device];
+    struct charge before, c;
+
+    if (!sum_up(s, device, s->given[device] | bit(w), &c) || !device_takes(&d, &c)) {
+        return false;
+    }
+    if (s->given[device] != 0 && sum_up(s, device, s->given[device], &before)) {
+        device_take(&d, &before);
+        c.milli -= before.milli;
+        c.mem_mib -= before.mem_mib;
+        c.slots -= before.slots;
+    }
+    *ret_cost = feasibility_cost(s->f, &d, &c);
+    return true;
+}
+
+/* ---- candidates of one wish ---- */
+
+static bool given_alike(const struct search *s, uint64_t a, uint64_t b)
+{
+    if (a == b) {
+        return true;
+    }
+    if (__builtin_popcountll(a) != __builtin_popcountll(b)) {
+        return false;
+    }
+    for (uint64_t left = a & ~b; left != 0; left &= left - 1) {
+        uint8_t twin = s->twin[__builtin_ctzll(left)];
+        int surplus = 0;
+
+        for (uint64_t v = a ^ b; v != 0; v &= v - 1) {
+            unsigned w = (unsigned)__builtin_ctzll(v);
+
+            if (s->twin[w] == twin) {
+                surplus += (a & bit(w)) != 0 ? 1 : -1;
+            }
+        }
+        if (surplus != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Equal in every number that decides what fits; the model has done its part by then. */
+static bool interchangeable(const struct search *s, unsigned i, unsigned j)
+{
+    const struct device_state *a = &s->f->devices[i], *b = &s->f->devices[j];
+
+    return s->capacity_of[i] == s->capacity_of[j] && a->mem_free_mib == b->mem_free_mib &&
+           a->milli_free == b->milli_free && a->slot_free == b->slot_free && a->flags == b->flags &&
+           given_alike(s, s->given[i], s->given[j]);
+}
+
+static uint8_t last_alike(const struct search *s, const struct choice *c, unsigned place)
+{
+    for (unsigned k = place; k-- > 0;) {
+        if (interchangeable(s, c->candidates[k], c->candidates[place])) {
+            return (uint8_t)k;
+        }
+    }
+    return NONE;
+}
+
+/* Not inlined: the costs must not lie on the stack at every depth of the search. */
+static __attribute__((noinline)) void find_candidates(struct search *s, struct choice *c)
+{
+    int64_t costs[DEVICES_PER_NODE_MAX];
+
+    c->candidate_n = 0;
+    for (uint64_t left = s->alone[c->wish]; left != 0; left &= left - 1) {
+        unsigned device = (unsigned)__builtin_ctzll(left);
+        unsigned at = c->candidate_n;
+        int64_t cost;
+
+        s->steps++;
+        if (!judge(s, device, c->wish, &cost)) {
+            continue;
+        }
+        for (; at > 0 && costs[at - 1] > cost; at--) {
+            costs[at] = costs[at - 1];
+            c->candidates[at] = c->candidates[at - 1];
+        }
+        costs[at] = cost;
+        c->candidates[at] = (uint8_t)device;
+        c->candidate_n++;
+    }
+    for (unsigned place = 0; place < c->candidate_n; place++) {
+        c->place_of[c->candidates[place]] = (uint8_t)place;
+        c->alike[place] = last_alike(s, c, place);
+    }
+}
+
+/* ---- sets of candidates, in lexicographic order of their places ---- */
+
+/* Fills places[k..count-1] with the first that may follow, from `place` on. */
+static bool fill(struct choice *c, unsigned count, unsigned k, unsigned place)
+{
+    uint64_t chosen = c->chosen;
+
+    for (; k < count; place++) {
+        if (place >= c->candidate_n) {
+            return false;
+        }
+        if (c->alike[place] == NONE || (chosen & bit(c->alike[place])) != 0) {
+            chosen |= bit(place);
+            c->places[k++] = (uint8_t)place;
+        }
+    }
+    c->chosen = chosen;
+    return true;
+}
+
+static bool first_set(struct choice *c, unsigned count)
+{
+    c->chosen = 0;
+    return fill(c, count, 0, 0);
+}
+
+static bool next_set(struct choice *c, unsigned count)
+{
+    for (unsigned k = count; k-- > 0;) {
+        unsigned place = c->places[k];
+
+        c->chosen &= ~bit(place);
+        if (fill(c, count, k, place + 1U)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked?
+ * What takes a wish took its twin when there was more room, so each place is known there. */
+static bool before_twin(const struct choice *c, const struct choice *above)
+{
+    uint64_t mine = 0, differ;
+
+    for (uint64_t left = c->chosen; left != 0; left &= left - 1) {
+        mine |= bit(above->place_of[c->candidates[__builtin_ctzll(left)]]);
+    }
+    differ = mine ^ above->chosen;
+    return (mine & differ & -differ) != 0;
+}
+
+/* ---- the search ---- */
+
+static void give(struct search *s, const struct choice *c)
+{
+    for (uint64_t left = c->chosen; left != 0; left &= left - 1) {
+        s->given[c->candidates[__builtin_ctzll(left)]] ^= bit(c->wish);
+    }
+}
+
+static enum outcome search_from(struct search *s, size_t depth, const struct choice *above)
+{
+    struct choice c;
+    bool has_twin, more;
+    unsigned count;
+
+    if (depth == s->wish_n) {
+        return FOUND;
+    }
+    c.wish = s->order[depth];
+    count = s->f->demand->wishes[c.wish].count;
+    has_twin = above != NULL && s->twin[above->wish] == s->twin[c.wish];
+    find_candidates(s, &c);
+    for (more = first_set(&c, count); more; more = next_set(&c, count)) {
+        enum outcome o;
+
+        if (++s->steps > FEASIBILITY_STEPS_MAX) {
+            return OUT_OF_STEPS;
+        }
+        if (has_twin && before_twin(&c, above)) {
+            continue;
+        }
+        give(s, &c);
+        o = search_from(s, depth + 1, &c);
+        if (o == FOUND || o == OUT_OF_STEPS) {
+            return o;
+        }
+        give(s, &c); /* takes it back */
+        if (o == PHASE_EXHAUSTED && !s->several_phases[c.wish]) {
+            return o;
+        }
+    }
+    return s->begins_phase[c.wish] ? PHASE_EXHAUSTED : EXHAUSTED;
+}
+
+/* ---- preparation ---- */
+
+/* Resolves the wishes against every device; false when one of them does not even fit alone. */
+static bool resolve(struct search *s)
+{
+    const struct feasibility *f = s->f;
+
+    for (unsigned i = 0; i < f->node->device_n; i++) {
+        const struct device_state *d = &f->devices[i];
+        unsigned like = 0;
+
+        while (!device_same_capacity(&f->devices[like], d)) {
+            like++;
+        }
+        s->given[i] = 0;
+        s->capacity_of[i] = (uint8_t)like;
+        for (unsigned w = 0; w < s->wish_n; w++) {
+            struct amount *a = &s->amounts[like][w];
+
+            if (like == i) {
+                struct charge c = device_charge(d, f->demand, &f->demand->wishes[w]);
+
+                BUG_ON(c.milli < 0 || c.mem_mib < 0 || c.slots != 1);
+                a->milli = c.milli;
+                a->mem_mib = c.mem_mib > UINT32_MAX ? UINT32_MAX : (uint32_t)c.mem_mib;
+                a->profile = c.profile;
+            }
+            if (device_takes(d, &(struct charge){.milli = a->milli,
+                                                 .slots = 1,
+                                                 .mem_mib = a->mem_mib,
+                                                 .exclusive = (s->exclusive & bit(w)) != 0 || d->profile != 0,
+                                                 .profile = a->profile}) &&
+                feasibility_allows(f, d)) {
+                s->alone[w] |= bit(i);
+            }
+        }
+    }
+    for (unsigned w = 0; w < s->wish_n; w++) {
+        if (__builtin_popcountll(s->alone[w]) < f->demand->wishes[w].count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t wishes_of_phase(const struct demand *d, unsigned phase)
+{
+    uint64_t wishes = 0;
+
+    for (unsigned w = 0; w < d->wish_n; w++) {
+        wishes |= (d->wishes[w].phases >> phase & 1) << w;
+    }
+    return wishes;
+}
+
+/* Keeps the phases that are part of no other; the app phase, bit 0, before init containers. */
+static void find_phases(struct search *s, const struct demand *d)
+{
+    s->phase_n = 0;
+    for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
+        uint64_t wishes = wishes_of_phase(d, phase);
+        unsigned kept = 0;
+        bool covered = wishes == 0;
+
+        for (unsigned p = 0; p < s->phase_n && !covered; p++) {
+            covered = (wishes & ~s->phases[p]) == 0;
+            if (covered || (s->phases[p] & ~wishes) != 0) {
+                s->phases[kept++] = s->phases[p];
+            }
+        }
+        if (!covered) {
+            s->phases[kept++] = wishes;
+            s->phase_n = kept;
+        }
+    }
+}
+
+/* Where in the search a wish belongs: before the phases, or in which one. */
+static unsigned part_of(const struct search *s, unsigned w)
+{
+    unsigned part = 0, n = 0;
+
+    for (unsigned p = 0; p < s->phase_n; p++) {
+        if ((s->phases[p] & bit(w)) != 0) {
+            part = p + 1;
+            n++;
+        }
+    }
+    BUG_ON(n == 0); /* a wish without a phase */
+    return n == 1 ? part : 0;
+}
+
+static int order_i64(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* The order of the search: by part; then the hardest first, which has the fewest devices to choose
+ * from; twins side by side. 0: twins. */
+static int compare(const struct search *s, unsigned v, unsigned w)
+{
+    const struct wish *a = &s->f->demand->wishes[v], *b = &s->f->demand->wishes[w];
+    const int64_t keys[][2] = {
+        {part_of(s, v), part_of(s, w)},
+        {b->kind == WISH_WHOLE, a->kind == WISH_WHOLE},
+        {__builtin_popcountll(s->alone[v]) - a->count,
+         __builtin_popcountll(s->alone[w]) - b->count},
+        {b->count, a->count},
+        {b->mem_mib, a->mem_mib},
+        {b->milli, a->milli},
+        {a->kind, b->kind},
+        {a->profile, b->profile},
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        int o = order_i64(keys[i][0], keys[i][1]);
+
+        if (o != 0) {
+            return o;
+        }
+    }
+    return a->phases < b->phases ? -1 : a->phases > b->phases;
+}
+
+static void sort_wishes(struct search *s)
+{
+    unsigned part = 0;
+
+    for (unsigned w = 0; w < s->wish_n; w++) {
+        unsigned at = w;
+
+        for (; at > 0 && compare(s, s->order[at - 1], w) > 0; at--) {
+            s->order[at] = s->order[at - 1];
+        }
+        s->order[at] = (uint8_t)w;
+    }
+    for (unsigned k = 0; k < s->wish_n; k++) {
+        unsigned w = s->order[k], before = part;
+
+        part = part_of(s, w);
+        s->several_phases[w] = part == 0;
+        s->begins_phase[w] = part != before;
+        s->twin[w] = (uint8_t)w;
+        if (k > 0 && compare(s, s->order[k - 1], w) == 0) {
+            s->twin[w] = s->twin[s->order[k - 1]];
+        }
+    }
+}
+
+static void write_placement(const struct search *s, struct placement *ret)
+{
+    memset(ret->wish_devices, 0, s->wish_n * sizeof(ret->wish_devices[0]));
+    for (unsigned i = 0; i < s->f->node->device_n; i++) {
+        for (uint64_t left = s->given[i]; left != 0; left &= left - 1) {
+            ret->wish_devices[__builtin_ctzll(left)] |= bit(i);
+        }
+    }
+}
+
+enum verdict feasibility_search(const struct feasibility *f, struct placement *ret)
+{
+    struct search s; /* 37 KiB; only what is used is written */
+
+    s.f = f;
+    s.wish_n = f->demand->wish_n;
+    s.steps = 0;
+    s.exclusive = 0;
+    for (unsigned w = 0; w < s.wish_n; w++) {
+        BUG_ON(f->demand->wishes[w].count == 0);
+        s.alone[w] = 0;
+        s.exclusive |= f->demand->wishes[w].kind == WISH_WHOLE ? bit(w) : 0;
+    }
+    if (!resolve(&s)) {
+        return VERDICT_NO_COMBINATION;
+    }
+    find_phases(&s, f->demand);
+    sort_wishes(&s);
+    switch (search_from(&s, 0, NULL)) {
+    case FOUND:
+        write_placement(&s, ret);
+        return VERDICT_FITS;
+    case OUT_OF_STEPS:
+        return VERDICT_SEARCH_LIMIT;
+    case EXHAUSTED:
+    case PHASE_EXHAUSTED:
+        break;
+    }
+    return VERDICT_NO_COMBINATION;
+}

@@ -1,0 +1,114 @@
+#include "core/fit/verdict.h"
+
+#include "base/bug.h"
+
+struct verdict_words {
+    const char *name;
+    const char *text;
+};
+
+static const struct verdict_words words[VERDICT__MAX] = {
+    [VERDICT_FITS] = {"fits", "fits"},
+    [VERDICT_NODE_UNKNOWN] = {"node_unknown", "node not known to fgpu yet"},
+    [VERDICT_CLOSED] = {"closed", "the node pool takes no new pods now"},
+    [VERDICT_UNCOUNTED] = {"uncounted", "pods here may not be counted yet: see the note in /state"},
+    [VERDICT_NO_GPU] = {"no_gpu", "no GPU that fgpu may hand out"},
+    [VERDICT_UNMEASURED] = {"unmeasured", "only a device plugin counts GPUs here: see the note in /state"},
+    [VERDICT_ELSEWHERE] = {"elsewhere", "GPUs belong to another system here: see the note in /state"},
+    [VERDICT_NO_PLUGIN] = {"no_plugin", "no device plugin for the GPU resource the pod asks for"},
+    [VERDICT_ONE_UNIT] = {"one_unit", "replicas of MPS are handed out one to a container: ask for one"},
+    [VERDICT_TOO_FEW_GPUS] = {"too_few_gpus", "fewer GPUs than the pod asks for"},
+    [VERDICT_GPU_TOO_SMALL] = {"gpu_too_small", "every GPU has less memory than the pod asks for"},
+    [VERDICT_MEMORY_UNKNOWN] = {"memory_unknown", "GPU memory of the node is not known"},
+    [VERDICT_NOT_ALLOWED] = {"not_allowed", "too few GPUs of the model or UUID the pod asks for"},
+    [VERDICT_UNHEALTHY] = {"unhealthy", "too few healthy GPUs"},
+    [VERDICT_MIG_CHANGING] = {"mig_changing", "MIG layout of the node is being changed"},
+    [VERDICT_MIG_PLUGIN] = {"mig_plugin", "MIG instances are handed out by a plugin: ask for its resource"},
+    [VERDICT_MIG_IMPOSSIBLE] = {"mig_impossible", "GPUs cannot be cut into so many instances of the MIG profile"},
+    [VERDICT_MIG_TOO_FEW] = {"mig_too_few", "too few MIG instances of the profile the pod asks for"},
+    [VERDICT_MIG_EMPTY] = {"mig_empty", "GPUs are in MIG mode and nobody has made instances"},
+    [VERDICT_MIG_ONLY] = {"mig_only", "GPUs are cut into MIG instances"},
+    [VERDICT_UNTOLERATED] = {"untolerated", "node is cordoned or has a taint that the pod does not tolerate"},
+    [VERDICT_OVERCOMMITTED] = {"overcommitted",
+                               "GPUs are over-committed and take no new pods until that is over"},
+    [VERDICT_NO_COMPUTE] = {"no_compute", "too few GPUs with enough free compute"},
+    [VERDICT_NO_MEMORY] = {"no_memory", "too few GPUs with enough free memory"},
+    [VERDICT_NO_SLOT] = {"no_slot", "GPUs with room already have the maximum number of sharers"},
+    [VERDICT_NOT_EMPTY] = {"not_empty", "too few empty GPUs"},
+    [VERDICT_HELD_ALONE] = {"held_alone", "GPUs are held whole by other pods"},
+    [VERDICT_ISOLATED] = {"isolated", "GPUs with room hold pods this pod must not share with"},
+    [VERDICT_FRAGMENTED] = {"fragmented", "free GPU compute and memory are not on the same GPU"},
+    [VERDICT_NO_COMBINATION] = {"no_combination",
+                                "containers of the pod fit on the GPUs alone but not together"},
+    [VERDICT_SEARCH_LIMIT] = {"search_limit", "too many ways to place the pod to try them all"},
+    [VERDICT_NOMINATED] = {"nominated", "room is promised to a pod of the same or higher priority"},
+    [VERDICT_WHOLE_PODS_HERE] = {"whole_pods_here",
+                                 "pods with whole GPUs of a device plugin run here"},
+    [VERDICT_SHARES_HERE] = {"shares_here", "pods with shares of GPUs run here"},
+    [VERDICT_PLUGIN_FULL] = {"plugin_full", "whole GPUs of the device plugin are taken"},
+    [VERDICT_TENANT_LIMIT] = {"tenant_limit", "the tenant of the namespace would pass its GPU limit"},
+    [VERDICT_MIG_TAKEN] = {"mig_taken", "MIG instances of the profile are taken"},
+};
+
+static const struct verdict_words *verdict_words_of(enum verdict v)
+{
+    BUG_ON((unsigned)v >= VERDICT__MAX);
+    return &words[v];
+}
+
+const char *verdict_text(enum verdict v)
+{
+    return verdict_words_of(v)->text;
+}
+
+const char *verdict_name(enum verdict v)
+{
+    return verdict_words_of(v)->name;
+}
+
+bool verdict_is_unresolvable(enum verdict v)
+{
+    switch (v) {
+    case VERDICT_NODE_UNKNOWN:
+    case VERDICT_CLOSED:
+    case VERDICT_UNCOUNTED:
+    case VERDICT_NO_GPU:
+    case VERDICT_UNMEASURED:
+    case VERDICT_ELSEWHERE:
+    case VERDICT_NO_PLUGIN:
+    case VERDICT_ONE_UNIT:
+    case VERDICT_TOO_FEW_GPUS:
+    case VERDICT_GPU_TOO_SMALL:
+    case VERDICT_MEMORY_UNKNOWN:
+    case VERDICT_NOT_ALLOWED:
+    case VERDICT_UNHEALTHY:
+    case VERDICT_MIG_CHANGING:
+    case VERDICT_MIG_PLUGIN:
+    case VERDICT_MIG_IMPOSSIBLE:
+    case VERDICT_MIG_TOO_FEW:
+    case VERDICT_MIG_EMPTY:
+    case VERDICT_MIG_ONLY:
+    case VERDICT_UNTOLERATED:
+        return true;
+    case VERDICT_FITS:
+    case VERDICT_OVERCOMMITTED:
+    case VERDICT_NO_COMPUTE:
+    case VERDICT_NO_MEMORY:
+    case VERDICT_NO_SLOT:
+    case VERDICT_NOT_EMPTY:
+    case VERDICT_HELD_ALONE:
+    case VERDICT_ISOLATED:
+    case VERDICT_FRAGMENTED:
+    case VERDICT_NO_COMBINATION:
+    case VERDICT_SEARCH_LIMIT:
+    case VERDICT_NOMINATED:
+    case VERDICT_WHOLE_PODS_HERE:
+    case VERDICT_SHARES_HERE:
+    case VERDICT_PLUGIN_FULL:
+    case VERDICT_TENANT_LIMIT:
+    case VERDICT_MIG_TAKEN:
+    case VERDICT__MAX:
+        return false;
+    }
+    return false;
+}

@@ -1,0 +1,402 @@
+/* What may become scarce, and how much of it a node supplies (packing.md 5.1: scarcity classes).
+ *
+ * Of hosts: pods are classed by the set of node shapes that can run them when empty, and by how many devices they
+ * take. The harder of two classes is the one whose hosts are among the other's and that takes no fewer devices; who
+ * needs the harder one makes the easier one scarce, too.
+ * Of sizes: sizes above half a device that make a good part of the volume; a larger size makes a smaller one scarce.
+ *
+ * Kinds of pods that nobody has asked for yet have no class, and a cluster that fills up never gives their hosts back.
+ * So the statistics begin with a few pods that nobody has seen: for every shape of nodes with several GPUs some that
+ * take nearly all of it (packing.md: "phantom prior"). They fade as real pods are counted.
+ */
+#include "base/bug.h"
+#include "core/forecast/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(OUTLOOK_CLASSES_MAX <= 64, "node_shape.class_set");
+
+enum {
+    PHANTOM_DEVICES_MIN = 4,
+    PHANTOM_PODS = 4,
+    PHANTOM_CPU_PERCENT = 90,
+    PHANTOM_MEM_PERCENT = 70,
+    PHANTOM_VOLUME_PERCENT = 3, /* of all together, at most */
+    HOSTS_PERCENT_MAX = 90, /* a class that nearly every node supplies is not scarce before everything is */
+    SIZE_MILLI_MIN = 500,
+    SIZE_PERCENT_MIN = 2,
+    SIZES_MAX = 16,
+};
+
+/* A kind of pods as the statistics see it. */
+struct kind {
+    struct shape_set hosts;
+    const struct mix_shape *shape; /* NULL: a phantom */
+    bool unsteered;
+    int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
+    double pods;
+};
+
+static double volume(const struct kind *k)
+{
+    return k->pods * k->count * k->milli;
+}
+
+static bool set_is_empty(const struct shape_set *s)
+{
+    uint64_t any = 0;
+
+    for (size_t i = 0; i < OUTLOOK_SHAPES_MAX / 64; i++) {
+        any |= s->bits[i];
+    }
+    return any == 0;
+}
+
+static bool set_within(const struct shape_set *a, const struct shape_set *b)
+{
+    uint64_t outside = 0;
+
+    for (size_t i = 0; i < OUTLOOK_SHAPES_MAX / 64; i++) {
+        outside |= a->bits[i] & ~b->bits[i];
+    }
+    return outside == 0;
+}
+
+/* ---- kinds ---- */
+
+/* Where the amounts depend on the device, the largest part of any and the least memory on any stand for all. */
+static struct kind kind_of(const struct outlook *o, const struct cluster_view *c, const struct expected *e,
+                           uint8_t *room)
+{
+    struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
+    const uint8_t *allowed = models_allowed(c->models, &d, room);
+    struct kind k = {.shape = e->shape,
+                     .unsteered = e->shape->unsteered,
+                     .count = e->shape->count,
+                     .milli = e->shape->milli,
+                     .cpu_milli = e->shape->host.cpu_milli,
+                     .host_mem_mib = e->shape->host.mem_mib,
+                     .pods = (double)e->weight / MIX_POD};
+    int32_t milli = 0, mem = INT32_MAX;
+
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        struct draw draw;
+
+        if (o->shapes[i].node_n == 0 || !outlook_runs(&o->shapes[i], e->shape, allowed, &draw)) {
+            continue;
+        }
+        shape_set_add(&k.hosts, i);
+        for (unsigned t = 0; t < o->shapes[i].type_n; t++) {
+            if (draw.on[t].milli != ROLLOUT_NEVER) {
+                milli = draw.on[t].milli > milli ? draw.on[t].milli : milli;
+                mem = draw.on[t].mem_mib < mem ? draw.on[t].mem_mib : mem;
+            }
+        }
+    }
+    k.milli = milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
+    k.mem_mib = e->shape->kind == WISH_WHOLE || mem == INT32_MAX ? 0 : mem;
+    return k;
+}
+
+static int32_t percent(int32_t v, int p)
+{
+    return (int32_t)((int64_t)v * p / 100);
+}
+
+/* False: shapes with few devices have none. */
+static bool phantom_of(const struct outlook *o, uint32_t shape, struct kind *ret)
+{
+    const struct node_shape *s = &o->shapes[shape];
+    struct mix_shape pod = {.kind = WISH_WHOLE, .milli = DEVICE_MILLI};
+
+    if (s->node_n == 0 || (s->device_n < PHANTOM_DEVICES_MIN && s->unsteered_n < PHANTOM_DEVICES_MIN)) {
+        return false;
+    }
+    pod.unsteered = s->device_n < PHANTOM_DEVICES_MIN;
+    pod.count = (uint16_t)(pod.unsteered ? s->unsteered_n : s->device_n);
+    pod.host.cpu_milli = percent(s->cpu_cap_milli, PHANTOM_CPU_PERCENT);
+    pod.host.mem_mib = percent(s->mem_cap_mib, PHANTOM_MEM_PERCENT);
+    *ret = (struct kind){.unsteered = pod.unsteered,
+                         .count = pod.count,
+                         .milli = DEVICE_MILLI,
+                         .cpu_milli = pod.host.cpu_milli,
+                         .host_mem_mib = pod.host.mem_mib,
+                         .pods = PHANTOM_PODS};
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        struct draw draw;
+
+        if (o->shapes[i].node_n > 0 && outlook_runs(&o->shapes[i], &pod, NULL, &draw)) {
+            shape_set_add(&ret->hosts, i);
+        }
+    }
+    return true;
+}
+
+/* They must not outweigh what is known: while few pods have come, four of each would. */
+static void fade_phantoms(struct kind *kinds, size_t real_n, size_t n)
+{
+    double real = 0, phantom = 0, most;
+
+    for (size_t i = 0; i < n; i++) {
+        *(i < real_n ? &real : &phantom) += volume(&kinds[i]);
+    }
+    most = real * PHANTOM_VOLUME_PERCENT / 100;
+    for (size_t i = real_n; i < n && real > 0 && phantom > most; i++) {
+        kinds[i].pods *= most / phantom;
+    }
+}
+
+static size_t collect(const struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n,
+                      struct kind *ret)
+{
+    uint8_t *room = xmalloc(o->model_n + 1);
+    size_t kind_n = 0, real_n;
+
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i].shape->count > 0) {
+            ret[kind_n] = kind_of(o, c, &pods[i], room);
+            kind_n += !set_is_empty(&ret[kind_n].hosts) && ret[kind_n].milli > 0;
+        }
+    }
+    real_n = kind_n;
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        kind_n += phantom_of(o, i, &ret[kind_n]);
+    }
+    fade_phantoms(ret, real_n, kind_n);
+    free(room);
+    return kind_n;
+}
+
+/* ---- classes ---- */
+
+/* Those that need the class or a harder one. */
+static bool needs(const struct kind *k, const struct scarcity *c)
+{
+    if (c->kind == SCARCE_SIZE) {
+        return !k->unsteered && k->milli >= c->milli;
+    }
+    return k->unsteered == c->unsteered && k->count >= c->count && set_within(&k->hosts, &c->hosts);
+}
+
+static void weigh(struct scarcity *c, const struct kind *kinds, size_t n)
+{
+    double all = 0, mine = 0, pods = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        all += volume(&kinds[i]);
+        if (needs(&kinds[i], c)) {
+            mine += volume(&kinds[i]);
+            pods += kinds[i].pods;
+        }
+    }
+    c->share = all > 0 ? mine / all : 0;
+    c->mean_volume = pods > 0 ? mine / pods : 0;
+    c->known_n = pods;
+}
+
+static bool same_class(const struct scarcity *c, const struct kind *k)
+{
+    return c->unsteered == k->unsteered && c->count == k->count && set_within(&c->hosts, &k->hosts) &&
+           set_within(&k->hosts, &c->hosts);
+}
+
+static int32_t larger(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds the kind to its class, a new one if need be. */
+static size_t class_hosts(struct scarcity *all, size_t n, const struct kind *k)
+{
+    size_t i = 0;
+
+    while (i < n && !same_class(&all[i], k)) {
+        i++;
+    }
+    if (i == n) {
+        all[n++] = (struct scarcity){.kind = k->count > 1 ? SCARCE_GANG : SCARCE_HOST,
+                                     .unsteered = k->unsteered,
+                                     .hosts = k->hosts,
+                                     .count = k->count,
+                                     .mem_mib = k->mem_mib};
+    }
+    all[i].milli = larger(all[i].milli, k->milli);
+    all[i].cpu_milli = larger(all[i].cpu_milli, k->cpu_milli);
+    all[i].host_mem_mib = larger(all[i].host_mem_mib, k->host_mem_mib);
+    all[i].mem_mib = k->mem_mib < all[i].mem_mib ? k->mem_mib : all[i].mem_mib;
+    return n;
+}
+
+static int64_t capacity(const struct node_shape *s)
+{
+    int64_t sum = 0;
+
+    for (unsigned i = 0; i < s->type_n; i++) {
+        sum += (int64_t)s->types[i].device_n * s->types[i].milli_cap;
+    }
+    sum = s->device_n == 0 ? (int64_t)s->unsteered_n * DEVICE_MILLI : sum;
+    return sum * s->node_n;
+}
+
+static bool nearly_everywhere(const struct outlook *o, const struct shape_set *hosts)
+{
+    int64_t all = 0, mine = 0;
+
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        int64_t c = capacity(&o->shapes[i]);
+
+        all += c;
+        mine += shape_set_has(hosts, i) ? c : 0;
+    }
+    return mine * 100 > all * HOSTS_PERCENT_MAX;
+}
+
+/* One size; false when its pods make too little of the volume. */
+static bool class_size(int32_t milli, const struct kind *kinds, size_t n, struct scarcity *ret)
+{
+    double all = 0, just = 0, devices = 0, cpu = 0, mean = 0;
+    int32_t mem = INT32_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct kind *k = &kinds[i];
+
+        all += volume(k);
+        if (k->unsteered || k->milli < milli) {
+            continue;
+        }
+        if (k->milli == milli) {
+            just += volume(k);
+            mem = k->mem_mib < mem ? k->mem_mib : mem;
+        }
+        devices += k->pods * k->count;
+        mean += volume(k);
+        cpu += k->pods * k->cpu_milli;
+    }
+    if (just * 100 < all * SIZE_PERCENT_MIN || devices <= 0) {
+        return false;
+    }
+    *ret = (struct scarcity){.kind = SCARCE_SIZE,
+                             .milli = milli,
+                             .mem_mib = mem,
+                             .mean_milli = (int32_t)(mean / devices + 0.5),
+                             .cpu_milli = (int32_t)(cpu / devices + 0.5)};
+    return true;
+}
+
+static int compare_i32(const void *a, const void *b)
+{
+    return *(const int32_t *)a < *(const int32_t *)b ? -1 : *(const int32_t *)a > *(const int32_t *)b;
+}
+
+static size_t class_sizes(const struct kind *kinds, size_t n, struct scarcity *ret)
+{
+    int32_t *sizes = xmalloc((n + 1) * sizeof(*sizes));
+    size_t size_n = 0, class_n = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (kinds[i].milli > SIZE_MILLI_MIN && !kinds[i].unsteered) {
+            sizes[size_n++] = kinds[i].milli;
+        }
+    }
+    qsort(sizes, size_n, sizeof(*sizes), compare_i32);
+    for (size_t i = 0; i < size_n && class_n < SIZES_MAX; i++) {
+        if (i == 0 || sizes[i] != sizes[i - 1]) {
+            class_n += class_size(sizes[i], kinds, n, &ret[class_n]);
+        }
+    }
+    free(sizes);
+    return class_n;
+}
+
+static int by_share(const void *a, const void *b)
+{
+    const struct scarcity *x = a, *y = b;
+
+    if (x->share != y->share) {
+        return x->share > y->share ? -1 : 1;
+    }
+    if (x->count != y->count) {
+        return x->count > y->count ? -1 : 1;
+    }
+    if (x->unsteered != y->unsteered) {
+        return x->unsteered - y->unsteered;
+    }
+    return memcmp(&x->hosts, &y->hosts, sizeof(x->hosts));
+}
+
+/* Which classes a node of each shape supplies. */
+static void list_by_shape(struct outlook *o)
+{
+    o->supply_n = 0;
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        struct node_shape *s = &o->shapes[i];
+
+        s->class_n = 0;
+        s->class_set = 0;
+        for (uint32_t k = 0; k < o->class_n; k++) {
+            const struct scarcity *c = &o->classes[k];
+
+            if (c->kind == SCARCE_SIZE ? s->device_n > 0 : shape_set_has(&c->hosts, i)) {
+                s->classes[s->class_n++] = (uint8_t)k;
+                s->class_set |= UINT64_C(1) << k;
+            }
+        }
+        o->supply_n = s->class_n > o->supply_n ? s->class_n : o->supply_n;
+    }
+}
+
+static void sum_cores(struct outlook *o, const struct expected *pods, size_t n)
+{
+    double cpu = 0, milli = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct mix_shape *s = pods[i].shape;
+
+        if (s->count == 0) {
+            cpu += (double)pods[i].weight * s->host.cpu_milli;
+        } else {
+            milli += (double)pods[i].weight * s->count * s->milli;
+        }
+    }
+    o->cpu_per_milli = milli > 0 ? cpu / milli : 0;
+}
+
+static double phantom_share(const struct kind *kinds, size_t n)
+{
+    double all = 0, phantom = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        all += volume(&kinds[i]);
+        phantom += kinds[i].shape == NULL ? volume(&kinds[i]) : 0;
+    }
+    return all > 0 ? phantom / all : 0;
+}
+
+void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n)
+{
+    struct kind *kinds = xcalloc(n + OUTLOOK_SHAPES_MAX + 1, sizeof(*kinds));
+    size_t kind_n = collect(o, c, pods, n, kinds), class_n = 0, kept = 0;
+    struct scarcity *all = xcalloc(kind_n + SIZES_MAX + 1, sizeof(*all));
+
+    for (size_t i = 0; i < kind_n; i++) {
+        if (kinds[i].count > 1 || !nearly_everywhere(o, &kinds[i].hosts)) {
+            class_n = class_hosts(all, class_n, &kinds[i]);
+        }
+    }
+    class_n += class_sizes(kinds, kind_n, &all[class_n]);
+    for (size_t i = 0; i < class_n; i++) {
+        weigh(&all[i], kinds, kind_n);
+    }
+    qsort(all, class_n, sizeof(*all), by_share);
+    for (size_t i = 0; i < class_n && kept < OUTLOOK_CLASSES_MAX; i++) {
+        o->classes[kept++] = all[i];
+    }
+    o->class_n = (uint32_t)kept;
+    o->phantom_share = phantom_share(kinds, kind_n);
+    free(all);
+    free(kinds);
+    sum_cores(o, pods, n);
+    list_by_shape(o);
+    o->classes_gen++;
+}

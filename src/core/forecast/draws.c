@@ -1,0 +1,193 @@
+/* Scenarios: lists of pods as they may come (packing.md 5.1).
+ *
+ * The expected pods, sorted by how many devices, how much of them, cores and memory they ask for, are cut into as many
+ * equal parts as the lists have places; the middle of each part is drawn. Draws are dealt to the lists one by one, so
+ * that each list is a small picture of the mix, and each list is shuffled, always in the same way.
+ */
+#include "base/bug.h"
+#include "base/rng.h"
+#include "core/forecast/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
+
+/* ---- one pod on one node ---- */
+
+static struct draw_charge charge_on(const struct device_type *t, const struct mix_shape *pod)
+{
+    struct wish w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
+    const struct device_state d = {.milli_cap = t->milli_cap,
+                                   .mem_cap_mib = t->mem_low_mib,
+                                   .mem_base_mib = t->base_low_mib,
+                                   .memory_only = t->memory_only};
+    struct charge c = device_charge(&d, NULL, &w);
+    bool fits = c.milli <= t->milli_cap && (t->mem_high_mib == 0 || c.mem_mib <= t->mem_high_mib);
+
+    if (!fits) {
+        return (struct draw_charge){ROLLOUT_NEVER, 0};
+    }
+    return (struct draw_charge){c.milli, t->mem_high_mib == 0 ? 0 : (int32_t)c.mem_mib};
+}
+
+static bool fits_host(const struct node_shape *s, const struct mix_shape *pod)
+{
+    return (s->cpu_cap_milli == 0 || pod->host.cpu_milli <= s->cpu_cap_milli) &&
+           (s->mem_cap_mib == 0 || pod->host.mem_mib <= s->mem_cap_mib);
+}
+
+static bool allows(const uint8_t *allowed, const struct device_type *t)
+{
+    return allowed == NULL || (t->model_id != UINT16_MAX && allowed[t->model_id] != 0);
+}
+
+bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret)
+{
+    unsigned fit_n = 0, allowed_n = 0;
+
+    *ret = (struct draw){.cpu_milli = pod->host.cpu_milli,
+                         .mem_mib = pod->host.mem_mib,
+                         .count = pod->count,
+                         .unsteered = pod->unsteered};
+    if (!fits_host(s, pod)) {
+        return false;
+    }
+    for (unsigned i = 0; i < s->type_n && pod->count > 0; i++) {
+        const struct device_type *t = &s->types[i];
+        bool ok = allows(allowed, t);
+
+        ret->on[i] = ok ? charge_on(t, pod) : (struct draw_charge){ROLLOUT_NEVER, 0};
+        allowed_n += ok;
+        fit_n += ret->on[i].milli != ROLLOUT_NEVER ? t->device_n : 0;
+    }
+    if (pod->unsteered) { /* kubelet may pick any of them, so all must be allowed */
+        return pod->count <= s->unsteered_n && allowed_n == s->type_n;
+    }
+    return pod->count <= fit_n;
+}
+
+/* ---- drawing ---- */
+
+static int compare_i64(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_text(const struct mix_shape *a, const struct mix_shape *b)
+{
+    int c = compare_i64((int64_t)a->model_n, (int64_t)b->model_n);
+
+    for (size_t i = 0; i < a->model_n && c == 0; i++) {
+        c = str_cmp(a->models[i].text, b->models[i].text);
+        c = c != 0 ? c : a->models[i].exclude - b->models[i].exclude;
+    }
+    return c;
+}
+
+/* By what is hard to place; the rest only makes the order total. */
+static int compare_pods(const void *x, const void *y)
+{
+    const struct mix_shape *a = ((const struct expected *)x)->shape, *b = ((const struct expected *)y)->shape;
+    const int64_t keys[][2] = {
+        {a->count, b->count},
+        {a->milli, b->milli},
+        {a->host.cpu_milli, b->host.cpu_milli},
+        {a->host.mem_mib, b->host.mem_mib},
+        {a->mem_mib, b->mem_mib},
+        {a->kind, b->kind},
+        {a->unsteered, b->unsteered},
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return compare_i64(keys[i][0], keys[i][1]);
+        }
+    }
+    return compare_text(a, b);
+}
+
+/* Which pod each draw is; false when nothing is expected. */
+static bool draw_pods(const struct expected *pods, size_t n, uint32_t *ret)
+{
+    unsigned __int128 sum = 0, below = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += pods[i].weight;
+    }
+    if (sum == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        unsigned __int128 middle = (2 * i + 1) * sum;
+
+        while ((below + pods[at].weight) * (2 * DRAWS) <= middle) {
+            below += pods[at++].weight;
+        }
+        ret[i] = (uint32_t)at;
+    }
+    return true;
+}
+
+static void deal(const uint32_t *draws, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS])
+{
+    struct rng rng;
+
+    rng_init(&rng, SHUFFLE_SEED);
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        lists[i % ROLLOUT_LISTS][i / ROLLOUT_LISTS] = draws[i];
+    }
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        for (uint32_t i = ROLLOUT_PODS - 1; i > 0; i--) {
+            uint32_t j = (uint32_t)rng_below(&rng, i + 1), t = lists[k][i];
+
+            lists[k][i] = lists[k][j];
+            lists[k][j] = t;
+        }
+    }
+}
+
+static void build_shape(struct outlook *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
+                        size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
+{
+    struct draw *resolved = xmalloc((n + 1) * sizeof(*resolved));
+    bool *runs = xcalloc(n + 1, sizeof(*runs));
+    uint8_t *room = xmalloc(o->model_n + 1);
+
+    if (s->draws == NULL) {
+        s->draws = draws_new(s->type_n);
+    }
+    draws_clear(s->draws);
+    for (size_t i = 0; i < n; i++) {
+        struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
+
+        runs[i] = outlook_runs(s, pods[i].shape, models_allowed(c->models, &d, room), &resolved[i]);
+    }
+    for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
+        for (unsigned i = 0; i < ROLLOUT_PODS; i++) {
+            if (runs[lists[k][i]]) {
+                draws_add(s->draws, k, &resolved[lists[k][i]]);
+            }
+        }
+    }
+    draws_seal(s->draws);
+    free(room);
+    free(runs);
+    free(resolved);
+}
+
+void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n)
+{
+    uint32_t draws[DRAWS] = {0}, lists[ROLLOUT_LISTS][ROLLOUT_PODS];
+    bool any;
+
+    qsort(pods, n, sizeof(*pods), compare_pods);
+    any = draw_pods(pods, n, draws);
+    deal(draws, lists);
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        build_shape(o, c, &o->shapes[i], pods, n, lists, any);
+    }
+    o->draws_gen++;
+    rollout_memo_forget(o->walks);
+}

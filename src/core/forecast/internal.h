@@ -1,0 +1,260 @@
+/* core/forecast/internal.h - the outlook's layout, shared by the files of the outlook only.
+ *
+ * What is derived from what:
+ *
+ *   nodes of the ledger -> node shapes (forecast/shapes.c)
+ *   mix x node shapes   -> draws: the scenarios of each node shape (forecast/draws.c)
+ *                       -> scarcity classes (forecast/classes.c)
+ *   a room x draws, classes -> its worth (rollout.c, forecast/worth.c), remembered by the room's numbers
+ *   worths of all nodes -> idle GPUs, cores left over, supplies -> prices (forecast/prices.c)
+ *
+ * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
+ * formula, so nothing depends on the way by which the outlook got to where it is.
+ */
+#ifndef CORE_FORECAST_INTERNAL_H
+#define CORE_FORECAST_INTERNAL_H
+
+#include "core/fit/cluster_view.h"
+#include "core/fit/device_state.h"
+#include "core/forecast/outlook.h"
+#include "core/forecast/rollout.h"
+#include "core/request/mix.h"
+
+#define OUTLOOK_SHAPES_MAX 256
+
+/* ---- typical pods (forecast/typical.c) ---- */
+
+struct outlook_typicals {
+    struct outlook_typical *shapes;
+    uint8_t *allowed;
+    size_t n;
+    uint64_t version; /* counts */
+    bool known;       /* from: */
+    uint64_t mix_version;
+    uint32_t model_n;
+    uint64_t models_version, names_version, gpus_version;
+    struct device_state largest; /* what memory alone was measured by */
+};
+
+/* ---- shapes of nodes (forecast/shapes.c) ---- */
+
+/* Capacities are rounded to a few digits, so that machines of one kind are one shape although each reports some
+ * kilobytes more or less. Those that a request is held against are rounded up, those that a whole device is charged
+ * with down. */
+struct device_type {
+    uint16_t model_id;
+    uint16_t device_n;
+    int32_t milli_cap;
+    int32_t mem_low_mib, mem_high_mib; /* 0: unknown */
+    int32_t base_low_mib;
+    uint8_t memory_only; /* as in struct device_state */
+};
+
+struct node_shape {
+    int32_t cpu_cap_milli; /* 0: unknown */
+    int32_t mem_cap_mib;
+    int32_t unsteered_n;
+    uint16_t type_n;
+    uint16_t device_n;
+    struct device_type types[ROLLOUT_TYPES_MAX];
+    uint64_t hash; /* of all above */
+    /* not part of the shape: */
+    uint32_t node_n;
+    struct draws *draws;   /* NULL: none yet */
+    uint16_t class_n;      /* classes that a node of this shape supplies */
+    uint8_t classes[OUTLOOK_CLASSES_MAX];
+    uint64_t class_set;    /* the same as bits */
+    uint64_t priced_at;    /* version of the prices when any of theirs last changed, or f or chi */
+};
+
+struct shape_set {
+    uint64_t bits[OUTLOOK_SHAPES_MAX / 64];
+};
+
+/* ---- scarcity classes (forecast/classes.c, forecast/supply.c) ---- */
+
+enum scarcity_kind {
+    SCARCE_HOST,  /* idle GPUs on the nodes that can run these pods */
+    SCARCE_GANG,  /* places for pods of several GPUs */
+    SCARCE_SIZE,  /* GPUs with at least so much free */
+};
+
+struct scarcity {
+    enum scarcity_kind kind;
+    bool unsteered;
+    struct shape_set hosts;
+    int32_t count;     /* devices of one pod; GANG */
+    int32_t milli;     /* per device; GANG, SIZE */
+    int32_t mem_mib;   /* of the device, known and explicit; GANG, SIZE */
+    int32_t cpu_milli; /* largest request of a pod; SIZE: mean per device */
+    int32_t host_mem_mib;
+    int32_t mean_milli; /* SIZE: per device */
+    double share;       /* of the expected volume: of pods that need this or what is harder to get */
+    double mean_volume; /* of one such pod, milli */
+    double known_n;     /* pods that this was learned from */
+};
+
+/* ---- what a node is worth (forecast/worth.c) ---- */
+
+/* What costs walks, and is looked for only where it has a weight in the score. */
+enum worth_part {
+    WORTH_FILLED = 1 << 0, /* without GPU-less pods */
+    WORTH_AMONG = 1 << 1,  /* with them */
+};
+
+#define WORTH_DEVICES_MAX 8
+
+/* Of a room. Volumes are sums over the ROLLOUT_LISTS scenarios, in milli. What is read again and again stands together,
+ * behind what says which room it is. */
+struct worth {
+    struct room_device devices[WORTH_DEVICES_MAX];
+    int32_t cpu_milli, mem_mib;
+    uint16_t shape;
+    uint8_t kinds;
+    uint8_t device_n; /* 255: more than are kept here */
+    uint32_t serial; /* counts the rooms that had this place; 0: none yet */
+    uint64_t key[2];
+
+    uint32_t draws_gen, classes_gen; /* what the rest is of; 0: of nothing */
+    int32_t filled, filled_among; /* -1: not looked for yet */
+    int32_t idle_milli; /* compute of devices with memory left: without it nobody can use them */
+    int32_t drain; /* 16 x idle milli + free cpu milli */
+    int64_t cpu_left; /* after the scenarios, sum over them; known when `filled` is */
+    int32_t supply[]; /* of node_shape.classes, class_n of them */
+};
+_Static_assert(offsetof(struct worth, draws_gen) == 128, "two lines of the cache");
+
+/* What the goods cost that nodes of one shape supply: those that cost anything. */
+struct price_list {
+    uint64_t version; /* of the prices; 0: of none yet */
+    unsigned n;
+    uint8_t at[OUTLOOK_CLASSES_MAX]; /* place in worth.supply */
+    int32_t price[OUTLOOK_CLASSES_MAX];
+};
+
+/* What the outlook knows of a node. */
+struct outlook_node {
+    uint64_t version; /* of node_state that this was made from; 0: of nothing */
+    uint16_t shape; /* OUTLOOK_SHAPE_NONE: not described */
+    bool counted;   /* its supply is in the sums */
+    int32_t idle_milli;
+    int32_t filled, filled_among; /* as struct worth */
+    int64_t cpu_left;
+    uint64_t value_at; /* version of the prices at which `value` was computed */
+    int64_t value;     /* of the room as it is */
+};
+#define OUTLOOK_SHAPE_NONE UINT16_MAX
+
+struct outlook {
+    const struct mix *given; /* NULL: the ledger's */
+    bool mix_changed;        /* another one than before */
+    uint64_t mix_version;
+    struct outlook_typicals typical;
+
+    struct node_shape shapes[OUTLOOK_SHAPES_MAX];
+    uint32_t shape_n;
+    unsigned rounding;   /* digits of capacities, in bits */
+    bool shapes_changed; /* or the number of nodes of one */
+
+    uint32_t draws_gen, classes_gen; /* count rebuilds */
+    uint32_t model_n;
+    uint64_t models_version;
+    struct scarcity classes[OUTLOOK_CLASSES_MAX];
+    uint32_t class_n;
+    uint32_t supply_n; /* largest class_n of a shape */
+    bool knows_cpu; /* of some node */
+    double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
+    double phantom_share; /* of the expected volume */
+
+    struct worths *worths; /* remembered */
+    struct rollout_memo *walks; /* what worths are made of */
+
+    struct outlook_node *nodes; /* by the ledger's index */
+    int32_t *supplies;          /* supply_n for each */
+    uint32_t node_n, node_cap;
+    uint32_t behind_from; /* nodes before it are up to date */
+    uint64_t seen_version; /* of the ledger's numbers, when it was last searched for changes */
+
+    int64_t idle_milli, cpu_left;
+    int64_t supply[OUTLOOK_CLASSES_MAX];
+    struct outlook_prices prices;
+    struct price_list *price_lists; /* of each shape, as they were last asked for */
+};
+
+static inline const struct mix *outlook_mix(const struct outlook *o, const struct mix *learned)
+{
+    return o->given != NULL ? o->given : learned;
+}
+
+static inline bool shape_set_has(const struct shape_set *s, unsigned i)
+{
+    return (s->bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+static inline void shape_set_add(struct shape_set *s, unsigned i)
+{
+    s->bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c);
+void outlook_typicals_fini(struct outlook_typicals *t);
+
+/* The shape of a node with these devices; OUTLOOK_SHAPE_NONE: never seen. */
+uint16_t outlook_shape_find(const struct outlook *o, const struct node_state *n, const struct device_state *devices);
+/* The same, added if need be. When there are too many, shapes are made anew from coarser numbers: false, and all nodes
+ * must be asked again. */
+bool outlook_shape_add(struct outlook *o, const struct node_state *n, const struct device_state *devices,
+                       uint16_t *ret);
+/* What is left on a node of this shape. */
+void outlook_room(const struct outlook *o, uint16_t shape, const struct strategy_node *n, bool after,
+                  struct room *ret);
+
+/* Expected pods of one kind, resolved for the shape of a node. */
+struct expected {
+    const struct mix_shape *shape;
+    uint64_t weight;
+};
+/* Scenarios for every node shape from `n` kinds of pods. */
+void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n);
+/* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
+ * device type in `ret`. */
+bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret);
+
+void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n);
+/* Supply of each of the shape's classes by a room; idle_milli: as in struct worth. */
+void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret);
+
+struct worths *outlook_worths_new(void);
+void outlook_worths_free(struct worths *t);
+/* Room for supplies of so many classes. */
+void outlook_worths_resize(struct worths *t, uint32_t supply_n);
+/* Shapes of nodes mean others from now on. */
+void outlook_worths_forget(struct worths *t);
+
+/* `parts`: enum worth_part. Valid until the next call. */
+const struct worth *outlook_worth(const struct outlook *o, const struct room *r, unsigned parts);
+/* Where it is remembered. */
+uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w);
+/* NULL: forgotten. */
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts);
+
+/* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
+ * when its share was learned from known_n pods (0: it is given). */
+double outlook_scarcity(double demand, double supply, double mean, double known_n);
+void outlook_prices_follow(struct outlook *o, int churn);
+
+/* Makes the shape's list by these prices, which must be of the classes as they are. */
+void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape);
+
+static inline const struct price_list *outlook_price_list(const struct outlook *o, const struct outlook_prices *p,
+                                                          uint16_t shape)
+{
+    const struct price_list *l = &o->price_lists[shape];
+
+    if (l->version != p->version) {
+        outlook_list_prices(o, p, shape);
+    }
+    return l;
+}
+
+#endif

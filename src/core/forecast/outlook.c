@@ -1,0 +1,392 @@
+#include "core/forecast/outlook.h"
+
+#include "base/bug.h"
+#include "core/forecast/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUNDING_BITS = 7,
+    FOLLOW_NODES_MAX = 512, /* worths looked at by one call, fewer when they are new */
+};
+
+struct outlook *outlook_new(void)
+{
+    struct outlook *o = xcalloc(1, sizeof(*o));
+
+    o->rounding = ROUNDING_BITS;
+    o->walks = rollout_memo_new();
+    o->worths = outlook_worths_new();
+    o->price_lists = xcalloc(OUTLOOK_SHAPES_MAX, sizeof(*o->price_lists));
+    return o;
+}
+
+void outlook_free(struct outlook *o)
+{
+    if (o == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        draws_free(o->shapes[i].draws);
+    }
+    outlook_typicals_fini(&o->typical);
+    rollout_memo_free(o->walks);
+    outlook_worths_free(o->worths);
+    free(o->nodes);
+    free(o->supplies);
+    free(o->price_lists);
+    free(o);
+}
+
+void outlook_give_mix(struct outlook *o, const struct mix *m)
+{
+    o->given = m;
+    o->mix_changed = true;
+    o->typical.known = false;
+}
+
+/* ---- nodes and their shapes ---- */
+
+static const struct device_state *devices_of(const struct cluster_view *c, const struct node_state *n)
+{
+    return &c->devices[n->first_device];
+}
+
+static void nodes_resize(struct outlook *o, uint32_t n)
+{
+    if (n > o->node_cap) {
+        o->node_cap = n > 2 * o->node_cap ? n : 2 * o->node_cap;
+        o->nodes = xreallocarray(o->nodes, o->node_cap, sizeof(*o->nodes));
+        o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
+    }
+    for (; o->node_n < n; o->node_n++) {
+        o->nodes[o->node_n] = (struct outlook_node){.shape = OUTLOOK_SHAPE_NONE};
+    }
+}
+
+static void shapes_clear(struct outlook *o)
+{
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        draws_free(o->shapes[i].draws);
+    }
+    outlook_worths_forget(o->worths);
+    o->shape_n = 0;
+    o->shapes_changed = true;
+    for (uint32_t i = 0; i < o->node_n; i++) {
+        o->nodes[i].shape = OUTLOOK_SHAPE_NONE;
+    }
+}
+
+static void uncount(struct outlook *o, uint32_t i);
+
+/* The node as it is called now; false: begin again with all nodes. */
+static bool node_reshape(struct outlook *o, const struct cluster_view *c, uint32_t i)
+{
+    const struct node_state *row = &c->nodes[i];
+    struct outlook_node *n = &o->nodes[i];
+    uint16_t shape = OUTLOOK_SHAPE_NONE;
+
+    uncount(o, i);
+    n->version = row->version;
+    if ((row->flags & NODE_DESCRIBED) != 0 &&
+        !outlook_shape_add(o, row, devices_of(c, row), &shape)) {
+        return false;
+    }
+    if (shape != n->shape) {
+        if (n->shape != OUTLOOK_SHAPE_NONE) {
+            o->shapes[n->shape].node_n--;
+        }
+        if (shape != OUTLOOK_SHAPE_NONE) {
+            o->shapes[shape].node_n++;
+        }
+        n->shape = shape;
+        o->shapes_changed = true;
+    }
+    return true;
+}
+
+/* Returns how many nodes were described anew. */
+static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
+{
+    uint32_t changed_n = 0;
+    bool again = c->version != o->seen_version || c->node_n != o->node_n;
+
+    o->seen_version = c->version;
+    nodes_resize(o, c->node_n);
+    while (again) {
+        again = false;
+        for (uint32_t i = 0; i < c->node_n && !again; i++) {
+            if (o->nodes[i].version != c->nodes[i].version || o->nodes[i].shape == OUTLOOK_SHAPE_NONE) {
+                changed_n += o->nodes[i].version != c->nodes[i].version;
+                again = !node_reshape(o, c, i);
+                o->behind_from = i < o->behind_from ? i : o->behind_from;
+            }
+        }
+        if (again) {
+            shapes_clear(o);
+        }
+    }
+    return changed_n;
+}
+
+/* ---- sums ---- */
+
+static int32_t *supply_row(struct outlook *o, uint32_t i)
+{
+    return o->supplies + (size_t)i * o->supply_n;
+}
+
+static void count(struct outlook *o, uint32_t i, int sign)
+{
+    struct outlook_node *n = &o->nodes[i];
+    const struct node_shape *s = &o->shapes[n->shape];
+    const int32_t *supply = supply_row(o, i);
+
+    o->idle_milli += sign * n->idle_milli;
+    o->cpu_left += sign * n->cpu_left;
+    for (unsigned k = 0; k < s->class_n; k++) {
+        o->supply[s->classes[k]] += (int64_t)sign * supply[k];
+    }
+    n->counted = sign > 0;
+}
+
+static void uncount(struct outlook *o, uint32_t i)
+{
+    if (o->nodes[i].counted) {
+        count(o, i, -1);
+    }
+}
+
+static void uncount_all(struct outlook *o)
+{
+    for (uint32_t i = 0; i < o->node_n; i++) {
+        o->nodes[i].counted = false;
+    }
+    o->idle_milli = o->cpu_left = 0;
+    memset(o->supply, 0, sizeof(o->supply));
+    o->behind_from = 0;
+}
+
+static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t i)
+{
+    const struct node_state *row = &c->nodes[i];
+    const struct strategy_node at = {.node = row,
+                                     .before = devices_of(c, row),
+                                     .device_n = row->device_n,
+                                     .unsteered_cap = row->unsteered_cap};
+    struct outlook_node *n = &o->nodes[i];
+    const struct worth *w;
+    struct room room;
+
+    outlook_room(o, n->shape, &at, false, &room);
+    w = outlook_worth(o, &room, WORTH_FILLED);
+    n->idle_milli = w->idle_milli;
+    n->cpu_left = w->cpu_left;
+    n->filled = w->filled;
+    n->filled_among = w->filled_among;
+    memcpy(supply_row(o, i), w->supply, o->shapes[n->shape].class_n * sizeof(int32_t));
+    n->value_at = 0;
+    count(o, i, 1);
+}
+
+/* ---- what is expected ---- */
+
+static void rebuild(struct outlook *o, const struct cluster_view *c, const struct mix *m)
+{
+    struct expected *pods = xcalloc(mix_shape_n(m) + 1, sizeof(*pods));
+    size_t n = 0;
+
+    o->mix_version = mix_version(m);
+    o->model_n = intern_count(c->models);
+    o->models_version = intern_version(c->models);
+    o->mix_changed = o->shapes_changed = false;
+    for (size_t i = 0; i < mix_shape_n(m); i++) {
+        if (mix_shape(m, i)->weight > 0) {
+            pods[n++] = (struct expected){mix_shape(m, i), mix_shape(m, i)->weight};
+        }
+    }
+    uncount_all(o);
+    outlook_draws_build(o, c, pods, n);
+    outlook_classes_build(o, c, pods, n);
+    outlook_worths_resize(o->worths, o->supply_n);
+    o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
+    o->knows_cpu = false;
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        o->knows_cpu = o->knows_cpu || (o->shapes[i].node_n > 0 && o->shapes[i].cpu_cap_milli > 0);
+    }
+    free(pods);
+}
+
+uint64_t outlook_work(const struct outlook *o)
+{
+    return rollout_memo_walked(o->walks);
+}
+
+bool outlook_follow(struct outlook *o, struct cluster_view view, const struct strategy *s)
+{
+    const struct cluster_view *c = &view;
+    const struct mix *m = outlook_mix(o, c->mix);
+    uint64_t work = outlook_work(o);
+    uint32_t looked = 0;
+
+    if (!s->looks_ahead) {
+        return true;
+    }
+    outlook_typicals_follow(o, c);
+    if (s->priced_score == NULL) {
+        return true;
+    }
+    if (find_changes(o, c) > FOLLOW_NODES_MAX) {
+        return false;
+    }
+    if (o->mix_changed || o->shapes_changed || o->mix_version != mix_version(m) ||
+        o->models_version != intern_version(c->models)) {
+        rebuild(o, c, m);
+        return false;
+    }
+    for (; o->behind_from < o->node_n; o->behind_from++) {
+        if (o->nodes[o->behind_from].counted || o->nodes[o->behind_from].shape == OUTLOOK_SHAPE_NONE) {
+            continue;
+        }
+        if (looked++ == FOLLOW_NODES_MAX || outlook_work(o) - work >= OUTLOOK_WORK_MAX) {
+            return false;
+        }
+        node_count(o, c, o->behind_from);
+    }
+    outlook_prices_follow(o, mix_churn(c->mix));
+    return true;
+}
+
+/* ---- scores ---- */
+
+/* Those that weigh anything: each costs as many walks as the other. */
+static inline unsigned parts_at(const struct outlook_prices *p)
+{
+    return (p->scarce_cpu < OUTLOOK_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
+}
+
+/* Without what draining takes off. `supply` is in the order of the shape's classes. */
+static inline int64_t value(const struct outlook *o, const struct outlook_prices *p, uint16_t shape, int32_t filled,
+                            int32_t among, const int32_t *supply)
+{
+    const struct price_list *l = outlook_price_list(o, p, shape);
+    const int32_t f = p->scarce_cpu;
+    int64_t sum = (int64_t)filled * (OUTLOOK_SIXTEENTHS - f) + (int64_t)among * f;
+
+    sum = sum * OUTLOOK_MILLI / (ROLLOUT_LISTS * OUTLOOK_SIXTEENTHS); /* sums over the lists, f in sixteenths */
+    for (unsigned i = 0; i < l->n; i++) {
+        sum += (int64_t)l->price[i] * supply[l->at[i]];
+    }
+    return sum;
+}
+
+static inline int64_t value_after(const struct outlook *o, const struct outlook_prices *p, uint16_t shape,
+                                  const struct worth *w)
+{
+    /* 300 chi f (g/8000 + c/128000), in score units */
+    int64_t drain =
+        (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (OUTLOOK_SIXTEENTHS * OUTLOOK_SIXTEENTHS);
+
+    return value(o, p, shape, w->filled, w->filled_among, w->supply) - drain;
+}
+
+/* The value of the node as it is; false: not known without another look at it. */
+static inline bool node_value(const struct outlook *o, const struct outlook_prices *p, struct outlook_node *n,
+                              int64_t *ret)
+{
+    if (n->value_at != p->version && !outlook_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
+        if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
+            return false;
+        }
+        n->value = value(o, p, n->shape, n->filled, n->filled_among,
+                         o->supplies + (size_t)(n - o->nodes) * o->supply_n);
+        n->value_at = p->version;
+    }
+    *ret = n->value;
+    return true;
+}
+
+static int64_t value_before(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
+                            uint16_t shape, struct outlook_node *known)
+{
+    const struct worth *w;
+    struct room room;
+    int64_t v;
+
+    if (known != NULL && node_value(o, p, known, &v)) {
+        return v;
+    }
+    outlook_room(o, shape, n, false, &room);
+    w = outlook_worth(o, &room, parts_at(p));
+    if (known != NULL) {
+        known->filled_among = w->filled_among;
+    }
+    return value(o, p, shape, w->filled, w->filled_among, w->supply);
+}
+
+/* What is kept of a node as it is now; NULL: another state is judged. */
+static struct outlook_node *find_node(const struct outlook *o, const struct node_state *n,
+                                      const struct outlook_terms *terms)
+{
+    if (terms == NULL || terms->node >= o->node_n || !o->nodes[terms->node].counted ||
+        o->nodes[terms->node].version != n->version) {
+        return NULL;
+    }
+    return &o->nodes[terms->node];
+}
+
+int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
+                     struct outlook_terms *terms)
+{
+    struct outlook_node *known = find_node(o, n->node, terms);
+    uint16_t shape = known != NULL ? known->shape : outlook_shape_find(o, n->node, n->before);
+    const struct worth *w;
+    struct room room;
+    int64_t before;
+
+    if (shape == OUTLOOK_SHAPE_NONE || o->shapes[shape].draws == NULL || p->basis != o->classes_gen) {
+        return 0; /* not followed: nothing is known */
+    }
+    before = value_before(o, p, n, shape, known);
+    outlook_room(o, shape, n, true, &room);
+    w = outlook_worth(o, &room, parts_at(p));
+    if (terms != NULL && terms->n < OUTLOOK_TERMS_MAX) {
+        terms->after[terms->n].place = outlook_worth_place(o, w);
+        terms->after[terms->n].serial = w->serial;
+    }
+    if (terms != NULL) {
+        terms->n++;
+    }
+    return value_after(o, p, shape, w) - before;
+}
+
+/* The best of these and of *ret; false: one is forgotten. */
+static inline bool best_of(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places of,
+                           int64_t *ret)
+{
+    for (uint32_t i = 0; i < of.n; i++) {
+        const struct worth *w = outlook_worth_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
+        int64_t v;
+
+        if (w == NULL) {
+            return false;
+        }
+        v = value_after(o, p, o->nodes[node].shape, w);
+        *ret = v > *ret ? v : *ret;
+    }
+    return true;
+}
+
+bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places some,
+                        struct outlook_places more, int64_t *ret)
+{
+    int64_t best = INT64_MIN, before;
+
+    if (node >= o->node_n || p->basis != o->classes_gen || !node_value(o, p, &o->nodes[node], &before) ||
+        !best_of(o, p, node, some, &best) || !best_of(o, p, node, more, &best)) {
+        return false;
+    }
+    *ret = best - before;
+    return true;
+}

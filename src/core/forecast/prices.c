@@ -1,0 +1,123 @@
+/* Prices: the probability that the last of a scarce good will be wanted (packing.md 5.1, "Price").
+ *
+ *   lambda = 1/2 erfc(-z / sqrt 2),  z = (D - S + mu/2) / (mu sqrt(max(D/mu, 0.05)))
+ *
+ * with S the supply in the cluster, D = (1 + 3 chi) x share x idle the demand that is expected to fill what is idle, mu
+ * the mean volume of a pod: the demand is a Poisson number of pods, taken for normal.
+ */
+#include "core/forecast/internal.h"
+
+#include <math.h>
+
+#define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
+#define CHURN_FACTOR 3
+
+/* Of one sixteenth of lambda; sizes weigh a fifth. */
+enum { HOST_UNITS = OUTLOOK_MILLI / OUTLOOK_SIXTEENTHS, SIZE_UNITS = HOST_UNITS / 5 };
+
+static int32_t sixteenths(double v)
+{
+    v = v < 0 ? 0 : v > 1 ? 1 : v;
+    return (int32_t)(v * OUTLOOK_SIXTEENTHS + 0.5);
+}
+
+double outlook_scarcity(double demand, double supply, double mean, double known_n)
+{
+    double pods = demand / mean;
+    double variance = (pods > DEMAND_MIN ? pods : DEMAND_MIN) + (known_n > 0 ? pods * pods / known_n : 0);
+    double z = (demand - supply + mean / 2) / (mean * sqrt(variance));
+
+    return 0.5 * erfc(-z / 1.4142135623730951);
+}
+
+/* How far cores will run out before GPUs: half of what will be left over is what GPU-less pods may ask for at ease. */
+static int32_t scarce_cpu(const struct outlook *o)
+{
+    double wanted = o->cpu_per_milli * (double)o->idle_milli;
+    double left = (double)o->cpu_left / ROLLOUT_LISTS;
+
+    if (wanted <= 0 || !o->knows_cpu) {
+        return 0;
+    }
+    return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
+}
+
+/* Classes whose prices differ; all when something differs that every score depends on. */
+static uint64_t differing(const struct outlook_prices *a, const struct outlook_prices *b)
+{
+    uint64_t set = 0;
+
+    if (a->basis != b->basis || a->scarce_cpu != b->scarce_cpu || a->churn != b->churn || a->n != b->n) {
+        return UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        set |= (uint64_t)(a->price[i] != b->price[i]) << i;
+    }
+    return set;
+}
+
+static void note_changes(struct outlook *o, uint64_t classes)
+{
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        if (classes == UINT64_MAX || (o->shapes[i].class_set & classes) != 0) {
+            o->shapes[i].priced_at = o->prices.version;
+        }
+    }
+}
+
+bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since)
+{
+    uint64_t first = since < p->version ? since : p->version;
+
+    return node < o->node_n && o->nodes[node].shape != OUTLOOK_SHAPE_NONE && p->basis == o->classes_gen &&
+           o->prices.basis == p->basis && o->shapes[o->nodes[node].shape].priced_at <= first;
+}
+
+void outlook_prices_follow(struct outlook *o, int churn)
+{
+    struct outlook_prices p = {
+        .version = o->prices.version,
+        .basis = o->classes_gen,
+        .churn = churn,
+        .scarce_cpu = scarce_cpu(o),
+        .n = o->class_n,
+    };
+    uint64_t changed;
+
+    for (uint32_t i = 0; i < o->class_n; i++) {
+        const struct scarcity *c = &o->classes[i];
+        double demand = (1 + CHURN_FACTOR * churn / (double)OUTLOOK_SIXTEENTHS) * c->share * (double)o->idle_milli;
+
+        if (c->mean_volume > 0) {
+            p.price[i] = sixteenths(outlook_scarcity(demand, (double)o->supply[i], c->mean_volume,
+                                                     o->given != NULL ? 0 : c->known_n)) *
+                         (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
+        }
+    }
+    changed = differing(&p, &o->prices);
+    if (changed != 0) {
+        p.version++;
+        o->prices = p;
+        note_changes(o, changed);
+    }
+}
+
+void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape)
+{
+    const struct node_shape *s = &o->shapes[shape];
+    struct price_list *l = &o->price_lists[shape];
+
+    l->version = p->version;
+    l->n = 0;
+    for (unsigned i = 0; i < s->class_n; i++) {
+        if (p->price[s->classes[i]] != 0) {
+            l->at[l->n] = (uint8_t)i;
+            l->price[l->n++] = p->price[s->classes[i]];
+        }
+    }
+}
+
+const struct outlook_prices *outlook_prices(const struct outlook *o)
+{
+    return &o->prices;
+}

@@ -1,0 +1,60 @@
+/* What the outlook expects, in numbers that people understand. */
+#include "core/forecast/internal.h"
+
+static const enum outlook_good goods[] = {
+    [SCARCE_HOST] = OUTLOOK_HOSTS,
+    [SCARCE_GANG] = OUTLOOK_PLACES,
+    [SCARCE_SIZE] = OUTLOOK_SIZE,
+};
+
+static int32_t permille(double share)
+{
+    return (int32_t)(share * 1000 + 0.5);
+}
+
+static uint32_t supplier_n(const struct outlook *o, uint32_t class)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < o->shape_n; i++) {
+        for (unsigned k = 0; k < o->shapes[i].class_n; k++) {
+            n += o->shapes[i].classes[k] == class ? o->shapes[i].node_n : 0;
+        }
+    }
+    return n;
+}
+
+static void tell(const struct outlook *o, uint32_t class, struct outlook_scarce *ret)
+{
+    const struct scarcity *c = &o->classes[class];
+    bool sized = c->kind != SCARCE_HOST;
+
+    *ret = (struct outlook_scarce){
+        .good = goods[c->kind],
+        .unsteered = c->unsteered,
+        .node_n = supplier_n(o, class),
+        .count = c->count,
+        .milli = sized ? c->milli : 0,
+        .mem_mib = sized ? c->mem_mib : 0,
+        .share_permille = permille(c->share),
+        .supply_milli = o->supply[class],
+        .price_permille = (int32_t)((int64_t)o->prices.price[class] * 1000 / OUTLOOK_MILLI),
+    };
+}
+
+void outlook_report(const struct outlook *o, struct outlook_report *ret)
+{
+    ret->known = o->prices.version > 0;
+    if (!ret->known) {
+        return;
+    }
+    ret->scarce_cpu = o->prices.scarce_cpu;
+    ret->churn = o->prices.churn;
+    ret->phantom_permille = permille(o->phantom_share);
+    /* Classes may have been made anew after the prices were: a follow that is not yet at its end.
+     */
+    ret->scarce_n = o->prices.basis == o->classes_gen ? o->prices.n : 0;
+    for (uint32_t i = 0; i < ret->scarce_n; i++) {
+        tell(o, i, &ret->scarce[i]);
+    }
+}

@@ -1,0 +1,150 @@
+/* The lists that rollouts walk down. */
+#include "core/forecast/rollout_internal.h"
+
+#include "base/bug.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct draws *draws_new(unsigned type_n)
+{
+    struct draws *s = xcalloc(1, sizeof(*s));
+
+    s->type_n = type_n;
+    return s;
+}
+
+void draws_free(struct draws *s)
+{
+    free(s);
+}
+
+void draws_clear(struct draws *s)
+{
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        s->lists[k].n = 0;
+    }
+}
+
+void draws_add(struct draws *s, unsigned k, const struct draw *d)
+{
+    struct draw_list *l = &s->lists[k];
+
+    BUG_ON(l->n == ROLLOUT_PODS);
+    l->brief[l->n] = (struct brief){.charge = d->count > 0 ? rollout_amounts(d->on[0].milli, d->on[0].mem_mib) : 0,
+                                    .cpu_milli = d->cpu_milli,
+                                    .mem_mib = d->mem_mib,
+                                    .count = d->count,
+                                    .unsteered = d->unsteered};
+    s->full[k][l->n++] = *d;
+}
+
+static int32_t least_milli(const struct draws *s, const struct draw *d)
+{
+    int32_t least = d->on[0].milli;
+
+    for (unsigned t = 1; t < s->type_n; t++) {
+        least = d->on[t].milli < least ? d->on[t].milli : least;
+    }
+    return d->count > 0 ? least : 0;
+}
+
+static void add_up(uint64_t *sets, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        sets[i] |= sets[i - 1];
+    }
+}
+
+static int32_t less(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `least` begins as what is asked for in each step, INT32_MAX for nothing. */
+static void carry_down(int32_t least[ROLLOUT_STEPS])
+{
+    int32_t above = INT32_MAX;
+
+    for (unsigned t = ROLLOUT_STEPS; t-- > 0;) {
+        int32_t here = least[t];
+
+        least[t] = above;
+        above = less(above, here);
+    }
+}
+
+static void find_above(struct draw_list *l)
+{
+    for (unsigned t = 0; t < ROLLOUT_STEPS; t++) {
+        l->cpu_above[t] = l->mem_above[t] = INT32_MAX;
+    }
+    for (unsigned i = 0; i < l->n; i++) {
+        int32_t *cpu = &l->cpu_above[rollout_step(l->brief[i].cpu_milli)];
+        int32_t *mem = &l->mem_above[rollout_step(l->brief[i].mem_mib)];
+
+        *cpu = less(*cpu, l->brief[i].cpu_milli);
+        *mem = less(*mem, l->brief[i].mem_mib);
+    }
+    carry_down(l->cpu_above);
+    carry_down(l->mem_above);
+}
+
+static void seal_list(struct draws *s, unsigned k)
+{
+    struct draw_list *l = &s->lists[k];
+    unsigned among = l->n < ROLLOUT_AMONG ? l->n : ROLLOUT_AMONG;
+
+    l->gpu = l->plugin = l->shares = 0;
+    l->among = among > 0 ? UINT64_MAX >> (64 - among) : 0;
+    memset(l->cpu, 0, sizeof(l->cpu));
+    memset(l->mem, 0, sizeof(l->mem));
+    memset(l->milli, 0, sizeof(l->milli));
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct draw *d = &s->full[k][i];
+        uint64_t bit = UINT64_C(1) << i;
+
+        l->gpu |= d->count > 0 ? bit : 0;
+        l->plugin |= d->unsteered || d->count == 0 ? bit : 0;
+        l->shares |= d->unsteered ? 0 : bit;
+        l->cpu[rollout_step(d->cpu_milli)] |= bit;
+        l->mem[rollout_step(d->mem_mib)] |= bit;
+        l->milli[rollout_milli_step(least_milli(s, d))] |= bit;
+    }
+    add_up(l->cpu, ROLLOUT_STEPS);
+    add_up(l->mem, ROLLOUT_STEPS);
+    add_up(l->milli, ROLLOUT_MILLI_STEPS);
+    find_above(l);
+}
+
+static void hash_word(uint64_t hash[2], uint64_t v)
+{
+    hash[0] = hash_fold(hash[0] ^ v, UINT64_C(0x9e3779b97f4a7c15));
+    hash[1] = hash_fold(hash[1] ^ v, UINT64_C(0xc2b2ae3d27d4eb4f));
+}
+
+static void hash_lists(struct draws *s)
+{
+    s->hash[0] = s->hash[1] = s->type_n;
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        hash_word(s->hash, s->lists[k].n);
+        for (unsigned i = 0; i < s->lists[k].n; i++) {
+            const struct draw *d = &s->full[k][i];
+
+            hash_word(s->hash, (uint64_t)(uint32_t)d->cpu_milli << 32 | (uint32_t)d->mem_mib);
+            hash_word(s->hash, (uint64_t)d->count << 1 | d->unsteered);
+            for (unsigned t = 0; t < s->type_n && d->count > 0; t++) {
+                hash_word(s->hash, rollout_amounts(d->on[t].milli, d->on[t].mem_mib));
+            }
+        }
+    }
+}
+
+void draws_seal(struct draws *s)
+{
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        seal_list(s, k);
+    }
+    hash_lists(s);
+}

@@ -1,0 +1,137 @@
+/* Walks remembered by the devices that they began with.
+ *
+ * Rooms that differ in cores and memory alone mostly see the same pods placed: what a pod takes of the machine decides
+ * only where that runs short. So a walk is kept with the bounds between which it would go the same way
+ * (rollout_internal.h). Places are found by two hashes of lists and devices, 128 bits together, which stand for these;
+ * two of them form a set. Nothing is allocated once the table is there.
+ */
+#include "core/forecast/rollout_internal.h"
+
+#include "base/bug.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAYS = 2, WALKS = 3, PLACES = 4096 };
+
+struct place {
+    uint64_t key[2];
+    uint64_t since;               /* of struct rollout_memo; 0: free */
+    uint8_t next[ROLLOUT_LISTS];  /* overwritten next */
+    struct walk walks[ROLLOUT_LISTS][WALKS];
+};
+
+struct rollout_memo {
+    uint64_t since; /* counts what was forgotten */
+    uint64_t walked_n;
+    struct place places[PLACES];
+};
+
+struct rollout_memo *rollout_memo_new(void)
+{
+    struct rollout_memo *m = xcalloc(1, sizeof(*m));
+
+    m->since = 1;
+    return m;
+}
+
+void rollout_memo_free(struct rollout_memo *m)
+{
+    free(m);
+}
+
+void rollout_memo_forget(struct rollout_memo *m)
+{
+    m->since++;
+}
+
+uint64_t rollout_memo_walked(const struct rollout_memo *m)
+{
+    return m->walked_n;
+}
+
+void room_key(const struct room *r, struct room_key *ret)
+{
+    uint64_t head = (uint64_t)r->kinds << 8 | r->device_n;
+    uint64_t a = hash_fold(head ^ UINT64_C(0x452821e638d01377), UINT64_C(0x082efa98ec4e6c89));
+    uint64_t b = hash_fold(head ^ UINT64_C(0xbe5466cf34e90c6c), UINT64_C(0xa4093822299f31d1));
+    uint64_t host = (uint64_t)(uint32_t)r->cpu_milli << 32 | (uint32_t)r->mem_mib;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        const struct room_device *d = &r->devices[i];
+        uint64_t v = (uint64_t)(uint32_t)d->milli << 32 | (uint32_t)d->mem_mib;
+
+        a = hash_fold(a ^ v, UINT64_C(0x9216d5d98979fb1b) + d->type);
+        b = hash_fold(b ^ v, UINT64_C(0xd1310ba698dfb5ac) + d->type);
+    }
+    ret->devices[0] = a;
+    ret->devices[1] = b;
+    ret->all[0] = hash_fold(a ^ host, UINT64_C(0xc0ac29b7c97c50dd) + r->shape);
+    ret->all[1] = hash_fold(b ^ host, UINT64_C(0x3f84d5b5b5470917) + r->shape);
+}
+
+static struct place *find(struct rollout_memo *m, const uint64_t key[2])
+{
+    struct place *set = &m->places[key[0] % (PLACES / WAYS) * WAYS], *victim = NULL;
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i].since == m->since && set[i].key[0] == key[0] && set[i].key[1] == key[1]) {
+            return &set[i];
+        }
+        victim = set[i].since != m->since ? &set[i] : victim;
+    }
+    victim = victim != NULL ? victim : &set[key[1] % WAYS];
+    victim->key[0] = key[0];
+    victim->key[1] = key[1];
+    victim->since = m->since;
+    memset(victim->next, 0, sizeof(victim->next));
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        for (unsigned i = 0; i < WALKS; i++) {
+            victim->walks[k][i].cpu_high = -1;
+        }
+    }
+    return victim;
+}
+
+static const struct walk *recall(const struct walk *walks, const struct room *r)
+{
+    for (unsigned i = 0; i < WALKS; i++) {
+        const struct walk *w = &walks[i];
+
+        if ((r->cpu_milli <= w->cpu_high) & (r->cpu_milli >= w->cpu_low) & (r->mem_mib <= w->mem_high) &
+            (r->mem_mib >= w->mem_low)) {
+            return w;
+        }
+    }
+    return NULL;
+}
+
+struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
+                              const struct room_key *key, bool among)
+{
+    const uint64_t of[2] = {key->devices[0] ^ s->hash[0] ^ among, key->devices[1] ^ s->hash[1] ^ among};
+    struct place *p = find(m, of);
+    struct rollout sum = {0, 0};
+    struct rollout_devices devices;
+    unsigned walked = 0;
+
+    for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
+        const struct walk *w = recall(p->walks[k], r);
+
+        if (w == NULL) {
+            struct walk *at = &p->walks[k][p->next[k]];
+
+            p->next[k] = (uint8_t)((p->next[k] + 1) % WALKS);
+            if (walked++ == 0) {
+                rollout_devices(s, r, &devices);
+            }
+            rollout_walk(s, k, r, &devices, among, at);
+            w = at;
+        }
+        sum.filled += w->filled;
+        sum.cpu_left += r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli - w->cpu_low;
+    }
+    m->walked_n += walked;
+    return sum;
+}

@@ -1,0 +1,66 @@
+/* How much of each scarce good a room supplies (packing.md 5.1: scarcity classes). */
+#include "base/bug.h"
+#include "core/forecast/internal.h"
+
+/* Memory that is unknown is more than any class asks for. */
+static int32_t devices_with(const struct room *r, int32_t milli, int32_t mem_mib)
+{
+    int32_t n = 0;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        n += (r->devices[i].milli >= milli) & (r->devices[i].mem_mib >= mem_mib);
+    }
+    return n;
+}
+
+/* The least of n and of how often `have` is enough for `each`; most often that is n, which takes no division. */
+static int32_t times(int32_t n, int32_t have, int32_t each)
+{
+    return have == INT32_MAX || each <= 0 || (int64_t)n * each <= have ? n : have / each;
+}
+
+static int32_t places(const struct room *r, const struct scarcity *c)
+{
+    int32_t n = devices_with(r, c->milli, c->mem_mib);
+
+    n = n < c->count ? 0 : n / c->count;
+    return times(times(n, r->cpu_milli, c->cpu_milli), r->mem_mib, c->host_mem_mib);
+}
+
+static int32_t of_size(const struct room *r, const struct scarcity *c)
+{
+    int32_t n = c->mean_milli * devices_with(r, c->milli, c->mem_mib);
+    int64_t by_cpu;
+
+    if (r->cpu_milli == INT32_MAX || c->cpu_milli <= 0) {
+        return n;
+    }
+    by_cpu = (int64_t)c->mean_milli * r->cpu_milli;
+    return by_cpu < (int64_t)n * c->cpu_milli ? (int32_t)(by_cpu / c->cpu_milli) : n;
+}
+
+static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t idle_milli)
+{
+    if (c->kind == SCARCE_SIZE ? (r->kinds & ROOM_SHARES) == 0
+                               : (r->kinds & (c->unsteered ? ROOM_PLUGIN : ROOM_SHARES)) == 0) {
+        return 0;
+    }
+    switch (c->kind) {
+    case SCARCE_HOST:
+        return idle_milli;
+    case SCARCE_GANG:
+        return c->count * c->milli * places(r, c);
+    case SCARCE_SIZE:
+        return of_size(r, c);
+    }
+    BUG("no such kind of scarcity");
+}
+
+void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret)
+{
+    const struct node_shape *s = &o->shapes[r->shape];
+
+    for (unsigned i = 0; i < s->class_n; i++) {
+        ret[i] = supply_of(r, &o->classes[s->classes[i]], idle_milli);
+    }
+}

@@ -1,0 +1,228 @@
+/* What a room is worth, remembered: equal rooms on nodes of one shape are worth the same, and the same rooms come
+ * again and again (all empty nodes, the node before this pod and before the next one).
+ *
+ * Places are found by two hashes of the room, 128 bits together, which stand for the room itself. Four places form a
+ * set; a new room takes the place in its set that is out of date, else one that the hash tells. Nothing is allocated
+ * once the table is there.
+ *
+ * A place keeps the room, too, unless it has very many devices: when other pods are expected, who remembers the place
+ * learns what the room is worth now without looking at the node again.
+ */
+#include "base/bug.h"
+#include "core/forecast/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WAYS = 4,
+    TABLE_BYTES = 16 * 1024 * 1024,
+    LINE_BYTES = 64, /* places begin where a line of the cache does */
+    NOT_KEPT = UINT8_MAX,
+    CPU_MAX = 1 << 28,
+};
+
+_Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
+
+struct worths {
+    struct worth *places; /* of place_bytes each */
+    size_t place_bytes;
+    uint64_t *tags;       /* of each place */
+    uint32_t n;
+    uint32_t serial_min, serial_max; /* those up to the first are forgotten, none is above the last */
+    char *memory;
+};
+
+struct worths *outlook_worths_new(void)
+{
+    return xcalloc(1, sizeof(struct worths));
+}
+
+void outlook_worths_free(struct worths *t)
+{
+    free(t->memory);
+    free(t->tags);
+    free(t);
+}
+
+static struct worth *place(const struct worths *t, uint32_t i)
+{
+    return (struct worth *)(void *)((char *)t->places + i * t->place_bytes);
+}
+
+void outlook_worths_forget(struct worths *t)
+{
+    t->serial_min = t->serial_max;
+}
+
+void outlook_worths_resize(struct worths *t, uint32_t supply_n)
+{
+    size_t bytes = (sizeof(struct worth) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+
+    if (t->places != NULL && bytes <= t->place_bytes) {
+        return;
+    }
+    outlook_worths_forget(t);
+    free(t->memory);
+    free(t->tags);
+    t->place_bytes = bytes;
+    t->n = (uint32_t)(TABLE_BYTES / bytes / WAYS * WAYS);
+    t->tags = xcalloc(t->n, sizeof(*t->tags));
+    t->memory = xcalloc(t->n + 1, bytes);
+    t->places = (void *)(t->memory + LINE_BYTES - (uintptr_t)t->memory % LINE_BYTES);
+}
+
+/* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache line. */
+static uint64_t tag_of(const struct outlook *o, const uint64_t key[2])
+{
+    return (uint64_t)o->draws_gen << 32 | key[1] >> 32;
+}
+
+static bool is_known(const struct worths *t, const struct worth *w)
+{
+    return w->serial > t->serial_min;
+}
+
+static void keep(struct worth *w, const struct room *r)
+{
+    bool fits = r->device_n <= WORTH_DEVICES_MAX;
+
+    w->shape = r->shape;
+    w->kinds = r->kinds;
+    w->device_n = fits ? r->device_n : NOT_KEPT;
+    w->cpu_milli = r->cpu_milli;
+    w->mem_mib = r->mem_mib;
+    if (fits) {
+        memcpy(w->devices, r->devices, r->device_n * sizeof(r->devices[0]));
+    }
+}
+
+static void kept(const struct worth *w, struct room *ret)
+{
+    ret->shape = w->shape;
+    ret->kinds = w->kinds;
+    ret->device_n = w->device_n;
+    ret->cpu_milli = w->cpu_milli;
+    ret->mem_mib = w->mem_mib;
+    memcpy(ret->devices, w->devices, w->device_n * sizeof(w->devices[0]));
+}
+
+static void begin(struct worths *t, struct worth *w, const struct room *r, const uint64_t key[2])
+{
+    int32_t idle = 0;
+
+    for (unsigned i = 0; i < r->device_n; i++) {
+        idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
+    }
+    w->serial = (w->serial > t->serial_min ? w->serial : t->serial_min) + 1;
+    t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
+    w->key[0] = key[0];
+    w->key[1] = key[1];
+    w->draws_gen = w->classes_gen = 0;
+    w->idle_milli = idle;
+    w->drain = 16 * idle + (r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli < CPU_MAX ? r->cpu_milli : CPU_MAX);
+    keep(w, r);
+}
+
+/* The room's place, its own or a new one. */
+static struct worth *find(const struct outlook *o, const struct room *r, const uint64_t key[2])
+{
+    struct worths *t = o->worths;
+    uint32_t set = (uint32_t)((key[0] & UINT32_MAX) * (t->n / WAYS) >> 32) * WAYS;
+    uint32_t victim = set + (uint32_t)(key[1] % WAYS);
+    struct worth *w;
+
+    for (uint32_t i = set; i < set + WAYS; i++) {
+        if ((uint32_t)t->tags[i] == key[1] >> 32) {
+            w = place(t, i);
+            if (is_known(t, w) && w->key[0] == key[0] && w->key[1] == key[1]) {
+                t->tags[i] = tag_of(o, key);
+                return w;
+            }
+        }
+        victim = t->tags[i] >> 32 != o->draws_gen ? i : victim;
+    }
+    t->tags[victim] = tag_of(o, key);
+    w = place(t, victim);
+    begin(t, w, r, key);
+    return w;
+}
+
+static bool is_complete(const struct outlook *o, const struct worth *w, unsigned parts)
+{
+    return w->draws_gen == o->draws_gen && w->classes_gen == o->classes_gen &&
+           ((parts & WORTH_FILLED) == 0 || w->filled >= 0) && ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
+}
+
+static void complete(const struct outlook *o, struct worth *w, const struct room *r, const struct room_key *key,
+                     unsigned parts)
+{
+    const struct draws *draws = o->shapes[r->shape].draws;
+
+    if (w->draws_gen != o->draws_gen) {
+        w->draws_gen = o->draws_gen;
+        w->filled = w->filled_among = -1;
+    }
+    if ((parts & WORTH_FILLED) != 0 && w->filled < 0) {
+        struct rollout g = rollout_recall(o->walks, draws, r, key, false);
+
+        w->filled = (int32_t)g.filled;
+        w->cpu_left = g.cpu_left;
+    }
+    if ((parts & WORTH_AMONG) != 0 && w->filled_among < 0) {
+        w->filled_among = (int32_t)rollout_recall(o->walks, draws, r, key, true).filled;
+    }
+    if (w->classes_gen != o->classes_gen) {
+        w->classes_gen = o->classes_gen;
+        outlook_supply(o, r, w->idle_milli, w->supply);
+    }
+}
+
+uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w)
+{
+    return (uint32_t)((size_t)((const char *)w - (const char *)o->worths->places) / o->worths->place_bytes);
+}
+
+/* Not inlined, so that what is complete is found quickly. */
+static __attribute__((noinline)) const struct worth *complete_kept(const struct outlook *o, struct worth *w,
+                                                                   uint32_t i, unsigned parts)
+{
+    struct room_key key;
+    struct room r;
+
+    if (w->device_n == NOT_KEPT) {
+        return NULL;
+    }
+    kept(w, &r);
+    room_key(&r, &key);
+    complete(o, w, &r, &key, parts);
+    o->worths->tags[i] = tag_of(o, w->key);
+    return w;
+}
+
+const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts)
+{
+    struct worth *w;
+
+    if (i >= o->worths->n) {
+        return NULL;
+    }
+    w = place(o->worths, i);
+    if (w->serial != serial || !is_known(o->worths, w)) {
+        return NULL;
+    }
+    return is_complete(o, w, parts) ? w : complete_kept(o, w, i, parts);
+}
+
+const struct worth *outlook_worth(const struct outlook *o, const struct room *r, unsigned parts)
+{
+    struct room_key key;
+    struct worth *w;
+
+    room_key(r, &key);
+    w = find(o, r, key.all);
+    if (!is_complete(o, w, parts)) {
+        complete(o, w, r, &key, parts);
+    }
+    return w;
+}

@@ -1,0 +1,268 @@
+/* Signed records: what they say becomes demand, devices and amounts of their pod. */
+#include "base/bug.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/records.h"
+#include "core/ledger/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool ledger_fact_grants(const struct ledger_pod_fact *f)
+{
+    bool names = f->record_trust != RECORD_UNSIGNED && f->assignment != NULL && f->assignment->container_n > 0;
+
+    for (size_t i = 0; names && i < f->assignment->container_n; i++) {
+        names = f->assignment->containers[i].device_n > 0; /* fgpu writes no container without */
+    }
+    return names;
+}
+
+static struct charge granted_charge(const struct assigned_device *dev)
+{
+    return (struct charge){.milli = dev->milli,
+                           .slots = 1,
+                           .mem_mib = dev->mem_mib,
+                           .exclusive = dev->exclusive || dev->profile != 0,
+                           .profile = dev->profile};
+}
+
+/* Does the request still say as many devices of such a kind, container by container? */
+static bool grants_as_asked(const struct demand *d, const struct assignment *as)
+{
+    bool same = d->defect == DEMAND_OK && ledger_matches_record(d, as);
+
+    for (size_t w = 0; same && w < d->wish_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+        const struct assigned_device *dev;
+
+        BUG_ON(c == NULL);
+        for (size_t at = 0; same && (dev = ledger_next_device(d, w, c, &at)) != NULL;) {
+            same = dev->profile == d->wishes[w].profile ||
+                   (d->wishes[w].profile == 0 && d->wishes[w].kind != WISH_WHOLE);
+        }
+    }
+    return same;
+}
+
+static struct wish wish_of_record(const struct assigned_container *c)
+{
+    struct wish w = {.container = c->name,
+                     .init = c->init,
+                     .count = (uint16_t)c->device_n,
+                     .kind = WISH_WHOLE,
+                     .profile = c->devices[0].profile};
+
+    for (size_t i = 0; i < c->device_n; i++) {
+        const struct assigned_device *dev = &c->devices[i];
+
+        w.kind = dev->exclusive || dev->profile != 0 ? w.kind : WISH_BOTH;
+        w.milli = dev->milli > w.milli ? dev->milli : w.milli;
+        w.mem_mib = dev->mem_mib > w.mem_mib ? dev->mem_mib : w.mem_mib;
+    }
+    if (w.kind == WISH_WHOLE) {
+        w.milli = DEVICE_MILLI;
+        w.mem_mib = 0;
+    } else {
+        w.profile = 0;
+    }
+    return w;
+}
+
+static struct wish *wish_of_init(struct wish *wishes, size_t n, struct str name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (wishes[i].init && str_eq(wishes[i].container, name)) {
+            return &wishes[i];
+        }
+    }
+    return NULL;
+}
+
+/* As core/request/demand.h says. Nobody can edit the order of the containers of a pod. */
+static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes, size_t n)
+{
+    unsigned phase_n = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        wishes[i].phases = wishes[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
+    }
+    for (size_t i = 0; i < f->init_container_n; i++) {
+        struct wish *w = wish_of_init(wishes, n, f->init_containers[i].name);
+        uint64_t phase = 1;
+
+        if (w == NULL) {
+            continue;
+        }
+        w->position = (uint16_t)i;
+        if (!f->init_containers[i].sidecar && phase_n < DEMAND_PHASES_MAX) {
+            phase = UINT64_C(1) << phase_n++;
+        }
+        w->phases = phase;
+        for (size_t k = 0; k < i && phase != 1; k++) {
+            struct wish *before = wish_of_init(wishes, n, f->init_containers[k].name);
+
+            if (before != NULL && f->init_containers[k].sidecar) {
+                before->phases |= phase;
+            }
+        }
+    }
+}
+
+/* The demand that a signed record implies, with the constraints that are asked for today. Wishes go to `wishes`
+ * (DEMAND_WISHES_MAX). */
+static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct wish *wishes)
+{
+    const struct demand *asked = f->demand;
+    bool nothing = demand_is_empty(asked);
+    struct demand d = {.source = asked->source, .dialect = asked->dialect, .host = asked->host};
+    size_t n = 0;
+
+    if (asked->defect == DEMAND_OK) {
+        d = *asked;
+        d.unsteered_n = d.unsteered_most = 0;
+        d.unsteered_names = 0;
+    }
+    if (nothing) {
+        d.source = DEMAND_FROM_ANNOTATIONS;
+        d.dialect = "native";
+    }
+    for (size_t i = 0; i < f->assignment->container_n && n < DEMAND_WISHES_MAX; i++) {
+        wishes[n] = wish_of_record(&f->assignment->containers[i]);
+        wishes[n].position = (uint16_t)n;
+        n++;
+    }
+    phases_of_spec(f, wishes, n);
+    d.wishes = wishes;
+    d.wish_n = n;
+    return d;
+}
+
+static struct record_part granted_part(struct charge c, struct str uuid, char **text)
+{
+    struct record_part part = {c, {*text, uuid.n}};
+
+    if (uuid.n > 0) {
+        memcpy(*text, uuid.p, uuid.n);
+    }
+    *text += uuid.n;
+    return part;
+}
+
+static struct record_part *granted_of_record(const struct demand *d, const struct assignment *as, size_t n)
+{
+    struct record_part *all;
+    size_t bytes = 0, at = 0;
+    char *text;
+
+    for (size_t i = 0; i < as->container_n; i++) {
+        for (size_t k = 0; k < as->containers[i].device_n; k++) {
+            bytes += as->containers[i].devices[k].uuid.n;
+        }
+    }
+    all = xmalloc(n * sizeof(*all) + bytes);
+    text = (char *)(all + n);
+    for (size_t w = 0; w < d->wish_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+        const struct assigned_device *dev;
+
+        BUG_ON(c == NULL);
+        for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
+            all[at] = granted_part(granted_charge(dev), dev->uuid, &text);
+        }
+    }
+    BUG_ON(at != n);
+    return all;
+}
+
+struct record_part *ledger_granted_copy(const struct pod_entry *p)
+{
+    struct record_part *copy;
+    size_t bytes = 0;
+    char *text;
+
+    if (p->record_parts == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < p->ref_n; i++) {
+        bytes += p->record_parts[i].uuid.n;
+    }
+    copy = xmalloc(p->ref_n * sizeof(*copy) + bytes);
+    text = (char *)(copy + p->ref_n);
+    for (size_t i = 0; i < p->ref_n; i++) {
+        copy[i] = granted_part(p->record_parts[i].charge, p->record_parts[i].uuid, &text);
+    }
+    return copy;
+}
+
+void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f)
+{
+    struct wish wishes[DEMAND_WISHES_MAX];
+    struct demand recorded;
+    const struct demand *d = f->demand;
+
+    if (!grants_as_asked(d, f->assignment)) {
+        recorded = demand_of_grant(f, wishes);
+        d = &recorded;
+    }
+    ledger_pod_free_devices(p);
+    free(p->floors);
+    p->floors = NULL;
+    p->floor_n = 0;
+    p->refs = ledger_refs_of_record(l, d, f->assignment, &p->ref_n);
+    BUG_ON(p->refs == NULL || p->ref_n == 0);
+    p->record_parts = granted_of_record(d, f->assignment, p->ref_n);
+    ledger_pod_set_demand(l, p, d);
+    p->qos = f->assignment->qos;
+}
+
+/* Devices and amounts, as `amount` has them. */
+static bool same_devices(const struct ledger *l, const struct pod_entry *p, const struct assignment *as,
+                         const struct charge *amounts)
+{
+    struct device_ref *refs;
+    size_t n = 0, at = 0;
+    bool same;
+
+    if (p->refs == NULL || p->decision_id == NULL || !str_eq(as->id, str_of(p->decision_id)) || as->qos != p->qos) {
+        return false;
+    }
+    refs = ledger_refs_of_record(l, p->demand, as, &n);
+    same = refs != NULL && n == p->ref_n;
+    for (size_t w = 0; same && w < p->demand->wish_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &p->demand->wishes[w]);
+        const struct assigned_device *dev;
+
+        BUG_ON(c == NULL);
+        for (size_t i = 0; same && (dev = ledger_next_device(p->demand, w, c, &i)) != NULL; at++) {
+            const struct charge got = granted_charge(dev), *had = &amounts[at];
+
+            same = refs[at].uuid_hash == p->refs[at].uuid_hash && refs[at].index == p->refs[at].index &&
+                   got.milli == had->milli && got.mem_mib == had->mem_mib && got.profile == had->profile &&
+                   got.exclusive == had->exclusive;
+        }
+    }
+    free(refs);
+    return same;
+}
+
+bool ledger_record_is_granted(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
+{
+    struct charge *amounts;
+    bool same;
+
+    if (as == NULL || p->record_parts == NULL) {
+        return false;
+    }
+    amounts = xcalloc(p->ref_n, sizeof(*amounts));
+    for (size_t i = 0; i < p->ref_n; i++) {
+        amounts[i] = p->record_parts[i].charge;
+    }
+    same = same_devices(l, p, as, amounts);
+    free(amounts);
+    return same;
+}
+
+bool ledger_record_is_promised(const struct ledger *l, const struct pod_entry *p, const struct assignment *as)
+{
+    return as != NULL && p->promised != NULL && same_devices(l, p, as, p->promised);
+}

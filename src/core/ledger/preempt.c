@@ -1,0 +1,201 @@
+#include "core/ledger/preempt.h"
+
+#include "core/fit/feasibility.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/state.h"
+
+#include <stdlib.h>
+
+/* A pod that may leave. */
+struct candidate {
+    uint32_t pod; /* index into the ledger's pods */
+    bool named;   /* by the caller */
+    bool leaves;
+    int64_t size; /* compute it holds; breaks ties of priority */
+    int32_t priority;
+};
+
+struct scene {
+    const struct ledger *l;
+    const struct preempt_request *r;
+    uint32_t node;
+    const uint8_t *models;
+    struct candidate *candidates;
+    size_t n;
+};
+
+static bool leaves(const struct pod_entry *p, const void *ctx)
+{
+    const struct scene *s = ctx;
+    uint32_t pod = (uint32_t)(p - s->l->pods);
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->candidates[i].pod == pod) {
+            return s->candidates[i].leaves;
+        }
+    }
+    return false;
+}
+
+/* What the pod's tenant has left when those that leave are gone. */
+static struct holding room_without(const struct scene *s)
+{
+    const struct tenancy *t = &s->l->tenancy;
+    uint32_t tenant = tenancy_find(t, s->r->namespace_);
+    struct holding room = tenancy_room(t, tenant);
+
+    for (size_t i = 0; tenant != TENANCY_NONE && i < s->n; i++) {
+        const struct pod_entry *p = &s->l->pods[s->candidates[i].pod];
+
+        if (s->candidates[i].leaves && t->spaces[p->space].tenant == tenant) {
+            room.milli += room.milli == INT64_MAX ? 0 : p->held.milli;
+            room.mem_mib += room.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
+        }
+    }
+    return room;
+}
+
+static bool fits(const struct scene *s)
+{
+    const struct preempt_request *r = s->r;
+    struct device_state states[DEVICES_PER_NODE_MAX];
+    struct placement at;
+    struct node_state row;
+
+    ledger_without(s->l, s->node, leaves, s, &row, states);
+    ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n,
+                       leaves, s);
+    return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
+           holding_fits(tenancy_wanted(r->demand, &at, &row, states), room_without(s));
+}
+
+static bool is_named(const struct preempt_request *r, struct str uid)
+{
+    for (size_t i = 0; i < r->victim_n; i++) {
+        if (str_eq(r->victims[i], uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A reservation is somebody's bind on its way: its pod is no victim yet. */
+static bool may_leave(const struct pod_entry *p, const struct preempt_request *r)
+{
+    return p->state != LEDGER_RESERVED && p->priority < r->priority && !str_eq(p->uid, r->uid) &&
+           (p->charge_n > 0 || p->demand->unsteered_n > 0);
+}
+
+static int64_t size_of(const struct pod_entry *p)
+{
+    int64_t milli = INT64_C(1000) * p->demand->unsteered_n;
+
+    for (size_t i = 0; i < p->charge_n; i++) {
+        milli += p->charges[i].charge.milli;
+    }
+    return milli;
+}
+
+/* Whom to spare first. */
+static int compare(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    if (x->priority != y->priority) {
+        return x->priority > y->priority ? -1 : 1;
+    }
+    return x->size != y->size ? (x->size < y->size ? -1 : 1) : (x->pod < y->pod ? -1 : x->pod > y->pod);
+}
+
+static bool gather(struct scene *s, struct arena *a)
+{
+    const struct node_entry *n = &s->l->nodes[s->node];
+
+    uint8_t *models = arena_alloc(a, intern_count(s->l->models) + 1);
+
+    s->candidates = arena_alloc(a, (n->pod_n + 1) * sizeof(*s->candidates));
+    if (s->candidates == NULL || models == NULL) {
+        return false;
+    }
+    s->models = models_allowed(s->l->models, s->r->demand, models);
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &s->l->pods[n->pods[i]];
+        bool named = is_named(s->r, p->uid);
+
+        if (named || may_leave(p, s->r)) {
+            s->candidates[s->n++] = (struct candidate){n->pods[i], named, true, size_of(p), p->priority};
+        }
+    }
+    qsort(s->candidates, s->n, sizeof(*s->candidates), compare);
+    return true;
+}
+
+static void set_unnamed(struct scene *s, bool leave)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        s->candidates[i].leaves = s->candidates[i].named || leave;
+    }
+}
+
+/* Decides who leaves; false when nobody's leaving helps. */
+static bool choose(struct scene *s)
+{
+    set_unnamed(s, false);
+    if (fits(s)) {
+        return true;
+    }
+    set_unnamed(s, true);
+    if (!fits(s)) {
+        return false;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->candidates[i].named) {
+            s->candidates[i].leaves = false;
+            s->candidates[i].leaves = !fits(s);
+        }
+    }
+    return true;
+}
+
+/* Merges the further victims into the caller's list. A named pod that the ledger does not know stands where the
+ * caller put it. */
+static bool answer(const struct scene *s, struct arena *a, const struct str **ret_victims, size_t *ret_n)
+{
+    const struct preempt_request *r = s->r;
+    struct str *all = arena_alloc(a, (r->victim_n + s->n + 1) * sizeof(*all));
+    size_t n = 0, next = 0;
+
+    if (all == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i <= r->victim_n; i++) {
+        uint32_t named = i < r->victim_n ? ledger_pod_lookup(s->l, r->victims[i]) : LEDGER_NONE;
+        int32_t priority = named != LEDGER_NONE ? s->l->pods[named].priority : INT32_MIN;
+
+        for (; next < s->n && (i == r->victim_n || (named != LEDGER_NONE && s->candidates[next].priority > priority));
+             next++) {
+            struct str uid = s->l->pods[s->candidates[next].pod].uid;
+
+            if (s->candidates[next].leaves && !s->candidates[next].named) {
+                all[n] = arena_str(a, uid);
+                n += all[n].p != NULL;
+            }
+        }
+        if (i < r->victim_n) {
+            all[n++] = r->victims[i];
+        }
+    }
+    *ret_victims = all;
+    *ret_n = n;
+    return !a->overflowed;
+}
+
+bool ledger_preempt(const struct ledger *l, struct arena *a, const struct preempt_request *r,
+                    const struct str **ret_victims, size_t *ret_n)
+{
+    struct scene s = {.l = l, .r = r, .node = ledger_node_find(l, r->node_name)};
+
+    return s.node != LEDGER_NONE && gather(&s, a) && choose(&s) && answer(&s, a, ret_victims, ret_n);
+}

@@ -1,0 +1,498 @@
+#include "core/ledger/snapshot.h"
+
+#include "base/bug.h"
+#include "core/fit/feasibility.h"
+#include "core/ledger/device_table.h"
+#include "core/ledger/node_table.h"
+#include "core/ledger/numbers.h"
+#include "core/ledger/observe.h"
+#include "core/ledger/pod_table.h"
+#include "core/ledger/snapshot_internal.h"
+#include "core/ledger/state.h"
+#include "core/ledger/turned_away.h"
+#include "model/mig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add_device_totals(const struct device_state *s, struct snapshot *ret)
+{
+    ret->device_n += !device_is_instance(s); /* physical ones, as far as they are known */
+    ret->overcommitted_n += device_is_overcommitted(s);
+    if (s->profile == DEVICE_IN_MIG_MODE) {
+        return; /* counted by its instances */
+    }
+    ret->milli_cap += s->milli_cap;
+    ret->milli_charged += (int64_t)s->milli_cap - s->milli_free;
+    ret->mem_cap_mib += s->mem_cap_mib;
+    ret->mem_charged_mib += (int64_t)s->mem_cap_mib - s->mem_free_mib;
+}
+
+void snapshot_totals(const struct ledger *l, struct snapshot *ret)
+{
+    struct ledger_turned_away turned_away;
+
+    *ret = (struct snapshot){.generation = l->generation, .synced = ledger_is_synced(l)};
+    for (uint32_t i = 0; i < l->node_n; i++) {
+        ret->node_n += l->nodes[i].used && l->nodes[i].described;
+        if (l->nodes[i].used && l->nodes[i].described) {
+            ret->elsewhere_n += ledger_is_elsewhere(&l->nodes[i]);
+            ret->unmeasured_n += l->nodes[i].unmeasured;
+        }
+        if (l->nodes[i].used && l->nodes[i].closed) {
+            ret->closed_n++;
+            ret->pod_on_closed_n += l->nodes[i].pod_n;
+        }
+        for (uint32_t j = 0; l->nodes[i].described && j < l->rows[i].device_n; j++) {
+            add_device_totals(&l->states[l->rows[i].first_device + j], ret);
+        }
+    }
+    for (size_t i = 0; i < LEDGER_POD_STATE__MAX; i++) {
+        ret->pods_by_state[i] = l->pods_by_state[i];
+    }
+    for (size_t i = 0; i < INCIDENT_KIND__MAX; i++) {
+        ret->incidents[i] = ledger_incident_count(l, (enum incident_kind)i);
+    }
+    ledger_turned_away(l, &turned_away);
+    ret->turned_away_n = turned_away.pod_n;
+    ret->turned_away_total_n = turned_away.total_n;
+    ret->uncounted_n = turned_away.node_n;
+    ret->pod_n = l->pod_used_n;
+}
+
+size_t snapshot_unmeasured(const struct ledger *l, struct str *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < l->node_used_n && n < max; i++) {
+        const struct node_entry *node = &l->nodes[l->by_name[i]];
+
+        if (node->described && node->unmeasured) {
+            ret[n++] = l->names[l->by_name[i]];
+        }
+    }
+    return n;
+}
+
+bool snapshot_wants(const struct snapshot_taker *t, const struct pod_entry *p)
+{
+    return t->namespace_.n == 0 || str_eq(t->namespace_, p->namespace_);
+}
+
+static struct str text_put(char **at, struct str s)
+{
+    struct str copy = {*at, s.n};
+
+    if (s.n > 0) {
+        memcpy(*at, s.p, s.n);
+    }
+    *at += s.n;
+    return copy;
+}
+
+/* Is what the pod asked for to be seen from what it holds? */
+static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
+{
+    struct placement at;
+
+    return p->node != LEDGER_NONE &&
+           !ledger_pod_is_counted(&l->rows[p->node], p) &&
+           (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
+}
+
+void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
+{
+    struct str decision = str_of(p->decision_id);
+    char *at = arena_alloc(t->a, p->namespace_.n + p->name.n + p->uid.n + decision.n);
+
+    if (at == NULL) {
+        return;
+    }
+    t->pods[t->pod_n++] = (struct snapshot_pod){
+        .namespace_ = text_put(&at, p->namespace_),
+        .name = text_put(&at, p->name),
+        .uid = text_put(&at, p->uid),
+        .node_name = p->node == LEDGER_NONE ? STR_NULL : t->node_name,
+        .decision_id = text_put(&at, decision),
+        .dialect = p->demand->dialect, /* static text of the dialect table */
+        .state = p->state,
+        .defect = p->demand->defect,
+        .deleting = p->deleting,
+        .conflict = p->conflict != NULL,
+        .conflict_text = p->conflict,
+        .unsteered_n = p->demand->unsteered_n,
+        .priority = p->priority,
+        .source = p->demand->source,
+        .qos = p->qos,
+        .record = p->record_parts == NULL ? RECORD_UNSIGNED : p->trust,
+        .granted = p->record_parts != NULL,
+        .demand = allocations_tell(t->l, p) ? NULL : demand_copy_to(p->demand, t->a),
+        .since_ms = p->since_ms,
+    };
+    if (p->node != LEDGER_NONE && p->ref_n == 0 && demand_may_be_counted(p->demand) &&
+        !ledger_is_counted(&t->l->rows[p->node], p->demand) && t->l->nodes[p->node].described) {
+        struct snapshot_pod *taken = &t->pods[t->pod_n - 1];
+
+        taken->state = LEDGER_FOREIGN; /* no plugin of this node picked its instance */
+        taken->conflict = true;
+        taken->conflict_text = ledger_conflict_no_record;
+    }
+}
+
+/* What the pods of one node hold, in their order, and how much of it is on which device. */
+struct placed {
+    uint32_t ordinal;
+    struct snapshot_allocation allocation;
+};
+
+struct placed_raised {
+    uint32_t ordinal;
+    struct snapshot_raised raised;
+};
+
+struct placing {
+    struct placed *items;
+    struct placed_raised *raised;
+    size_t n, raised_n, max; /* room for `max` of either */
+    size_t per_device[DEVICES_PER_NODE_MAX], raised_per_device[DEVICES_PER_NODE_MAX];
+};
+
+static void put(struct placing *to, uint32_t ordinal, const struct snapshot_allocation *a)
+{
+    BUG_ON(to->n == to->max);
+    to->items[to->n++] = (struct placed){ordinal, *a};
+    to->per_device[ordinal]++;
+}
+
+static bool same_charge(const struct charge *a, const struct charge *b)
+{
+    return a->milli == b->milli && a->mem_mib == b->mem_mib && a->slots == b->slots &&
+           a->exclusive == b->exclusive;
+}
+
+/* `at` NULL: nobody knows its devices. */
+static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p, const struct placement *at,
+                       const struct device_state *states, struct placing *to)
+{
+    const struct demand d = ledger_charged_demand(p);
+
+    for (size_t i = 0; i < p->charge_n && p->record_parts == NULL; i++) {
+        const struct pod_charge *c = &p->charges[i];
+        struct charge asked = at != NULL ? placement_charge(&d, at, states, c->ordinal)
+                                         : demand_pessimistic_charge(&d, &states[c->ordinal]);
+
+        if (!same_charge(&asked, &c->charge)) {
+            BUG_ON(to->raised_n == to->max);
+            to->raised[to->raised_n++] =
+                (struct placed_raised){c->ordinal, {(uint32_t)t->pod_n - 1, c->charge}};
+            to->raised_per_device[c->ordinal]++;
+        }
+    }
+}
+
+/* What the wish says, where its charge does not tell. Memory that stands alone says that no milli were asked for. */
+static void set_asked(const struct wish *w, const struct charge *c, struct snapshot_allocation *ret)
+{
+    bool milli = wish_kind_has_milli(w->kind) && w->milli != c->milli;
+    bool mem = wish_kind_has_mem(w->kind) && w->mem_mib != c->mem_mib;
+
+    ret->asked_milli = wish_kind_has_milli(w->kind) && (milli || mem) ? w->milli : 0;
+    ret->asked_mem_mib = wish_kind_has_mem(w->kind) && (milli || mem) ? w->mem_mib : 0;
+}
+
+static enum wish_kind kind_of_grant(const struct charge *c)
+{
+    return c->exclusive ? WISH_WHOLE : c->mem_mib == 0 ? WISH_MILLI : c->milli == 0 ? WISH_MEMORY : WISH_BOTH;
+}
+
+/* What the record gives to one container. What was asked for is shown in the words of the wish, unless that says
+ * something else today. */
+static void put_granted(const struct node_entry *n, const struct pod_entry *p, size_t w, size_t *first,
+                        const struct device_state *states, struct snapshot_allocation a, struct placing *to)
+{
+    const struct demand d = ledger_charged_demand(p);
+    const struct wish *wish = &p->demand->wishes[w];
+
+    for (uint16_t i = 0; i < wish->count; i++, ++*first) {
+        const struct charge *c = &p->record_parts[*first].charge;
+        uint32_t ordinal = ledger_device_find(n, p->refs[*first]);
+        struct charge today;
+
+        BUG_ON(ordinal == LEDGER_NONE);
+        today = device_charge(&states[ordinal], &d, wish);
+        a.milli = c->milli;
+        a.mem_mib = c->mem_mib;
+        if (same_charge(c, &today)) {
+            a.kind = wish->kind;
+            set_asked(wish, &today, &a);
+        } else {
+            a.kind = kind_of_grant(c);
+            a.asked_milli = 0;
+            a.asked_mem_mib = 0;
+        }
+        put(to, ordinal, &a);
+    }
+}
+
+static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, const struct pod_entry *p,
+                    const struct device_state *states, struct placing *to)
+{
+    struct placement at;
+    struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
+    bool known = !ledger_pod_is_counted(&t->l->rows[p->node], p) && ledger_pod_placement(n, p, &at);
+    const struct demand d = ledger_charged_demand(p);
+    size_t first = 0;
+
+    put_raised(t, p, known ? &at : NULL, states, to);
+    if (!known) {
+        for (size_t i = 0; i < p->charge_n; i++) {
+            a.milli = p->charges[i].charge.milli;
+            a.mem_mib = p->charges[i].charge.mem_mib;
+            put(to, p->charges[i].ordinal, &a);
+        }
+        return;
+    }
+    for (size_t w = 0; w < p->demand->wish_n; w++) {
+        const struct wish *wish = &p->demand->wishes[w];
+
+        a.container = at.wish_devices[w] == 0 ? STR_NULL : arena_str(t->a, wish->container);
+        a.init = wish->init;
+        a.phases = wish->phases;
+        if (p->record_parts != NULL) {
+            put_granted(n, p, w, &first, states, a, to);
+            continue;
+        }
+        a.kind = wish->kind;
+        for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
+            unsigned i = (unsigned)__builtin_ctzll(left);
+            struct charge c = device_charge(&states[i], &d, wish);
+
+            a.milli = c.milli;
+            a.mem_mib = c.mem_mib;
+            set_asked(wish, &c, &a);
+            put(to, i, &a);
+        }
+    }
+}
+
+/* What is left of a GPU in MIG mode is nothing, and so is what there is of it: only what somebody holds of the whole is
+ * to be seen. The map of its slots is drawn from its instances, those that are gone left out. */
+static void take_mig(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d,
+                     struct snapshot_device *ret)
+{
+    ret->milli_charged -= ret->milli_cap;
+    ret->mem_charged_mib -= ret->mem_cap_mib;
+    ret->slot_charged -= ret->slot_cap;
+    ret->milli_cap = ret->slot_cap = 0;
+    ret->mem_cap_mib = 0;
+    ret->exclusive = false;
+    ret->mig_family = mig_family_of(intern_text(l->models, d->model_id), d->mem_mib);
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        const struct ledger_device *in = &n->devices[i];
+        const struct mig_shape *s = ret->mig_family == NULL ? NULL : mig_shape_find(ret->mig_family, in->profile);
+
+        if (s != NULL && !in->lost && in->gpu_index == d->ref.index && in->start >= 0) {
+            ret->mig_occupied |= mig_extent(s, (unsigned)in->start);
+        }
+    }
+}
+
+static void take_device(const struct snapshot_taker *t, const struct node_entry *n, const struct ledger_device *d,
+                        const struct device_state *s, struct snapshot_device *ret)
+{
+    /* mostly all are of one model */
+    bool as_before = d != n->devices && d->model_id == d[-1].model_id;
+    struct str model =
+        as_before ? ret[-1].model : arena_str(t->a, intern_text(t->l->models, d->model_id));
+
+    *ret = (struct snapshot_device){
+        .uuid = arena_str(t->a, ledger_device_uuid(t->l, n, d)),
+        .index = d->ref.index,
+        .model = model,
+        .profile = d->profile,
+        .start = d->start,
+        .counted = d->counted,
+        .slice = d->slice,
+        .gpu_index = d->gpu_index,
+        .healthy = d->healthy,
+        .lost = d->lost,
+        .exclusive = (s->flags & DEVICE_EXCLUSIVE) != 0,
+        .overcommitted = device_is_overcommitted(s),
+        .milli_cap = s->milli_cap,
+        .milli_charged = s->milli_cap - s->milli_free,
+        .mem_base_mib = s->mem_base_mib,
+        .mem_cap_mib = s->mem_cap_mib,
+        .mem_charged_mib = (int64_t)s->mem_cap_mib - s->mem_free_mib,
+        .slot_cap = s->slot_cap,
+        .slot_charged = s->slot_cap - s->slot_free,
+    };
+    if (d->profile == DEVICE_IN_MIG_MODE) {
+        take_mig(t->l, n, d, ret);
+    }
+}
+
+/* Sorts what was placed by device, each keeping the order of the pods. */
+static struct snapshot_device *take_devices(const struct snapshot_taker *t, uint32_t node,
+                                            const struct placing *placed)
+{
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+    struct snapshot_device *devices = arena_alloc(t->a, n->device_n * sizeof(*devices));
+    struct snapshot_allocation *all = arena_alloc(t->a, placed->n * sizeof(*all));
+    struct snapshot_raised *raised = arena_alloc(t->a, placed->raised_n * sizeof(*raised));
+    struct snapshot_allocation *to[DEVICES_PER_NODE_MAX];
+    struct snapshot_raised *raised_to[DEVICES_PER_NODE_MAX];
+
+    if (devices == NULL || all == NULL || raised == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        take_device(t, n, &n->devices[i], &l->states[l->rows[node].first_device + i], &devices[i]);
+        devices[i].allocations = to[i] = all;
+        devices[i].allocation_n = placed->per_device[i];
+        all += placed->per_device[i];
+        devices[i].raised = raised_to[i] = raised;
+        devices[i].raised_n = placed->raised_per_device[i];
+        raised += placed->raised_per_device[i];
+    }
+    for (size_t i = 0; i < placed->n; i++) {
+        *to[placed->items[i].ordinal]++ = placed->items[i].allocation;
+    }
+    for (size_t i = 0; i < placed->raised_n; i++) {
+        *raised_to[placed->raised[i].ordinal]++ = placed->raised[i].raised;
+    }
+    return devices;
+}
+
+static void take_pods(struct snapshot_taker *t, uint32_t node, struct placing *placed)
+{
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+
+    for (uint32_t i = 0; i < n->pod_n && !t->a->overflowed; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        if (snapshot_wants(t, p)) {
+            snapshot_take_pod(t, p);
+            put_pod(t, n, p, &l->states[l->rows[node].first_device], placed);
+        }
+    }
+}
+
+/* No pod is placed on more devices than it names, or is charged on. */
+static size_t placed_max(const struct ledger *l, const struct node_entry *n)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_entry *p = &l->pods[n->pods[i]];
+
+        most += p->ref_n > p->charge_n ? p->ref_n : p->charge_n;
+    }
+    return most;
+}
+
+/* Why the node takes nothing, or no shares, outweighs what is odd about its GPUs. */
+static const char *note_of(const struct ledger *l, const struct node_entry *n)
+{
+    if (n->shut) {
+        return ledger_note_shut;
+    }
+    if (n->described && n->slices_note != NULL) {
+        return n->slices_note;
+    }
+    return n->described && n->slices_anywhere ? l->slices_anywhere : n->note;
+}
+
+bool snapshot_shows_node(const struct ledger *l, uint32_t node)
+{
+    return l->nodes[node].used && (l->nodes[node].described || l->nodes[node].pod_n > 0);
+}
+
+void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot_node *ret)
+{
+    enum { FEW = 64 };
+    const struct ledger *l = t->l;
+    const struct node_entry *n = &l->nodes[node];
+    struct placed few[FEW];
+    struct placed_raised few_raised[FEW];
+    struct placing placed = {.items = few, .raised = few_raised, .max = FEW};
+    size_t first = t->pod_n, most = placed_max(l, n);
+
+    if (most > FEW) {
+        placed.items = xcalloc(most, sizeof(*placed.items));
+        placed.raised = xcalloc(most, sizeof(*placed.raised));
+        placed.max = most;
+    }
+    t->node_name = arena_str(t->a, l->names[node]);
+    take_pods(t, node, &placed);
+    *ret = (struct snapshot_node){
+        .name = t->node_name,
+        .uid = arena_str(t->a, str_of(n->uid)),
+        .described = n->described,
+        .schedulable = n->schedulable,
+        .closed = n->closed,
+        .source = n->source,
+        .note = note_of(l, n),
+        .elsewhere = n->described && ledger_is_elsewhere(n),
+        .unmeasured = n->unmeasured,
+        .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
+        .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
+        .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,
+        .unsteered_cap = l->rows[node].unsteered_cap,
+        .unsteered_used = l->rows[node].unsteered_used,
+        .unsteered_per_gpu = l->rows[node].unsteered_per_gpu,
+        .unsteered_one = (l->rows[node].flags & NODE_ONE_UNIT) != 0,
+        .overcommit_milli = n->overcommit_milli,
+        .overcommit_mem_milli = n->overcommit_mem_milli,
+        .memory_only = n->memory_only,
+        .qos = n->qos,
+        .lending = n->lending,
+        .host = l->rows[node].host,
+        .devices = take_devices(t, node, &placed),
+        .device_n = n->device_n,
+        .first_pod = first,
+        .pod_n = t->pod_n - first,
+    };
+    if (placed.items != few) {
+        free(placed.items);
+        free(placed.raised);
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct snapshot_node *x = a, *y = b;
+
+    return str_cmp(x->name, y->name);
+}
+
+int snapshot_take(const struct ledger *l, struct arena *a, struct str node_name, struct str namespace_,
+                  struct snapshot *ret, struct err *reterr)
+{
+    struct snapshot_taker t = {.l = l, .a = a, .namespace_ = namespace_};
+    struct snapshot_node *nodes = ARENA_ARRAY(a, (size_t)l->node_used_n + 1, struct snapshot_node);
+    size_t node_n = 0;
+
+    t.pods = ARENA_ARRAY(a, (size_t)l->pod_used_n + 1, struct snapshot_pod);
+    snapshot_totals(l, ret);
+    for (uint32_t i = 0; !a->overflowed && i < l->node_n; i++) {
+        if (snapshot_shows_node(l, i) && (node_name.n == 0 || str_eq(node_name, l->names[i]))) {
+            snapshot_take_node(&t, i, &nodes[node_n++]);
+        }
+    }
+    for (uint32_t i = 0; !a->overflowed && node_name.n == 0 && i < l->pod_n; i++) {
+        if (l->pods[i].used && l->pods[i].node == LEDGER_NONE && snapshot_wants(&t, &l->pods[i])) {
+            snapshot_take_pod(&t, &l->pods[i]);
+        }
+    }
+    if (a->overflowed) {
+        return err_set(reterr, ERR_LIMIT, "a full snapshot does not fit; ask for one node or namespace");
+    }
+    qsort(nodes, node_n, sizeof(*nodes), by_name);
+    ret->nodes = nodes;
+    ret->node_n = node_n;
+    ret->pods = t.pods;
+    ret->pod_n = t.pod_n;
+    return 0;
+}

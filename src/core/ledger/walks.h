@@ -1,0 +1,16 @@
+/* core/ledger/walks.h - what open walks are told (core/ledger/walk.h): each is told before anything changes that it may
+ * still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
+#ifndef CORE_LEDGER_WALKS_H
+#define CORE_LEDGER_WALKS_H
+
+#include <stdint.h>
+
+struct ledger;
+struct ledger_op;
+
+void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op);
+void ledger_walks_node_changes(struct ledger *l, uint32_t node);
+void ledger_walks_pod_changes(struct ledger *l, uint32_t pod); /* and the node it is attached to */
+void ledger_walks_pod_born(struct ledger *l, uint32_t pod);    /* its slot was free */
+
+#endif

@@ -1,0 +1,353 @@
+#include "core/placement/pack.h"
+
+#include "core/fit/slack.h"
+
+#include <string.h>
+
+enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, const struct pack_params *p,
+                       int64_t *ret_score, struct placement *placement)
+{
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    struct placement local;
+
+    return choice_make(p, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand,
+                       placement != NULL ? placement : &local, ret_score);
+}
+
+static bool place(const struct ledger_view *v, const struct node_state *n, const struct device_state *devices,
+                  const struct pack_params *p)
+{
+    struct placement at;
+
+    return choice_make(p, n, devices, v->allowed_models, v->pod.demand, &at, NULL) == VERDICT_FITS;
+}
+
+static bool place_other(const struct node_state *n, const struct device_state *devices, const struct demand *d,
+                        const struct pack_params *p, struct placement *ret)
+{
+    return choice_make(p, n, devices, NULL, d, ret, NULL) == VERDICT_FITS;
+}
+
+/* ---- holds ---- */
+
+static bool is_held(const struct pack_query *q, struct str name)
+{
+    for (size_t i = 0; i < q->hold_n; i++) {
+        if (str_eq(q->holds[i].node_name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Would the demand still fit if every pod held for this node landed there first? A held pod that no longer
+ * fits by itself is not coming here and takes nothing. */
+static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n, struct str name,
+                              const struct pack_query *q)
+{
+    struct device_state devices[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    const struct device_state *live = ledger_view_devices(v, n, devices);
+    struct node_state node = *n;
+    struct placement at;
+
+    if (live != devices && n->device_n > 0) {
+        memcpy(devices, live, n->device_n * sizeof(devices[0]));
+    }
+    for (size_t i = 0; i < q->hold_n; i++) {
+        const struct demand *held = q->holds[i].demand;
+
+        if (!str_eq(q->holds[i].node_name, name) ||
+            !place_other(&node, devices, held, q->params, &at)) {
+            continue;
+        }
+        node.unsteered_used += held->unsteered_n;
+        node.share_pod_n += demand_takes_shares(held);
+        choice_take(&node, devices, held, &at, next);
+        memcpy(devices, next, node.device_n * sizeof(devices[0]));
+    }
+    return place(v, &node, devices, q->params);
+}
+
+/* ---- many nodes ---- */
+
+static uint64_t bit(size_t i)
+{
+    return UINT64_C(1) << (i % 64);
+}
+
+void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
+                     const struct pack_hold *holds, size_t hold_n)
+{
+    *q = (struct pack_query){.params = p, .holds = holds, .hold_n = hold_n};
+    for (size_t i = 0; i < hold_n; i++) {
+        uint32_t node = ledger_view_index(v, &holds[i].node_name);
+
+        if (node != LEDGER_VIEW_NONE) {
+            q->held[node % PACK_HELD_BITS / 64] |= bit(node);
+        }
+    }
+}
+
+/* Do the pods nominated to this node still fit once this one has landed as planned? A nomination that cannot be kept
+ * anyway keeps nobody away. */
+static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n,
+                              const struct placement *at, const struct pack_params *p)
+{
+    struct device_state with[DEVICES_PER_NODE_MAX], without[DEVICES_PER_NODE_MAX], next[DEVICES_PER_NODE_MAX];
+    struct node_state row_with = *n, row_without = *n;
+    const struct demand *d = v->pod.demand;
+    bool begun = false;
+
+    for (size_t i = 0; i < v->nomination_n; i++) {
+        const struct view_nomination *q = &v->nominations[i];
+        struct placement there;
+
+        if (q->node != (uint32_t)(n - v->nodes)) {
+            continue;
+        }
+        if (!begun) {
+            begun = true;
+            row_without = row_with = q->row;
+            memcpy(without, q->devices, n->device_n * sizeof(without[0]));
+            choice_take(n, without, d, at, with);
+            row_with.unsteered_used += d->unsteered_n;
+            row_with.share_pod_n += demand_takes_shares(d);
+        }
+        if (!place_other(&row_without, without, q->demand, p, &there)) {
+            continue;
+        }
+        choice_take(n, without, q->demand, &there, next);
+        memcpy(without, next, n->device_n * sizeof(next[0]));
+        if (!place_other(&row_with, with, q->demand, p, &there)) {
+            return false;
+        }
+        choice_take(n, with, q->demand, &there, next);
+        memcpy(with, next, n->device_n * sizeof(next[0]));
+        row_with.unsteered_used += q->demand->unsteered_n;
+        row_with.share_pod_n += demand_takes_shares(q->demand);
+        row_without.unsteered_used += q->demand->unsteered_n;
+        row_without.share_pod_n += demand_takes_shares(q->demand);
+    }
+    return true;
+}
+
+static bool may_be_held(const struct pack_query *q, uint32_t node)
+{
+    return (q->held[node % PACK_HELD_BITS / 64] & bit(node)) != 0;
+}
+
+static bool was_seen(struct pack_query *q, uint32_t node)
+{
+    uint64_t before;
+
+    if (q->seen == NULL) {
+        return false;
+    }
+    before = q->seen[node / 64];
+    q->seen[node / 64] = before | bit(node);
+    return (before & bit(node)) != 0;
+}
+
+/* It was not answered after all. */
+static void forget_seen(struct pack_query *q, uint32_t node)
+{
+    if (q->seen != NULL) {
+        q->seen[node / 64] &= ~bit(node);
+    }
+}
+
+static bool has_nomination(const struct ledger_view *v, uint32_t node)
+{
+    for (size_t i = 0; i < v->nomination_n; i++) {
+        if (v->nominations[i].node == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is remembered speaks of the node alone. */
+static bool stands_in_the_way(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
+{
+    const struct node_state *n = &v->nodes[node];
+    struct placement at;
+    int64_t score;
+
+    return has_nomination(v, node) && pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
+           !keeps_nominations(v, n, &at, q->params);
+}
+
+/* Some placement on some node would be too much for the pod's tenant: is the one that is chosen here? */
+static bool passes_tenant(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
+{
+    const struct node_state *n = &v->nodes[node];
+    struct placement at;
+    int64_t score;
+
+    return pack_node(v, n, q->params, &score, &at) == VERDICT_FITS &&
+           !holding_fits(tenancy_wanted(v->pod.demand, &at, n, &v->devices[n->first_device]),
+                         v->tenant_room);
+}
+
+/* Not remembered: nodes with slices are few, and looking at them is cheap. */
+static __attribute__((noinline)) uint16_t slack_of(const struct ledger_view *v, uint32_t node)
+{
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct node_state *n = &v->nodes[node];
+
+    return slack_on(n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand);
+}
+
+/* What stays the same for all names of one call. */
+struct pass {
+    const struct ledger_view *v;
+    struct pack_query *q;
+    struct score_row known;
+    uint64_t prices;   /* version of them; 0: not priced */
+    uint64_t work_end; /* of outlook_work() */
+    bool is_special;   /* nodes that fit must be asked about others */
+};
+
+static void begin(struct pass *p, const struct ledger_view *v, struct pack_query *q)
+{
+    const struct outlook *o = q->params->outlook;
+
+    p->v = v;
+    p->q = q;
+    p->known = v->isolates ? (struct score_row){NULL, NULL} : q->known;
+    if (q->params->prices == NULL) {
+        p->known.terms = NULL;
+    }
+    p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
+    p->work_end = q->work_max > 0 && o != NULL ? outlook_work(o) + q->work_max : UINT64_MAX;
+    p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->hold_n > 0;
+}
+
+static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
+{
+    struct device_state room[DEVICES_PER_NODE_MAX];
+    const struct ledger_view *v = p->v;
+    const struct node_state *n = &v->nodes[node];
+    const struct pack_params *params = p->q->params;
+    struct outlook_terms terms = {.node = node};
+    struct placement at;
+
+    r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
+                                   &r->score, p->known.terms != NULL && pack_keeps_terms(params) ? &terms : NULL);
+    if (p->known.terms != NULL) {
+        score_terms_keep(p->known.terms, node, &terms);
+    }
+    if (p->known.scores != NULL) {
+        p->known.scores[node] = (struct score){score_stamp(n->version, r->verdict), r->score, p->prices};
+    }
+}
+
+/* The score of a node that fits at today's prices; false: it must be judged again. */
+static bool reprice(const struct pass *p, uint32_t node, struct score *score)
+{
+    const struct outlook *o = p->q->params->outlook;
+    const struct outlook_prices *prices = p->q->params->prices;
+
+    if (outlook_prices_hold(o, prices, node, score->prices)) {
+        return true;
+    }
+    if (!score_terms_gain(p->known.terms, node, o, prices, &score->score)) {
+        return false;
+    }
+    score->prices = prices->version;
+    return true;
+}
+
+/* A node whose score is not at hand. False: enough has been done for one call. Not inlined, so that the loop over what
+ * is remembered stays small. */
+static __attribute__((noinline)) bool look(const struct pass *p, uint32_t node, struct pack_result *r)
+{
+    struct score *score = p->known.scores != NULL ? &p->known.scores[node] : NULL;
+
+    if (p->work_end != UINT64_MAX && outlook_work(p->q->params->outlook) >= p->work_end) {
+        forget_seen(p->q, node);
+        return false;
+    }
+    if (score != NULL && score->stamp == score_stamp(p->v->nodes[node].version, VERDICT_FITS) &&
+        p->known.terms != NULL && reprice(p, node, score)) {
+        r->verdict = VERDICT_FITS;
+        r->score = score->score;
+    } else {
+        judge(p, node, r);
+    }
+    return true;
+}
+
+/* What depends on others than this node and this pod, and is not remembered: of one that would fit. */
+static __attribute__((noinline)) void judge_others(const struct ledger_view *v, const struct pack_query *q,
+                                                   uint32_t node, struct pack_result *r)
+{
+    if (v->limits_tenant && passes_tenant(v, q, node)) {
+        r->verdict = VERDICT_TENANT_LIMIT;
+    }
+    if (v->slack_matters && r->verdict == VERDICT_FITS) {
+        r->slack = slack_of(v, node);
+    }
+    if (v->nomination_n > 0 && r->verdict == VERDICT_FITS && stands_in_the_way(v, q, node)) {
+        r->verdict = VERDICT_NOMINATED;
+    }
+    if (q->hold_n > 0 && r->verdict == VERDICT_FITS && may_be_held(q, node) && is_held(q, r->name)) {
+        r->demoted = !fits_beside_holds(v, &v->nodes[node], r->name, q);
+    }
+}
+
+/* Is the remembered score one of the node as it is, at today's prices where it follows them? */
+static inline bool is_at_hand(const struct score *score, uint64_t version, uint64_t prices)
+{
+    return score->stamp >> 8 == version && (score->prices == prices || (score->stamp & 0xff) != VERDICT_FITS);
+}
+
+size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct str *names, size_t name_n,
+                 struct pack_result *ret)
+{
+    uint32_t node = LEDGER_VIEW_NONE;
+    struct pack_result *r = ret;
+    struct pass pass;
+    const struct score *scores;
+    size_t i;
+
+    begin(&pass, v, q);
+    scores = pass.known.scores;
+    for (i = 0; i < name_n; i++) {
+        node = ledger_view_index_near(v, &names[i], node + 1);
+        *r = (struct pack_result){.name = names[i], .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
+        if (node == LEDGER_VIEW_NONE) {
+            q->unknown_n++;
+            r++;
+            continue;
+        }
+        if (was_seen(q, node)) {
+            continue;
+        }
+        r->name_order = v->nodes[node].name_order;
+        if (scores != NULL && is_at_hand(&scores[node], v->nodes[node].version, pass.prices)) {
+            r->verdict = (enum verdict)(scores[node].stamp & 0xff);
+            r->score = scores[node].score;
+        } else if (!look(&pass, node, r)) {
+            break;
+        }
+        if (pass.is_special && r->verdict == VERDICT_FITS) {
+            judge_others(v, q, node, r);
+        }
+        r++;
+    }
+    q->done = i;
+    return (size_t)(r - ret);
+}
+
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
+                size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
+{
+    struct pack_query q;
+
+    pack_query_init(&q, v, p, holds, hold_n);
+    name_n = pack_some(v, &q, names, name_n, ret);
+    if (p->node_strategy->normalise != NULL) {
+        p->node_strategy->normalise(ret, name_n);
+    }
+}

@@ -1,0 +1,123 @@
+/* The order of results, and points of it. */
+#include "core/placement/pack.h"
+
+/* All that decides between two that fit, as one number: smaller is better. Comparing two takes no branch, which matters
+ * because who comes first is for nobody to foresee. Of two nodes one has the smaller name, so no two are equal. */
+static inline pack_merit merit_of(const struct pack_result *r)
+{
+    uint32_t standing = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+    uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
+
+    return (pack_merit)((uint64_t)standing << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
+}
+
+/* ---- a heap with the worst on top ---- */
+
+static inline void sift_up(struct pack_key *heap, size_t i, struct pack_key item)
+{
+    while (i > 0 && heap[(i - 1) / 2].merit < item.merit) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = item;
+}
+
+/* `item` takes the place of the worst. */
+static inline void sift_down(struct pack_key *heap, size_t n, struct pack_key item)
+{
+    size_t i = 0;
+
+    for (;;) {
+        size_t worst = 2 * i + 1;
+
+        if (worst + 1 < n) {
+            worst += heap[worst + 1].merit > heap[worst].merit;
+        }
+        if (worst >= n || heap[worst].merit <= item.merit) {
+            heap[i] = item;
+            return;
+        }
+        heap[i] = heap[worst];
+        i = worst;
+    }
+}
+
+/* Keys of the best of what fits, at most `max`; returns how many fit. */
+static size_t choose(const struct pack_result *results, size_t n, struct pack_key *heap, size_t max)
+{
+    size_t fit = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct pack_key key;
+
+        if (results[i].verdict != VERDICT_FITS) {
+            continue;
+        }
+        key = (struct pack_key){merit_of(&results[i]), i};
+        if (fit < max) {
+            sift_up(heap, fit, key);
+        } else if (key.merit < heap[0].merit) {
+            sift_down(heap, max, key);
+        }
+        fit++;
+    }
+    return fit;
+}
+
+static void sort(struct pack_key *heap, size_t n)
+{
+    for (size_t left = n; left-- > 1;) {
+        struct pack_key last = heap[left];
+
+        heap[left] = heap[0];
+        sift_down(heap, left, last);
+    }
+}
+
+/* The results in the order of their keys; the others take the places that these leave. */
+static void bring_to_front(struct pack_result *results, struct pack_key *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct pack_result t = results[i];
+        size_t at = keys[i].at;
+
+        while (at < i) { /* what stood there had to leave, too */
+            at = keys[at].at;
+        }
+        results[i] = results[at];
+        results[at] = t;
+        keys[i].at = at;
+    }
+}
+
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room)
+{
+    size_t max = limit > 0 && limit < n ? limit : n;
+    size_t fit = choose(results, n, room, max);
+    size_t chosen = fit < max ? fit : max;
+
+    sort(room, chosen);
+    bring_to_front(results, room, chosen);
+    return fit;
+}
+
+static bool same_merit(const struct pack_result *a, const struct pack_result *b)
+{
+    return a->verdict == b->verdict && a->demoted == b->demoted && a->group == b->group && a->slack == b->slack &&
+           a->score == b->score;
+}
+
+void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ranked[i].verdict != VERDICT_FITS) {
+            ret_points[i] = 0;
+        } else if (i == 0) {
+            ret_points[i] = 10;
+        } else if (i > 1 && same_merit(&ranked[i], &ranked[i - 1])) {
+            ret_points[i] = ret_points[i - 1];
+        } else {
+            ret_points[i] = (int32_t)(9 - 10 * (i - 1) / (n - 1));
+        }
+    }
+}

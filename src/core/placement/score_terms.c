@@ -1,0 +1,72 @@
+/* A few terms beside each node, the rest of those that have more in a table that grows. */
+#include "core/placement/score_terms.h"
+
+#include "base/bug.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MORE_FIRST = 16 };
+
+void score_terms_fini(struct score_terms *t)
+{
+    free(t->nodes);
+    free(t->more);
+    *t = (struct score_terms){0};
+}
+
+void score_terms_forget(struct score_terms *t)
+{
+    if (t->node_n > 0) {
+        memset(t->nodes, 0, t->node_n * sizeof(*t->nodes));
+    }
+    t->more_n = 0;
+}
+
+void score_terms_grow(struct score_terms *t, uint32_t node_n)
+{
+    t->nodes = xreallocarray(t->nodes, node_n, sizeof(*t->nodes));
+    memset(t->nodes + t->node_n, 0, (node_n - t->node_n) * sizeof(*t->nodes));
+    t->node_n = node_n;
+}
+
+size_t score_terms_bytes(const struct score_terms *t)
+{
+    return t->node_n * sizeof(*t->nodes) + t->more_cap * sizeof(*t->more);
+}
+
+static struct score_terms_more *more_of(struct score_terms *t, struct score_terms_node *n)
+{
+    if (n->more == 0) {
+        if (t->more_n == t->more_cap) {
+            t->more_cap = t->more_cap == 0 ? MORE_FIRST : t->more_cap + t->more_cap / 2;
+            t->more = xreallocarray(t->more, t->more_cap, sizeof(*t->more));
+        }
+        n->more = ++t->more_n;
+    }
+    return &t->more[n->more - 1];
+}
+
+void score_terms_keep(struct score_terms *t, uint32_t node, const struct outlook_terms *terms)
+{
+    struct score_terms_node *n;
+
+    BUG_ON(node >= t->node_n);
+    n = &t->nodes[node];
+    n->n = terms->n <= OUTLOOK_TERMS_MAX ? terms->n : 0;
+    memcpy(n->few, terms->after, sizeof(n->few));
+    if (n->n > SCORE_TERMS_FEW) {
+        memcpy(more_of(t, n)->places, terms->after + SCORE_TERMS_FEW, (n->n - SCORE_TERMS_FEW) * sizeof(terms->after[0]));
+    }
+}
+
+bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct outlook *o, const struct outlook_prices *p,
+                      int64_t *ret)
+{
+    const struct score_terms_node *n = &t->nodes[node];
+    bool many = n->n > SCORE_TERMS_FEW;
+    struct outlook_places few = {n->few, many ? SCORE_TERMS_FEW : n->n};
+    struct outlook_places more = {many ? t->more[n->more - 1].places : NULL, many ? n->n - SCORE_TERMS_FEW : 0};
+
+    return n->n > 0 && outlook_gain_again(o, p, node, few, more, ret);
+}

@@ -1,0 +1,25 @@
+/* binpack: the fullest node and the fullest device first.
+ *
+ *   device: share_free(before); an empty device after every used one, however little is used of it
+ *   node:   node_used_share()
+ */
+#include "core/placement/strategies/strategies_internal.h"
+
+static int64_t device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    return share_free(d) + (device_is_empty(d) ? 1 : 0);
+}
+
+static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+{
+    (void)o;
+    return node_used_share(n);
+}
+
+const struct strategy strategy_binpack = {
+    .name = "binpack",
+    .summary = "fullest node and fullest GPU first",
+    .device_cost = device_cost,
+    .node_score = node_score,
+};

@@ -1,0 +1,49 @@
+/* fgd (fragmentation gradient descent): where the pod adds least to what the pods that are expected
+ * cannot use.
+ *
+ *   node:   floor(100 sigma((F(before) - F(after)) / 1000)), F as core/forecast/fragmentation.h, sigma the
+ * logistic function. The rounding is part of it: it makes ties, and ties fill node after node.
+ *   device: a pod on one GPU: each GPU judged by that score, the first of the best; several: the
+ * first free
+ *
+ * Source: as core/placement/strategies/published.h.
+ */
+#include "core/forecast/fragmentation.h"
+#include "core/placement/strategies/published.h"
+
+#include <math.h>
+
+static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+{
+    const struct outlook_typical *typical = o == NULL ? NULL : outlook_typical(o);
+    size_t typical_n = o == NULL ? 0 : outlook_typical_n(o); /* nothing is known yet */
+    const struct fragmentation_node before = {
+        .devices = n->before,
+        .device_n = n->device_n,
+        .unsteered_cap = n->unsteered_cap,
+        .unsteered_free = n->unsteered_free + n->demand->unsteered_n,
+        .unsteered_per_gpu = n->node->unsteered_per_gpu,
+        .host = n->node->host,
+    };
+    const struct fragmentation_node after = {
+        .devices = n->after,
+        .device_n = n->device_n,
+        .unsteered_cap = n->unsteered_cap,
+        .unsteered_free = n->unsteered_free,
+        .unsteered_per_gpu = n->node->unsteered_per_gpu,
+        .host = n->host,
+    };
+    double saved = fragmentation_milli(&before, typical, typical_n) -
+                   fragmentation_milli(&after, typical, typical_n);
+
+    return (int64_t)(PUBLISHED_SCORE_MAX * (1 / (1 + exp(-saved / DEVICE_MILLI))));
+}
+
+const struct strategy strategy_fgd = {
+    .name = "fgd",
+    .summary = "published: the least compute made useless for the pods that are expected",
+    .device_cost = published_device_cost,
+    .node_score = node_score,
+    .tries_devices = true,
+    .looks_ahead = true,
+};

@@ -1,0 +1,27 @@
+#include "core/placement/strategies/published.h"
+
+#include "core/forecast/fragmentation.h"
+
+int64_t published_device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    /* What takes anything has memory of 0 or more free: 31 bits. */
+    return (int64_t)d->milli_free * (INT64_C(1) << 31) + d->mem_free_mib;
+}
+
+struct gpu_room published_gpu_room(const struct strategy_node *n)
+{
+    struct gpu_room r = {0};
+
+    if (n->demand->unsteered_n > 0) {
+        r.after_milli = plugin_units_milli(n->unsteered_free, n->node->unsteered_per_gpu);
+        r.before_milli =
+            r.after_milli + plugin_units_milli(n->demand->unsteered_n, n->node->unsteered_per_gpu);
+        return r;
+    }
+    for (size_t i = 0; i < n->device_n; i++) {
+        r.before_milli += device_idle_milli(&n->before[i]);
+        r.after_milli += device_idle_milli(&n->after[i]);
+    }
+    return r;
+}

@@ -1,0 +1,38 @@
+/* rsp, rollout value and scarcity prices: where the placement destroys least of what the pods to come would use.
+ *
+ *   node and device: outlook_gain()
+ *
+ * The formula is packing.md 5.1. What is expected is learned from the pods themselves (core/request/mix.h). It never
+ * refuses a pod that fits: like any strategy it only orders placements.
+ *
+ * Pods of several devices take the fullest that fit, as a scenario would.
+ */
+#include "core/forecast/outlook.h"
+#include "core/placement/strategies/strategies_internal.h"
+
+static int64_t device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    return share_free(d);
+}
+
+static int64_t priced_score(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
+                            struct outlook_terms *terms)
+{
+    return outlook_gain(o, p != NULL ? p : outlook_prices(o), n, terms);
+}
+
+static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+{
+    return o != NULL ? priced_score(o, NULL, n, NULL) : 0;
+}
+
+const struct strategy strategy_rsp = {
+    .name = "rsp",
+    .summary = "what is destroyed least of what the pods to come would use: learns the demand",
+    .device_cost = device_cost,
+    .node_score = node_score,
+    .tries_devices = true,
+    .looks_ahead = true,
+    .priced_score = priced_score,
+};

@@ -1,0 +1,21 @@
+/* spread: the emptiest node and the emptiest device first; binpack turned round. */
+#include "core/placement/strategies/strategies_internal.h"
+
+static int64_t device_cost(const struct device_state *d, const struct charge *c)
+{
+    (void)c;
+    return -share_free(d) - (device_is_empty(d) ? 1 : 0);
+}
+
+static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+{
+    (void)o;
+    return -node_used_share(n);
+}
+
+const struct strategy strategy_spread = {
+    .name = "spread",
+    .summary = "emptiest node and emptiest GPU first",
+    .device_cost = device_cost,
+    .node_score = node_score,
+};

@@ -1,0 +1,109 @@
+#include "core/report/mix.h"
+
+#include <string.h>
+
+/* The order must not depend on the order in which pods came: replicas and restarts show the same.
+ */
+static int compare(const struct mix_shape *a, const struct mix_shape *b)
+{
+    const uint64_t keys[][2] = {
+        {b->weight, a->weight},
+        {b->count, a->count},
+        {(uint64_t)b->milli, (uint64_t)a->milli},
+        {(uint64_t)b->mem_mib, (uint64_t)a->mem_mib},
+        {(uint64_t)b->host.cpu_milli, (uint64_t)a->host.cpu_milli},
+        {(uint64_t)b->host.mem_mib, (uint64_t)a->host.mem_mib},
+        {b->unsteered, a->unsteered},
+        {b->kind, a->kind},
+        {b->model_n, a->model_n},
+    };
+    int c = 0;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
+    }
+    for (size_t i = 0; i < a->model_n && c == 0; i++) {
+        c = str_cmp(a->models[i].text, b->models[i].text);
+        c = c != 0 ? c : b->models[i].exclude - a->models[i].exclude;
+    }
+    return c;
+}
+
+static void write_models(const struct mix_shape *s, struct mix_report_shape *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->model_n && !ret->models_cut; i++) {
+        const struct device_pattern *p = &s->models[i];
+
+        if (n + (i > 0) + p->exclude + p->text.n >= sizeof(ret->models)) {
+            ret->models_cut = true;
+            break;
+        }
+        if (i > 0) {
+            ret->models[n++] = ',';
+        }
+        if (p->exclude) {
+            ret->models[n++] = '!';
+        }
+        if (p->text.n > 0) {
+            memcpy(ret->models + n, p->text.p, p->text.n);
+            n += p->text.n;
+        }
+    }
+    ret->models[n] = '\0';
+}
+
+static void copy(const struct mix_shape *s, struct mix_report_shape *ret)
+{
+    *ret = (struct mix_report_shape){.host = s->host,
+                                     .count = s->count,
+                                     .unsteered = s->unsteered,
+                                     .kind = s->kind,
+                                     .milli = s->milli,
+                                     .mem_mib = s->mem_mib,
+                                     .weight = s->weight};
+    write_models(s, ret);
+}
+
+/* Keeps the first MIX_REPORT_SHAPES_MAX of all that are inserted, in order. */
+static size_t insert(const struct mix_shape **top, size_t n, const struct mix_shape *s)
+{
+    size_t at = n;
+
+    while (at > 0 && compare(s, top[at - 1]) < 0) {
+        at--;
+    }
+    if (at == MIX_REPORT_SHAPES_MAX) {
+        return n;
+    }
+    n += n < MIX_REPORT_SHAPES_MAX;
+    memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
+    top[at] = s;
+    return n;
+}
+
+void mix_report_take(const struct mix *m, struct mix_report *ret)
+{
+    const struct mix_shape *top[MIX_REPORT_SHAPES_MAX] = {NULL};
+
+    ret->arrived_n = mix_arrived_n(m);
+    ret->departed_n = mix_departed_n(m);
+    ret->churn = mix_churn(m);
+    ret->weight = 0;
+    ret->shape_n = ret->top_n = 0;
+    for (size_t i = 0; i < mix_shape_n(m); i++) {
+        const struct mix_shape *s = mix_shape(m, i);
+
+        if (s->weight > 0) {
+            ret->weight += s->weight;
+            ret->shape_n++;
+            ret->top_n = insert(top, ret->top_n, s);
+        }
+    }
+    for (size_t i = 0; i < ret->top_n; i++) {
+        copy(top[i], &ret->top[i]);
+    }
+}

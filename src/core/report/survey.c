@@ -1,0 +1,66 @@
+#include "core/report/survey.h"
+
+#include "base/bug.h"
+#include "core/dialects/dialect.h"
+#include "core/forecast/fragmentation.h"
+#include "core/report/headroom.h"
+
+static void look_for_holes(const struct mirror *m, uint32_t node, struct survey *ret)
+{
+    struct headroom_hole h = headroom_hole(&m->nodes[node], mirror_devices(m, node));
+
+    if (h.milli > ret->largest_milli ||
+        (h.milli == ret->largest_milli && h.mem_mib > ret->largest_mem_mib)) {
+        ret->largest_milli = h.milli;
+        ret->largest_mem_mib = h.mem_mib;
+    }
+    if (h.empty_n > ret->empty_gpu_n || (h.empty_n > 0 && h.empty_n == ret->empty_gpu_n &&
+                                         str_cmp(m->names[node], ret->empty_node) < 0)) {
+        ret->empty_gpu_n = h.empty_n;
+        ret->empty_node = m->names[node];
+    }
+}
+
+void survey_take(const struct mirror *m, const struct outlook *o, struct survey *ret)
+{
+    double sum = 0;
+
+    *ret = (struct survey){.typical_n = outlook_typical_n(o)};
+    for (uint32_t i = 0; i < m->node_n; i++) {
+        const struct node_state *n = &m->nodes[i];
+        const struct fragmentation_node f = {.devices = mirror_devices(m, i),
+                                             .device_n = n->device_n,
+                                             .unsteered_cap = n->unsteered_cap,
+                                             .unsteered_free = n->unsteered_cap - n->unsteered_used,
+                                             .unsteered_per_gpu = n->unsteered_per_gpu,
+                                             .host = n->host};
+
+        if (m->open[i]) {
+            ret->node_n++;
+            look_for_holes(m, i, ret);
+            ret->idle_milli += fragmentation_idle_milli(&f);
+            sum += fragmentation_milli(&f, outlook_typical(o), ret->typical_n);
+        }
+    }
+    ret->fragmented_milli = (int64_t)(sum + 0.5);
+}
+
+uint64_t survey_count(const struct mirror *m, const struct policy *p, const char *key,
+                      struct str value)
+{
+    const struct kv annotation = {str_of(key), value};
+    const struct container container = {.name = STR("main")};
+    const struct pod pod = {
+        .annotations = {&annotation, 1}, .containers = &container, .container_n = 1};
+    struct arena a;
+    struct demand d;
+    uint64_t n = 0;
+
+    arena_init(&a, 64 << 10);
+    BUG_ON(!dialect_demand(p, &pod, &a, &d));
+    for (uint32_t i = 0; d.defect == DEMAND_OK && i < m->node_n; i++) {
+        n += m->open[i] ? headroom_node(&m->nodes[i], mirror_devices(m, i), &d) : 0;
+    }
+    arena_fini(&a);
+    return n;
+}

@@ -1,0 +1,439 @@
+#include "core/request/demand.h"
+
+#include "base/bug.h"
+
+#include <string.h>
+
+struct defect_words {
+    const char *name;
+    const char *text;
+};
+
+#define UNKNOWN_KEY "the pod has a key under fgpu.io/ that fgpu does not know: probably meant is "
+
+static const struct defect_words words[DEMAND_DEFECT__MAX] = {
+    [DEMAND_OK] = {"ok", "ok"},
+    [DEMAND_QUANTITY] = {"quantity",
+                         "GPU request is not a valid amount: use a whole number as resource "
+                         "or a quantity like 0.3 or 4Gi as annotation"},
+    [DEMAND_TOO_LARGE] = {"too_large",
+                          "GPU request is larger than any machine: check its unit (memory "
+                          "resources count MiB)"},
+    [DEMAND_FRACTION] = {"fraction",
+                         "GPU share is not possible: use 0.001 to 1 of a GPU in steps of "
+                         "0.001 or a whole number of GPUs"},
+    [DEMAND_COUNT] = {"count", "number of GPUs is not possible: use 1 to 64"},
+    [DEMAND_TWICE] = {"twice",
+                      "GPUs are requested twice: use container resources or annotations or a "
+                      "named size but only one of them"},
+    [DEMAND_CONTRADICTION] = {"contradiction",
+                              "GPU request contradicts itself: with a count or memory give "
+                              "the compute of one GPU"},
+    [DEMAND_UNKNOWN_SIZE] = {"unknown_size", "annotation fgpu.io/size names no size of the fgpu "
+                                             "configuration"},
+    [DEMAND_SIZE_ELSEWHERE] = {"size_elsewhere", "annotation fgpu.io/size names a size that the fgpu "
+                                                 "configuration keeps for other namespaces"},
+    [DEMAND_UNKNOWN_CONTAINER] = {"unknown_container",
+                                  "annotation fgpu.io/container names no container "
+                                  "in spec.containers"},
+    [DEMAND_MIXED_KINDS] = {"mixed_kinds",
+                            "whole GPUs of a device plugin or MIG instances beside shares of "
+                            "fgpu in one pod: "
+                            "use one kind"},
+    [DEMAND_CONSTRAINT] = {"constraint",
+                           "annotation fgpu.io/gpu-model or gpu-uuid or isolate-from or qos "
+                           "is malformed"},
+    [DEMAND_MIG] = {"mig", "MIG request is not possible: ask for one profile like 1g.5gb per container "
+                           "and for nothing else"},
+    [DEMAND_TOO_MANY] = {"too_many", "more than 64 containers of the pod use GPUs"},
+    [DEMAND_VOCABULARIES] = {"vocabularies",
+                             "GPUs are requested in two vocabularies: use names of fgpu.io or resources or "
+                             "annotation gpu-fraction but only one"},
+    [DEMAND_KAI_FRACTION] = {"kai_fraction",
+                             "annotation gpu-fraction is not possible: use a number like 0.5 above 0 and below "
+                             "1 with at most three decimals"},
+    [DEMAND_KAI_MEMORY] = {"kai_memory",
+                           "annotation gpu-memory is not possible: use a whole number of MiB without a unit"},
+    [DEMAND_KAI_TWICE] = {"kai_twice", "use annotation gpu-fraction or gpu-memory but not both: and "
+                                       "gpu-fraction-num-devices only beside one of them"},
+    [DEMAND_KAI_CONTAINER] = {"kai_container",
+                              "annotation gpu-fraction-container-name names no container of the pod"},
+    [DEMAND_MEMORY_UNIT] = {"memory_unit",
+                            "annotation fgpu.io/gpu-memory needs a unit and at least 1Mi: 4096 was probably meant "
+                            "as 4096Mi"},
+    [DEMAND_KEY_ANNOTATION] = {"key_annotation", "the pod has an annotation under fgpu.io/ that fgpu does not know: "
+                                                 "correct or remove it"},
+    [DEMAND_KEY_RESOURCE] = {"key_resource", "a container asks for a resource under fgpu.io/ that the fgpu "
+                                             "configuration does not name"},
+    [DEMAND_MEANT_FRACTION] = {"meant_fraction", UNKNOWN_KEY "annotation fgpu.io/gpu-fraction"},
+    [DEMAND_MEANT_MEMORY] = {"meant_memory", UNKNOWN_KEY "annotation fgpu.io/gpu-memory"},
+    [DEMAND_MEANT_COUNT] = {"meant_count", UNKNOWN_KEY "annotation fgpu.io/gpu-count"},
+    [DEMAND_MEANT_SIZE] = {"meant_size", UNKNOWN_KEY "annotation fgpu.io/size"},
+    [DEMAND_MEANT_PROFILE] = {"meant_profile", UNKNOWN_KEY "annotation fgpu.io/mig-profile"},
+    [DEMAND_MEANT_CONTAINER] = {"meant_container", UNKNOWN_KEY "annotation fgpu.io/container"},
+    [DEMAND_MEANT_MODEL] = {"meant_model", UNKNOWN_KEY "annotation fgpu.io/gpu-model"},
+    [DEMAND_MEANT_UUID] = {"meant_uuid", UNKNOWN_KEY "annotation fgpu.io/gpu-uuid"},
+    [DEMAND_MEANT_ISOLATE] = {"meant_isolate", UNKNOWN_KEY "annotation fgpu.io/isolate-from"},
+    [DEMAND_MEANT_QOS] = {"meant_qos", UNKNOWN_KEY "annotation fgpu.io/qos"},
+    [DEMAND_MEANT_MILLI_RESOURCE] = {"meant_milli_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-milli"},
+    [DEMAND_MEANT_MEMORY_RESOURCE] = {"meant_memory_resource",
+                                      UNKNOWN_KEY "container resource fgpu.io/gpu-memory-mib"},
+    [DEMAND_MEANT_COUNT_RESOURCE] = {"meant_count_resource", UNKNOWN_KEY "container resource fgpu.io/gpu-count"},
+};
+
+static const struct defect_words *defect_words_of(enum demand_defect d)
+{
+    BUG_ON((unsigned)d >= DEMAND_DEFECT__MAX);
+    return &words[d];
+}
+
+const char *demand_defect_text(enum demand_defect d)
+{
+    return defect_words_of(d)->text;
+}
+
+const char *demand_defect_name(enum demand_defect d)
+{
+    return defect_words_of(d)->name;
+}
+
+const char *wish_kind_name(enum wish_kind k)
+{
+    static const char *const names[WISH_KIND__MAX] = {
+        [WISH_BOTH] = "both",
+        [WISH_MILLI] = "milli",
+        [WISH_MEMORY] = "memory",
+        [WISH_WHOLE] = "whole",
+        [WISH_FRACTION] = "fraction",
+        [WISH_PORTION] = "portion",
+    };
+
+    BUG_ON((unsigned)k >= WISH_KIND__MAX);
+    return names[k];
+}
+
+bool wish_kind_has_milli(enum wish_kind k)
+{
+    return k == WISH_BOTH || k == WISH_MILLI || k == WISH_FRACTION;
+}
+
+bool wish_kind_has_mem(enum wish_kind k)
+{
+    return k == WISH_BOTH || k == WISH_MEMORY || k == WISH_PORTION;
+}
+
+bool wish_kind_is_of_memory(enum wish_kind k)
+{
+    return k == WISH_MEMORY || k == WISH_FRACTION || k == WISH_PORTION;
+}
+
+static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* floor(a * b / c) for a, b >= 0 and c > 0; the product may pass 64 bits, the quotient is cut at
+ * `max`. */
+static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
+{
+    int64_t product;
+    __int128 v;
+
+    if (!__builtin_mul_overflow(a, b, &product)) { /* nearly always, and many times faster */
+        return product / c > max ? max : product / c;
+    }
+    v = (__int128)a * b / c;
+    return v > max ? max : (int64_t)v;
+}
+
+/* What KAI-Scheduler sees of the memory of a device. Source: its node info, which floors the label nvidia.com/gpu.memory. */
+static int64_t kai_mem(int64_t mem_mib)
+{
+    return mem_mib - mem_mib % WISH_KAI_STEP_MIB;
+}
+
+/* ceil(100 * mem / seen) hundredths, in thousandths. */
+static int32_t kai_portion_milli(int64_t mem_mib, int64_t seen_mib)
+{
+    const int64_t hundredth = DEVICE_MILLI / 100;
+    int64_t portion;
+
+    if (seen_mib <= 0 || mem_mib >= seen_mib) {
+        return DEVICE_MILLI;
+    }
+    portion = (mem_mib * 100 + seen_mib - 1) / seen_mib;
+    return (int32_t)(clamp_i64(portion, 1, 100) * hundredth);
+}
+
+struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
+                          int64_t mem_base_mib)
+{
+    struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .profile = w->profile};
+
+    switch (w->kind) {
+    case WISH_BOTH:
+        break;
+    case WISH_MILLI:
+        c.mem_mib = 0;
+        if (mem_base_mib > 0 && cap_mem_mib > 0) {
+            c.mem_mib = mul_div(mem_base_mib, w->milli, DEVICE_MILLI, cap_mem_mib);
+        }
+        break;
+    case WISH_MEMORY:
+        c.milli = DEVICE_MILLI;
+        if (mem_base_mib > 0) {
+            int64_t share = mul_div(w->mem_mib, DEVICE_MILLI, mem_base_mib, DEVICE_MILLI);
+            c.milli = (int32_t)clamp_i64(share, 1, DEVICE_MILLI);
+        }
+        break;
+    case WISH_WHOLE:
+        c.milli = cap_milli > 0 ? cap_milli : 0;
+        c.mem_mib = cap_mem_mib > 0 ? cap_mem_mib : 0;
+        c.exclusive = true;
+        break;
+    case WISH_FRACTION:
+        c.mem_mib = 0;
+        if (mem_base_mib > 0 && cap_mem_mib > 0) {
+            c.mem_mib = mul_div(kai_mem(mem_base_mib), w->milli, DEVICE_MILLI, cap_mem_mib);
+        }
+        break;
+    case WISH_PORTION:
+        c.milli = kai_portion_milli(w->mem_mib, mem_base_mib > 0 ? kai_mem(mem_base_mib) : 0);
+        break;
+    case WISH_KIND__MAX:
+        BUG("no such kind of wish");
+    }
+    return c;
+}
+
+static bool pattern_matches_model(struct str pattern, struct str text)
+{
+    return str_match_glob(pattern, text);
+}
+
+static bool pattern_matches_uuid(struct str pattern, struct str text)
+{
+    return text.n > 0 && str_eq(pattern, text);
+}
+
+static bool patterns_allow(const struct device_pattern *patterns, size_t n, struct str text,
+                           bool (*matches)(struct str pattern, struct str text))
+{
+    bool has_inclusion = false;
+    bool included = false;
+
+    for (size_t i = 0; i < n; i++) {
+        bool hit = matches(patterns[i].text, text);
+        if (patterns[i].exclude && hit) {
+            return false;
+        }
+        if (!patterns[i].exclude) {
+            has_inclusion = true;
+            included = included || hit;
+        }
+    }
+    return included || !has_inclusion;
+}
+
+bool demand_allows_model(const struct demand *d, struct str model)
+{
+    return patterns_allow(d->models, d->model_n, model, pattern_matches_model);
+}
+
+bool demand_allows_uuid(const struct demand *d, struct str uuid)
+{
+    return patterns_allow(d->uuids, d->uuid_n, uuid, pattern_matches_uuid);
+}
+
+bool demand_allows_instance(const struct demand *d, struct str uuid, struct str gpu_uuid)
+{
+    bool has_inclusion = false, included = false;
+
+    for (size_t i = 0; i < d->uuid_n; i++) {
+        bool hit = pattern_matches_uuid(d->uuids[i].text, uuid) ||
+                   pattern_matches_uuid(d->uuids[i].text, gpu_uuid);
+
+        if (d->uuids[i].exclude && hit) {
+            return false;
+        }
+        has_inclusion = has_inclusion || !d->uuids[i].exclude;
+        included = included || (hit && !d->uuids[i].exclude);
+    }
+    return included || !has_inclusion;
+}
+
+static uint64_t fnv1a(uint64_t h, struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        h = (h ^ (uint8_t)s.p[i]) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+uint64_t label_pair_hash(struct str key, struct str value)
+{
+    uint64_t h = fnv1a(UINT64_C(0xcbf29ce484222325), key);
+    h = fnv1a(h, STR("=")); /* stands in no label key, so ("ab", "c") and ("a", "bc") differ */
+    return fnv1a(h, value);
+}
+
+bool label_hashes_match(const uint64_t *wanted, size_t wanted_n, const uint64_t *labels,
+                        size_t label_n)
+{
+    for (size_t i = 0; i < wanted_n; i++) {
+        size_t j = 0;
+        while (j < label_n && labels[j] != wanted[i]) {
+            j++;
+        }
+        if (j == label_n) {
+            return false;
+        }
+    }
+    return wanted_n > 0;
+}
+
+static size_t patterns_text_bytes(const struct device_pattern *patterns, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += patterns[i].text.n;
+    }
+    return bytes;
+}
+
+/* Moves *at behind what was copied; NULL for an empty array. */
+static void *take_array(char **at, const void *src, size_t n, size_t size)
+{
+    if (n == 0) {
+        return NULL;
+    }
+    void *copy = memcpy(*at, src, n * size);
+    *at += n * size;
+    return copy;
+}
+
+static struct str take_text(char **at, struct str s)
+{
+    return (struct str){.p = take_array(at, s.p, s.n, 1), .n = s.n};
+}
+
+static const struct device_pattern *take_patterns(char **arrays, char **text,
+                                                  const struct device_pattern *src, size_t n)
+{
+    struct device_pattern *copy = take_array(arrays, src, n, sizeof(*src));
+    for (size_t i = 0; i < n; i++) {
+        copy[i].text = take_text(text, src[i].text);
+    }
+    return copy;
+}
+
+const struct demand *demand_amounts(const struct demand *d, struct arena *a)
+{
+    struct demand *copy = ARENA_NEW(a, struct demand);
+    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
+
+    if (copy == NULL || wishes == NULL) {
+        return NULL;
+    }
+    *copy = (struct demand){.unsteered_n = d->unsteered_n, .unsteered_most = d->unsteered_most,
+                            .unsteered_names = d->unsteered_names, .wish_n = d->wish_n, .wishes = wishes,
+                            .dialect = d->dialect, .says_qos = d->says_qos, .qos = d->qos};
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i] = d->wishes[i];
+        wishes[i].container = STR_NULL;
+    }
+    return copy;
+}
+
+static size_t demand_array_bytes(const struct demand *d)
+{
+    return d->wish_n * sizeof(*d->wishes) + d->model_n * sizeof(*d->models) +
+           d->uuid_n * sizeof(*d->uuids) + d->isolate_n * sizeof(*d->isolate);
+}
+
+/* One block: the demand, its arrays (all aligned to 8 bytes), its text. */
+static size_t demand_bytes(const struct demand *d)
+{
+    size_t text_bytes =
+        patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
+
+    _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
+    _Static_assert(sizeof(struct wish) % 8 == 0, "arrays follow the wishes");
+    _Static_assert(sizeof(struct device_pattern) % 8 == 0, "arrays follow the patterns");
+    for (size_t i = 0; i < d->wish_n; i++) {
+        text_bytes += d->wishes[i].container.n;
+    }
+    return sizeof(*d) + demand_array_bytes(d) + text_bytes;
+}
+
+static struct demand *demand_put(struct demand *copy, const struct demand *d)
+{
+    char *arrays = (char *)(copy + 1);
+    char *text = arrays + demand_array_bytes(d);
+
+    *copy = *d;
+
+    struct wish *wishes = take_array(&arrays, d->wishes, d->wish_n, sizeof(*wishes));
+    for (size_t i = 0; i < d->wish_n; i++) {
+        wishes[i].container = take_text(&text, d->wishes[i].container);
+    }
+    copy->wishes = wishes;
+    copy->models = take_patterns(&arrays, &text, d->models, d->model_n);
+    copy->uuids = take_patterns(&arrays, &text, d->uuids, d->uuid_n);
+    copy->isolate = take_array(&arrays, d->isolate, d->isolate_n, sizeof(*d->isolate));
+    return copy;
+}
+
+struct demand *demand_copy(const struct demand *d)
+{
+    return demand_put(xmalloc(demand_bytes(d)), d);
+}
+
+const struct demand *demand_copy_to(const struct demand *d, struct arena *a)
+{
+    struct demand *copy = arena_alloc(a, demand_bytes(d));
+
+    return copy == NULL ? NULL : demand_put(copy, d);
+}
+
+static bool wish_equal(const struct wish *a, const struct wish *b)
+{
+    return str_eq(a->container, b->container) && a->init == b->init && a->position == b->position &&
+           a->count == b->count && a->kind == b->kind && a->milli == b->milli &&
+           a->mem_mib == b->mem_mib && a->phases == b->phases && a->profile == b->profile;
+}
+
+static bool patterns_equal(const struct device_pattern *a, const struct device_pattern *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].exclude != b[i].exclude || !str_eq(a[i].text, b[i].text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool demand_equal(const struct demand *a, const struct demand *b)
+{
+    if (a->defect != b->defect || a->source != b->source || a->says_qos != b->says_qos ||
+        (a->says_qos && a->qos != b->qos) ||
+        strcmp(a->dialect, b->dialect) != 0 || a->unsteered_n != b->unsteered_n ||
+        a->unsteered_most != b->unsteered_most || a->unsteered_names != b->unsteered_names ||
+        a->wish_n != b->wish_n || a->host.cpu_milli != b->host.cpu_milli ||
+        a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||
+        a->isolate_n != b->isolate_n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->wish_n; i++) {
+        if (!wish_equal(&a->wishes[i], &b->wishes[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < a->isolate_n; i++) {
+        if (a->isolate[i] != b->isolate[i]) {
+            return false;
+        }
+    }
+    return patterns_equal(a->models, b->models, a->model_n) &&
+           patterns_equal(a->uuids, b->uuids, a->uuid_n);
+}

@@ -1,0 +1,5 @@
+/* That it links is the test. */
+int main(void)
+{
+    return 0;
+}
