@@ -1,9 +1,9 @@
 #!/bin/sh
-# certificates.sh DIR: a CA of its own for fgpu and its callers, and what it signs, into DIR:
+# certificates.sh DIR: makes a separate CA for fgpu and its callers, and the certificates that it signs, in DIR:
 #   ca.crt ca.key                  keep ca.key away from the cluster
-#   tls.crt tls.key                fgpu's, for the names below
-#   scheduler.crt scheduler.key    kube-scheduler's, name system:kube-scheduler
-# Existing files are kept: delete a pair to have it made anew. cert-manager can do all of this as well.
+#   tls.crt tls.key                for fgpu, with the names below
+#   scheduler.crt scheduler.key    for kube-scheduler, with the name system:kube-scheduler
+# It keeps existing files. To make a new pair, delete the old one. cert-manager can do all of this as well.
 set -eu
 dir=${1:?usage: certificates.sh DIR}
 names=${FGPU_NAMES:-DNS:fgpu.fgpu-system.svc,DNS:localhost,IP:127.0.0.1}

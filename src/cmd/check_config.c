@@ -16,7 +16,7 @@ static void print_help(void)
            "       fgpu check-config --keys\n"
            "       fgpu check-config --schema\n\n"
            "Checks configuration files of kind FgpuConfiguration and prints every error with its place.\n"
-           "--effective prints every key with its value and where that comes from.\n"
+           "--effective prints every key with its value and where the value comes from.\n"
            "--keys lists all keys with range, default and meaning; --schema prints the JSON Schema.\n"
            "Exit code: 0 valid, 3 invalid, 2 usage.\n");
 }

@@ -26,9 +26,9 @@ int cmd_version(int argc, char **argv);
 int cmd_start_fgpu_demo(int argc, char **argv);
 
 /* Lines of --help that more than one program prints. */
-#define CMD_DEMO_SUMMARY "the whole thing without a cluster, live in the terminal"
+#define CMD_DEMO_SUMMARY "fgpu on a simulated cluster, live in the terminal"
 #define CMD_APISERVER_SUMMARY "the simulated API server of the demo by itself, for tests"
-#define CMD_VERSION_SUMMARY "print the version and those of the libraries"
+#define CMD_VERSION_SUMMARY "print the version of fgpu and of its libraries"
 
 /* The strategies' names, for config/load.h. */
 struct config_names;

@@ -117,7 +117,7 @@ static int print_table(struct json_reader *r, const struct numbers *n, struct ar
 {
     if (n->typical > 0) {
         printf("Fragmentation  %" PRId64 ".%" PRId64 " %% of %" PRId64
-               " idle milli are of no use to the pods that are expected\n",
+               " idle milli cannot be used by the expected pods\n",
                n->permille / 10, n->permille % 10, n->idle);
     } else {
         printf("Fragmentation  not known, no pod has asked for GPUs yet; %" PRId64
@@ -127,7 +127,7 @@ static int print_table(struct json_reader *r, const struct numbers *n, struct ar
     printf("Largest hole   %" PRId64 " milli and %" PRId64 " MiB on one GPU\n", n->hole_milli,
            n->hole_mem);
     if (n->empty > 0) {
-        printf("Most empty     %.*s: %" PRId64 " GPUs that nobody uses\n", STR_ARG(n->node),
+        printf("Most empty     %.*s: %" PRId64 " unused GPUs\n", STR_ARG(n->node),
                n->empty);
     } else {
         printf("Most empty     no GPU is empty\n");

@@ -37,9 +37,9 @@ enum { INQUIRY_OPT_SERVER = 512, INQUIRY_OPT_TOKEN, INQUIRY_OPT_CA, INQUIRY_OPT_
     }
 #define INQUIRY_HELP                                                                               \
     "  --server URL      ops listener of the extender, default " INQUIRY_SERVER "\n"               \
-    "  --token-file FILE bearer token for it, off loopback\n"                                      \
-    "  --ca-file FILE    PEM, who signs its certificate; without it the system's\n"                \
-    "  --state FILE      a saved /state instead (curl URL/state > FILE)\n"                         \
+    "  --token-file FILE bearer token, for a listener that is not on loopback\n"                   \
+    "  --ca-file FILE    PEM with the CA of its certificate; without it the CAs of the system\n"   \
+    "  --state FILE      reads a saved /state instead (curl URL/state > FILE)\n"                   \
     "  -o table|json\n"
 
 /* A command that asks. */

@@ -68,23 +68,23 @@ static void print_help(void)
     printf("Usage: fgpu serve [options]\n\n"
            "Serves the verbs filter, prioritize and bind to kube-scheduler.\n\n"
            "  --config FILE             kind FgpuConfiguration; without it the built-in defaults\n"
-           "  --kubeconfig FILE         the API server; without it that of the pod fgpu runs in\n"
+           "  --kubeconfig FILE         the API server; without it the API server of the pod in which fgpu runs\n"
            "  --context NAME            of the kubeconfig; without it its current-context\n"
-           "  --verbs-address HOST:PORT default 127.0.0.1:9443; off loopback with TLS only\n"
-           "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; likewise\n"
+           "  --verbs-address HOST:PORT default 127.0.0.1:9443; an address that is not loopback needs TLS\n"
+           "  --ops-address HOST:PORT   /state /metrics /configz /version, default 127.0.0.1:9442; the same\n"
            "  --health-address HOST:PORT  /livez /readyz /healthz, default 127.0.0.1:9441\n"
            "  --tls-cert-file FILE --tls-private-key-file FILE --client-ca-file FILE\n"
-           "                            PEM, read again when they change and on SIGHUP. Callers need a certificate of\n"
-           "                            the CA with a name that serving.tls.allowedNames has\n"
-           "  --signing-key FILE        the private key that records of decisions are signed with (fgpu signing-key makes\n"
+           "                            PEM, read again when they change and on SIGHUP. Callers need a certificate\n"
+           "                            of the CA with a name from serving.tls.allowedNames\n"
+           "  --signing-key FILE        the private key that signs the records of decisions (fgpu signing-key makes\n"
            "                            one), read again when it changes and on SIGHUP; \"off\" to sign nothing\n"
            "  --logging-format text|json\n"
-           "  -v N                      verbosity: 2 steady state, 4 decisions, 6 wire\n"
+           "  -v N                      verbosity: 2 steady state, 4 decisions, 6 requests and replies\n"
            "  --wait=false              end with exit code 4 if the API server does not answer within %d s\n"
            "  --write-config-to FILE    writes the configuration with all defaults and flags, and ends\n"
-           "  --wall-clock TIME         a rehearsal of time windows: fgpu's clock shows TIME (2026-03-28T18:59:50Z) at the\n"
-           "                            start and goes on from there, in Events, /state and the log too; with a warning\n\n"
-           "SIGHUP reads the configuration file again, as does a change of it. SIGUSR2 audits the ledger.\n"
+           "  --wall-clock TIME         to test time windows: fgpu's clock starts at TIME (2026-03-28T18:59:50Z) and\n"
+           "                            goes on from there, also in Events, /state and the log; the log warns about it\n\n"
+           "fgpu reads the configuration file again on SIGHUP and when it changes. SIGUSR2 audits the ledger.\n"
            "Exit codes: 0 ended by a signal, 1 failure, 2 usage, 3 invalid configuration, 4 API server\n"
            "unreachable, 70 broken invariant.\n",
            UNREACHABLE_AFTER_S);
@@ -306,12 +306,12 @@ static int load_keys(const struct config *c, const struct log *log, struct signi
 
     *ret = NULL;
     if (c->signing.mode == SIGNING_OFF) {
-        LOG_WARNING(log, "Signing is off: whoever may write the annotations of a pod decides what fgpu believes of it");
+        LOG_WARNING(log, "Signing is off: fgpu believes everybody who may write the annotations of a pod");
         return EXIT_OK;
     }
     if (config_accept_unsigned_before_ms(&c->signing) > clock_wall_ms(clock_system())) {
-        LOG_WARNING(log, "signing.acceptUnsignedBefore is a moment to come: until then whoever may write the annotations "
-                         "of a pod is believed");
+        LOG_WARNING(log, "signing.acceptUnsignedBefore is in the future: until then fgpu believes everybody who "
+                         "may write the annotations of a pod");
     }
     if (signing_new(&o, ret, &err) == 0) {
         return EXIT_OK;
@@ -329,8 +329,9 @@ static int check_signing(const struct config *c)
     fprintf(stderr, "fgpu serve: no signing key is given. fgpu signs the record of GPUs that it writes into a pod, so that\n"
                     "nobody can forge one. Make a key, once for the cluster:\n\n"
                     "    fgpu signing-key --out FILE\n\n"
-                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE. \"signing: off\" or\n"
-                    "--signing-key off does without; then whoever may write annotations of pods is believed.\n");
+                    "and name it: signing.privateKey: FILE in the configuration, or --signing-key FILE.\n"
+                    "With \"signing: off\" or --signing-key off no key is needed; fgpu then believes everybody\n"
+                    "who may write annotations of pods.\n");
     return EXIT_CONFIG;
 }
 
@@ -426,14 +427,14 @@ static int watch_over(struct service *service, struct reload *reload, const stru
         if (sig == SIGHUP && reload != NULL) {
             reload_request(reload);
         } else if (sig == SIGHUP) {
-            LOG_WARNING(log, "There is no configuration file to read again: --config was not given");
+            LOG_WARNING(log, "There is no configuration file to read again, because --config was not given");
         }
         if (sig == SIGUSR2) {
             service_audit(service);
         }
         broken = service_check(service);
         if (broken != NULL) {
-            LOG_ERROR(log, "The ledger is broken; stopping so that it is read afresh",
+            LOG_ERROR(log, "The ledger is broken; stopping, so that the next start reads the cluster again",
                       LOG_CSTR("invariant", broken));
             return EXIT_INVARIANT;
         }
@@ -471,7 +472,7 @@ static int serve(const struct options *o, const struct config *config,
                        config->logging.verbosity, clock);
     log = logsink_log(sink);
     if (o->wall_clock != NULL) {
-        LOG_WARNING(log, "The wall clock is not the real one: --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
+        LOG_WARNING(log, "The wall clock does not show the real time, because --wall-clock was given", LOG_CSTR("shows", o->wall_clock));
     }
     code = load_keys(config, log, &signing);
     if (code != EXIT_OK) {

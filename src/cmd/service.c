@@ -123,9 +123,8 @@ static int start_binder(struct service *s, struct err *reterr)
 
     if (s->options.credentials->insecure_skip_tls_verify) {
         LOG_WARNING(s->options.log,
-                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so whoever answers at the "
-                    "address of the API server is believed and gets our credentials. Give it the "
-                    "certificate-authority instead",
+                    "INSECURE: the kubeconfig has insecure-skip-tls-verify, so fgpu trusts every server at the "
+                    "address of the API server and sends it our credentials. Use certificate-authority instead",
                     LOG_CSTR("server", s->options.credentials->server));
     }
     if (r == 0) {
@@ -256,8 +255,8 @@ static void name_unmeasured(const struct service *s)
         strbuf_addf(&text, "%s%.*s", i > 0 ? " " : "", STR_ARG(names[i]));
     }
     LOG_WARNING(s->options.log,
-                "Nodes have GPUs by allocatable alone, which may count parts of GPUs: they take no shares. Say what they "
-                "have: config/README.md, Where the GPUs of a node come from",
+                "Only allocatable says that these nodes have GPUs, and it may count parts of GPUs: no shares are "
+                "placed there. To say what they have, see config/README.md, Where the GPUs of a node come from",
                 LOG_I64("nodes", (int64_t)totals.unmeasured_n), LOG_STR("first", strbuf_view(&text)));
     strbuf_fini(&text);
     arena_fini(&a);

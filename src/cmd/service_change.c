@@ -72,7 +72,7 @@ static void keys_changed(void *ctx)
 {
     const struct service *s = ctx;
 
-    LOG_INFO(s->options.log, "Records are judged by other keys; all pods are listed again");
+    LOG_INFO(s->options.log, "Other keys verify the records now; all pods are listed again");
     kube_watcher_relist(s->watchers[KUBE_PODS]);
 }
 

@@ -9,10 +9,10 @@
 static void print_help(void)
 {
     printf("Usage: fgpu signing-key --out FILE\n\n"
-           "Makes an Ed25519 key pair: the private key in FILE (PKCS#8 PEM, readable by you alone), the public one in\n"
-           "FILE.pub, and prints the id of the key. A file that is there is never written over.\n\n"
-           "fgpu serve signs with the private key what it writes into pods (signing.privateKey in its configuration);\n"
-           "whoever reads such a record believes it by the public key.\n"
+           "Makes an Ed25519 key pair: the private key in FILE (PKCS#8 PEM, readable by you alone), the public\n"
+           "key in FILE.pub. Prints the id of the key. Never overwrites an existing file.\n\n"
+           "fgpu serve uses the private key to sign the records that it writes into pods (signing.privateKey in its\n"
+           "configuration). Readers of a record verify it with the public key.\n"
            "Exit codes: 0 made, 1 failure, 2 usage.\n");
 }
 
@@ -21,10 +21,10 @@ static void print_next_steps(const struct sign_key *key, const char *path)
     printf("id: %s\n"
            "private key: %s\n"
            "public key: %s.pub\n\n"
-           "Next: let fgpu have both, and nobody else the private one:\n\n"
+           "Next: give both to fgpu, and the private key to nobody else:\n\n"
            "  kubectl -n fgpu-system create secret generic fgpu-signing \\\n"
            "    --from-file=key.pem=%s --from-file=key.pem.pub=%s.pub\n\n"
-           "Keep a copy of the private key where you keep other secrets. A new key after this one: see Signing in\n"
+           "Keep a copy of the private key where you keep other secrets. To replace this key later, see Signing in\n"
            "config/README.md.\n",
            key->public_.id, path, path, path, path);
 }
@@ -74,7 +74,7 @@ int cmd_signing_key(int argc, char **argv)
         return cmd_usage_error("signing-key", "unexpected \"%s\"", argv[optind]);
     }
     if (path == NULL || path[0] == '\0') {
-        return cmd_usage_error("signing-key", "--out says where the key is written, and is missing");
+        return cmd_usage_error("signing-key", "--out is missing; it says where to write the key");
     }
     return make(path);
 }

@@ -67,25 +67,22 @@ static const struct option long_options[] = {
 static void print_help(void)
 {
     printf("Usage: fgpu sim --nodes FILE --pods FILE --strategy NAME[,NAME...] [options]\n\n"
-           "Replays a trace: the pods arrive one by one and are placed by the code that places "
-           "them in a\n"
-           "cluster. Files are tables as of the openb trace (include/sim/trace.h names the "
-           "columns).\n\n"
+           "Replays a trace: the pods arrive one by one, and the same code places them as in a cluster.\n"
+           "Files are tables as in the openb trace (include/sim/trace.h names the columns).\n\n"
            "  --nodes FILE         machines and their GPUs\n"
            "  --state FILE         instead: a saved /state, with the pods that hold GPUs there\n"
            "  --pods FILE          pods that may arrive\n"
            "  --arrivals FILE      order of arrival and of nodes; may be given several times\n"
            "                       (without one: drawn from --seed, up to 130 %% of the GPUs)\n"
-           "  --strategy NAMES     several are compared; all: every one there is\n"
+           "  --strategy NAMES     one or several strategies to compare; all: every strategy\n"
            "  --mode fill|steady   pods never leave (default), or come and go at random\n"
-           "  --load X             steady: GPUs asked for as a share of those there are, default "
-           "0.93\n"
-           "  --seed N[,N...]      of what is drawn, default 1; several are replayed each\n"
+           "  --load X             steady: the part of all GPUs that pods ask for, default 0.93\n"
+           "  --seed N[,N...]      seeds of random choices, default 1; one replay for each seed\n"
            "  --mix given|learned  what look-ahead strategies expect: the pods of the file "
            "(default), or\n"
            "                       what they have seen so far\n"
            "  -o table|json        default table\n"
-           "  --svg FOLDER         pictures, too: allocation, fragmentation, refusals\n\n"
+           "  --svg FOLDER         also draws pictures: allocation, fragmentation, refusals\n\n"
            "Strategies:\n");
     for (size_t i = 0; strategies[i] != NULL; i++) {
         printf("  %-15s %s\n", strategies[i]->name, strategies[i]->summary);
@@ -242,7 +239,7 @@ static int parse_options(int argc, char **argv, struct options *o)
     }
     if (o->state != NULL && (o->nodes != NULL || o->arrivals_n > 0)) {
         return cmd_usage_error(
-            "sim", "--state says which nodes there are; leave --nodes and --arrivals out");
+            "sim", "--state already has the nodes; leave out --nodes and --arrivals");
     }
     if ((o->nodes == NULL && o->state == NULL) || o->pods == NULL || o->strategy_n == 0) {
         return cmd_usage_error("sim", "%s is missing",

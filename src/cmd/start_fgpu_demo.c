@@ -59,7 +59,7 @@ int cmd_start_fgpu_demo(int argc, char **argv)
         if (errno == ENOENT) {
             strbuf_addf(&message,
                         "fgpu-demo is not installed: there is no %s. The demonstration and the simulated API server "
-                        "are a program of their own: build it with scripts/build and put it beside fgpu",
+                        "are a separate program: build it with scripts/build and put it beside fgpu",
                         path);
         } else {
             strbuf_addf(&message, "cannot run %s: %s", path, strerror(errno));

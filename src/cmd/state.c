@@ -20,7 +20,7 @@ static const struct option long_options[] = {
 static void print_help(void)
 {
     printf("Usage: fgpu state [options]\n\n"
-           "Shows nodes, their GPUs, who holds what, and how many more pods of each size would fit.\n\n" INQUIRY_HELP
+           "Shows nodes, their GPUs, the pods that hold them, and how many more pods of each size fit.\n\n" INQUIRY_HELP
            "                    json: the whole document of /state\n\n"
            "Exit codes: 0 ok, 1 no answer, 2 usage.\n");
 }
@@ -369,8 +369,8 @@ static int show(struct listing *s, struct str document, struct err *reterr)
     }
     printf("\n%" PRId64 " nodes, %" PRId64 " GPUs and MIG instances\n", s->node_n, s->gpu_n);
     if (s->double_booked_n + s->foreign_n > 0) {
-        printf("INCIDENTS: %" PRId64 " GPUs given twice, %" PRId64 " pods bound by decisions of another; `fgpu state -o json` "
-               "has them under \"incidents\"\n",
+        printf("INCIDENTS: %" PRId64 " GPUs given out twice, %" PRId64 " pods bound by a decision that is not ours; "
+               "`fgpu state -o json` shows them under \"incidents\"\n",
                s->double_booked_n, s->foreign_n);
     }
     print_unmeasured(s);

@@ -30,24 +30,17 @@ static const struct option long_options[] = {
 static void print_help(void)
 {
     printf("Usage: fgpu whatif --config FILE [options]\n\n"
-           "Checks the configuration, then shows what it would make of the cluster of a running "
-           "extender:\n"
-           "settings that differ, pods charged otherwise, GPUs over-committed, tenants above their "
-           "limits,\n"
-           "closed nodes, what would fit, fragmentation, and the node of each pending pod. Reads "
-           "only.\n\n"
-           "/state holds neither labels nor the words of requests; what depends on them is named "
-           "as not\n"
-           "judged. With --kubeconfig nodes and pods are read from the API server, and all is "
-           "judged.\n\n"
+           "Checks the configuration, then shows what it would change in the cluster of a running extender:\n"
+           "settings that differ, pods with another charge, GPUs over-committed, tenants above their limits,\n"
+           "closed nodes, what would fit, fragmentation, and the node of each pending pod. It changes nothing.\n\n"
+           "/state has neither labels nor the text of requests. What depends on them is shown as not judged.\n"
+           "With --kubeconfig nodes and pods are read from the API server, and everything is judged.\n\n"
            "  --config FILE     the new configuration\n"
            "  --kubeconfig FILE the API server: lists nodes and pods\n"
            "  --context NAME    of the kubeconfig; without it its current-context\n"
-           "  --at TIME         the moment for which time windows count, 2026-03-01T20:30:00Z; "
-           "without it\n"
-           "                    that of the state\n" INQUIRY_HELP "\n"
-           "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or "
-           "there is no\n"
+           "  --at TIME         the time for which time windows count, 2026-03-01T20:30:00Z; without it\n"
+           "                    the time of the state\n" INQUIRY_HELP "\n"
+           "Exit codes: 0 ok, 1 it would over-commit GPUs, or take a tenant above its limit, or there is no\n"
            "answer, 2 usage, 3 invalid configuration.\n");
 }
 

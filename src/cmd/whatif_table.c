@@ -111,8 +111,8 @@ static void table_numbers(const struct whatif *x, struct strbuf *out)
     size_t pod_n = x->pod_n[AFTER] > x->pod_n[BEFORE] ? x->pod_n[AFTER] : x->pod_n[BEFORE];
 
     strbuf_addf(out,
-                "\n%zu of %zu pods would be charged otherwise, %zu of %zu nodes read otherwise. "
-                "None is moved.\n\n",
+                "\n%zu of %zu pods would be charged differently, %zu of %zu nodes would be read differently. "
+                "No pod is moved.\n\n",
                 x->recharged_n, pod_n, x->reread_n, x->node_n);
     strbuf_addf(out, "%-36s %12s %12s\n", "", "BEFORE", "AFTER");
     table_sums(out, "pods with GPUs", x->pod_n);
@@ -232,7 +232,7 @@ static void add_place(struct strbuf *out, const struct whatif_pod *p, int side)
         [WHATIF_NOWHERE] = "nowhere",
         [WHATIF_NO_GPU] = "asks for no GPU",
         [WHATIF_DEFECT] = "its request is not understood",
-        [WHATIF_UNKNOWN] = "not judged: other pods' labels, GPU UUIDs or nominations decide",
+        [WHATIF_UNKNOWN] = "not judged: it depends on labels of other pods, GPU UUIDs or nominations",
     };
 
     if (p->place[side] == WHATIF_NODE) {

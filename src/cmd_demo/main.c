@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 {
     static const struct program fgpu_demo = {
         .name = "fgpu-demo",
-        .purpose = "fgpu-demo shows fgpu without a cluster. It does not belong into production.",
+        .purpose = "fgpu-demo shows fgpu without a cluster. Do not install it in production.",
         .commands = commands,
         .command_n = ARRAY_LEN(commands),
     };

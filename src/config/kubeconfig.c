@@ -85,8 +85,8 @@ static void take_proxy(struct kubeconfig *k, const struct yaml_doc_node *cluster
 
     if (n != NULL && !is_authority(after_scheme(url, schemes), true)) {
         diagnostics_add(k->d, n->pos,
-                        "proxy-url must be a URL such as http://10.0.0.1:3128; https:// and "
-                        "socks5:// are known as well");
+                        "proxy-url must be a URL such as http://10.0.0.1:3128; https:// and socks5:// are "
+                        "supported, too");
     } else if (n != NULL) {
         kubeconfig_set(&ret->proxy_url, without_slashes(url));
     }
@@ -142,7 +142,7 @@ static void take_user(struct kubeconfig *k, const struct yaml_doc_node *user,
     const struct yaml_doc_node *exec = yaml_doc_find(user, STR("exec"));
 
     refuse_keys(k, user, plugins,
-                "use exec, a client certificate, a token or tokenFile (client-go dropped it too)");
+                "use exec, a client certificate, a token or tokenFile (client-go removed it, too)");
     refuse_keys(k, user, impersonation, "use credentials of that identity");
     kubeconfig_take_pem(k, user, "client-certificate", "client-certificate-data",
                         &ret->client_cert_pem, &ret->client_cert_file);

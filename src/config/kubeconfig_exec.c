@@ -259,8 +259,8 @@ static void check_mode(struct kubeconfig *k, const struct yaml_doc_node *exec, s
         diagnostics_add(k->d, exec->pos, "interactiveMode is missing: Never or IfAvailable");
     } else if (n != NULL && str_eq_cstr(mode, "Always")) {
         diagnostics_add(k->d, n->pos,
-                        "interactiveMode Always needs a terminal, which a service has not; use "
-                        "other credentials");
+                        "interactiveMode Always needs a terminal, which a service does not have; use other "
+                        "credentials");
     } else if (n != NULL && !str_eq_cstr(mode, "Never") && !str_eq_cstr(mode, "IfAvailable")) {
         diagnostics_add(k->d, n->pos, "interactiveMode must be Never, IfAvailable or Always");
     }

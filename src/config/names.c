@@ -130,7 +130,7 @@ const char *instant_error(struct str s)
         return NULL;
     }
     if (s.n != n || s.p[n - 1] != 'Z' || !clock_rfc3339_parse(s, &ms)) {
-        return "a moment is written as 2026-03-28T18:59:50Z, in UTC";
+        return "write a time as 2026-03-28T18:59:50Z, in UTC";
     }
     return NULL;
 }

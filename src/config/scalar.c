@@ -86,7 +86,7 @@ static void decode_word(struct decode *c, const struct schema_field *f,
         unsigned int value = (unsigned int)i;
         store(base, f->offset, &value, sizeof(value));
     } else if (f->later != NULL && f->later[word_index(f->later, n->text)] != NULL) {
-        config_decode_error(c, n, "'%.*s' is not built yet; use '%s'", STR_ARG(n->text),
+        config_decode_error(c, n, "'%.*s' is not supported yet; use '%s'", STR_ARG(n->text),
                             f->words[0]);
     } else {
         refuse_word(c, n, words, words_of(f, words));
@@ -367,7 +367,7 @@ void scalar_accepts(const struct schema_field *f, struct strbuf *out)
         strbuf_add_cstr(out, "NAMESPACE/NAME or empty");
         return;
     case SCHEMA_INSTANT:
-        strbuf_add_cstr(out, "a moment in UTC or empty");
+        strbuf_add_cstr(out, "a time in UTC or empty");
         return;
     case SCHEMA_STRATEGY:
         strbuf_add_cstr(out, f->words != NULL ? "a strategy or none" : "a strategy");

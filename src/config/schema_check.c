@@ -55,7 +55,7 @@ static void check_variants(struct decode *c, const struct yaml_doc_node *list, c
             used = !before;
         }
         if (!used) {
-            config_decode_error(c, item, "never used: elements before it hold in all of its namespaces");
+            config_decode_error(c, item, "never used: elements before it apply to all of its namespaces");
         }
     }
 }
@@ -151,7 +151,7 @@ void schema_check_rules(struct decode *c, const struct yaml_doc_node *n, const v
     for (size_t i = 0; i < p->rule_n; i++, item = item->next) {
         for (size_t j = 0; j < i; j++) {
             if (rule_covers(&p->rules[j], &p->rules[i])) {
-                config_decode_error(c, item, "never used: element %zu holds wherever this one would", j);
+                config_decode_error(c, item, "never used: element %zu applies wherever this one would", j);
                 break;
             }
         }

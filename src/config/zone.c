@@ -47,7 +47,7 @@ static const char *read_header(struct reader *r, struct header *ret, char *ret_v
     uint32_t v[6];
 
     if (p == NULL || memcmp(p, "TZif", 4) != 0) {
-        return "it is no TZif file";
+        return "it is not a TZif file";
     }
     for (size_t i = 0; i < 6; i++) {
         v[i] = (uint32_t)number_at(p + 20 + 4 * i, 4);
@@ -102,7 +102,7 @@ static const char *read_body(struct reader *r, const struct header *h, struct ta
 
         if (type >= h->type_n || !read_offset(types + (size_t)6 * type, &offset_s) ||
             (ret->n > 0 && at_s <= ret->out[ret->n - 1].at_s)) {
-            return "a transition in it makes no sense";
+            return "a transition in it is not valid";
         }
         /* Times before there were clocks: the sums below stay far from overflow. */
         if (at_s < -(INT64_C(1) << 40)) {
@@ -110,7 +110,7 @@ static const char *read_body(struct reader *r, const struct header *h, struct ta
             continue;
         }
         if (at_s > INT64_C(1) << 40) {
-            return "a transition in it makes no sense";
+            return "a transition in it is not valid";
         }
         ret->out[ret->n++] = (struct zone_transition){at_s, offset_s};
     }
@@ -160,7 +160,7 @@ static const char *read_footer(struct reader *r, struct table *t)
         return NULL; /* nobody knows: the last offset stays */
     }
     if (!zone_rule_parse(text, &rule)) {
-        return "its footer is no rule";
+        return "its footer is not a rule";
     }
     write_out(t, &rule);
     return NULL;

@@ -90,7 +90,7 @@ static void complain(struct access *a, const char *review, int http_status, cons
                     http_status == 403
                         ? "fgpu may not ask the API server who its callers are: its ClusterRole "
                           "must let it create this"
-                        : "The API server gives no answer about a caller, who is refused therefore",
+                        : "The API server gives no answer about a caller; the caller is refused",
                     LOG_CSTR("review", review), LOG_I64("status", http_status),
                     LOG_CSTR("err", detail));
     }

@@ -11,7 +11,7 @@
 #define SEEN_MIN 1024
 
 static const char TEXT_NOT_SYNCED[] = "the first lists of pods and nodes are not complete yet";
-static const char TEXT_RULES[] = "a new configuration is being taken in: everything is read again";
+static const char TEXT_RULES[] = "a new configuration is being applied: everything is read again";
 static const char TEXT_TOO_MANY[] =
     "more differences than one run looks at; the watches list again";
 

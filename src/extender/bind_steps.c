@@ -1,6 +1,7 @@
 #include "extender/binder_internal.h"
 
 #include "base/bug.h"
+#include "core/dialects/dialect.h"
 #include "core/record/assignment.h"
 #include "extender/notices.h"
 #include "extender/record.h"
@@ -231,7 +232,7 @@ void bind_advance(struct bind *b, struct bind_answer_due *due)
     }
 }
 
-/* The annotations of the Binding: the record, signed, and the keys for the downward API. */
+/* The annotations of the Binding: the record, signed, and what the containers are to see. */
 static int write_record(struct bind *b, struct arena *a, const struct store_reservation *r, struct kv_list *ret,
                         struct err *reterr)
 {
@@ -239,9 +240,9 @@ static int write_record(struct bind *b, struct arena *a, const struct store_rese
     int rc = record_sign(b->rules->ingest.signing, &as, b->request.pod_uid, b->request.node_name, a, reterr);
 
     if (rc == 0) {
-        rc = assignment_format(&as, a, ret, reterr);
+        rc = dialect_answer(&as, a, ret, reterr);
     }
-    return rc == 0 ? assignment_blank(ret, r->leftovers, a, reterr) : rc;
+    return rc == 0 ? dialect_blank(ret, r->leftovers, a, reterr) : rc;
 }
 
 /* The Binding, and its first path and body; false when the record cannot be written. */
@@ -255,7 +256,7 @@ static bool prepare(struct bind *b, struct arena *a, const struct store_reservat
                                   .pod_version = b->machine.version,
                                   .node_name = b->request.node_name};
     b->kept_bytes = r == NULL ? 0 : r->annotation_bytes;
-    if ((r == NULL ? assignment_blank(&b->binding.annotations, b->leftovers, a, &why)
+    if ((r == NULL ? dialect_blank(&b->binding.annotations, b->leftovers, a, &why)
                    : write_record(b, a, r, &b->binding.annotations, &why)) == 0 &&
         binding_request(&b->binding, b->kept_bytes, &b->path, &b->body, &why) == 0) {
         return true;

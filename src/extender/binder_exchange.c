@@ -104,13 +104,12 @@ struct got_pod {
 
 static bool record_is_ours(const struct bind *b, const struct pod *pod, struct arena *a)
 {
-    const struct str *text = kv_find(pod->annotations, STR(ASSIGNMENT_KEY));
     struct assignment record;
 
     if (!b->reserved) {
         return true; /* no record was sent: the node is all there is */
     }
-    return text != NULL && assignment_parse(*text, a, &record, NULL) == 0 &&
+    return dialect_native.parse_assignment(pod->annotations, a, &record, NULL) == 0 &&
            str_eq(record.id, str_of(b->decision_id));
 }
 
@@ -211,7 +210,7 @@ static void fetched(struct bind *b, const struct got_pod *got, const char *not_t
         bind_settle(b, BIND_OUTCOME_REFUSED, not_taken_in, due);
     } else if (got->pod.deleting && got->kind == BIND_SEEN_UNBOUND) {
         bind_settle(b, BIND_OUTCOME_CONFLICT, TEXT_DELETING, due);
-    } else if (!assignment_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {
+    } else if (!dialect_leftovers(got->pod.annotations, &b->record, &b->leftovers)) {
         bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_UNREADABLE, due);
     } else {
         b->names_ours = dialect_claims_pod(b->rules->placement.policy, &got->pod);
@@ -227,7 +226,7 @@ static bool overwrites_leftovers(const struct bind *b, const struct got_pod *got
     struct str leftovers;
 
     return b->reserved ||
-           (assignment_leftovers(got->pod.annotations, a, &leftovers) && str_eq(leftovers, b->leftovers));
+           (dialect_leftovers(got->pod.annotations, a, &leftovers) && str_eq(leftovers, b->leftovers));
 }
 
 /* What the pod on its way looked like. What the ledger could not take in must not end a reservation on that node. */

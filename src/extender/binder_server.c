@@ -30,8 +30,9 @@ static void take_answer(struct binder *b, enum binding_preconditions p, const st
     } else if (p == BINDING_PRECONDITIONS_IGNORED) {
         s->ask_at_ns = now_ns + ASK_AGAIN_OLD_NS;
         if (s->preconditions != p) {
-            LOG_WARNING(b->log, "The API server is older than 1.23 and ignores the preconditions of a Binding: one "
-                                "whose outcome is unknown keeps its GPUs charged until the pod is bound or deleted");
+            LOG_WARNING(b->log, "The API server is older than 1.23 and ignores the preconditions of a Binding: if "
+                                "the outcome of a Binding is unknown, its GPUs stay charged until the pod is bound "
+                                "or deleted");
         }
     } else {
         s->ask_at_ns = now_ns + bind_calm_pause_ns(s->failed_n++);

@@ -19,7 +19,7 @@ static const char *const CAUSES[REFLECTOR_TROUBLE__MAX] = {
     [REFLECTOR_UNREACHABLE] = "the API server cannot be reached",
     [REFLECTOR_FORBIDDEN] = "the API server forbids it; see the ClusterRole and the credentials",
     [REFLECTOR_REFUSED] = "the API server answers with an error",
-    [REFLECTOR_UNREADABLE] = "what the API server sends cannot be read",
+    [REFLECTOR_UNREADABLE] = "the API server sends data that cannot be read",
 };
 
 struct followed {
@@ -61,7 +61,7 @@ struct contact *contact_new(const struct clock *clock, const struct log *log, in
         atomic_init(&f->trouble, REFLECTOR_FINE);
         for (size_t t = 0; t < REFLECTOR_TROUBLE__MAX; t++) {
             (void)snprintf(f->texts[t], TEXT_MAX,
-                           "fgpu is not ready: it has not heard of changes to %s for longer than staleAfter (%s)",
+                           "fgpu is not ready: it has had no news of %s for longer than staleAfter (%s)",
                            kube_resource_name((enum kube_resource)i), CAUSES[t]);
         }
     }
@@ -101,7 +101,8 @@ static void tell_blind(struct contact *c, enum kube_resource resource, const cha
     f->blind_told = true;
     mutex_unlock(&c->lock);
     if (first) {
-        LOG_ERROR(c->log, "Blind: requests for GPUs are answered with an error until changes are heard of again",
+        LOG_ERROR(c->log, "No news from the API server: requests for GPUs are answered with an error until there "
+                          "is news again",
                   LOG_CSTR("resource", kube_resource_name(resource)), LOG_CSTR("reason", why));
     }
 }

@@ -61,7 +61,7 @@ static void fail(struct feed *f, const struct kube_object *o, const struct err *
 {
     struct str name = o->pod != NULL ? o->pod->name : o->node->name;
 
-    LOG_ERROR(f->rules->ingest.log, "Cannot count an object; refusing every request until the next start",
+    LOG_ERROR(f->rules->ingest.log, "Cannot count an object; every request is refused until the next start",
               LOG_CSTR("resource", kube_resource_name(f->resource)), LOG_STR("name", name),
               LOG_CSTR("err", why->msg));
     store_close(f->rules->ingest.store, TEXT_CLOSED);
@@ -86,7 +86,7 @@ static void name_it(struct feed *f, const struct kube_object *o, const char *how
 static int take_unusable(struct feed *f, const struct kube_object *o, const struct err *cause,
                          struct err *reterr)
 {
-    name_it(f, o, "An object of the cluster cannot be read; it counts for the most it could be", cause->msg);
+    name_it(f, o, "An object of the cluster cannot be read; it counts for the most that it could be", cause->msg);
     return o->pod != NULL ? ingest_pod_unusable(&f->rules->ingest, o->pod, reterr)
                           : ingest_node_unusable(&f->rules->ingest, o->node, reterr);
 }
@@ -100,7 +100,7 @@ static void take_note(struct feed *f, const struct kube_object *o)
         return;
     }
     err_set(&why, ERR_LIMIT, "%" PRIu64 " bytes of JSON", o->cut_bytes);
-    name_it(f, o, "An object of the cluster is too large to keep; it counts by what was read of it as it passed",
+    name_it(f, o, "An object of the cluster is too large to keep; it counts for what could be read of it",
             why.msg);
 }
 

@@ -56,7 +56,7 @@ char *incident_sentence(const struct incident *in, char *buf, size_t size)
         add(&t, " was bound to node %.*s by a decision that this fgpu did not make or had given up", STR_ARG(in->node_name));
     } else if (in->ends) {
         add_gpu(&t, in);
-        add(&t, " is not given twice any more");
+        add(&t, " is no longer given out twice");
     } else {
         add_gpu(&t, in);
         add(&t, " is given to ");
@@ -70,10 +70,10 @@ const char *incident_remedy(enum incident_kind k)
 {
     static const char *const remedies[INCIDENT_KIND__MAX] = {
         [INCIDENT_DOUBLE_BOOKING] =
-            "Delete the youngest of them, so that it is placed anew, and see that one fgpu only is running",
+            "Delete the youngest of them, so that it is placed again, and make sure that only one fgpu runs",
         [INCIDENT_FOREIGN_DECISION] =
-            "Another fgpu is running, or a Binding came late that had been given up, perhaps by an earlier fgpu, or "
-            "somebody writes fgpu.io/assignment: see that one fgpu only does",
+            "Another fgpu runs, or a Binding that was given up came late, perhaps from an earlier fgpu, or "
+            "somebody writes fgpu.io/assignment: make sure that only one fgpu writes it",
     };
 
     BUG_ON((unsigned)k >= INCIDENT_KIND__MAX);

@@ -54,18 +54,17 @@ static void verify_now(const struct ingest *in, const struct pod *pod, struct le
     f->record_trust = holds ? RECORD_VERIFIED : RECORD_UNSIGNED;
     if (!holds) {
         f->assignment = NULL;
-        warn_of_record(in, pod, "its signature does not hold");
+        warn_of_record(in, pod, "its signature is not valid");
     }
 }
 
 /* False: too large. */
-static bool read_record(const struct ingest *in, struct arena *a, const struct pod *pod, struct str text,
-                        struct ingest_fact *ret)
+static bool read_record(const struct ingest *in, struct arena *a, const struct pod *pod, struct ingest_fact *ret)
 {
     struct record_judgement judgement;
     struct err why;
 
-    if (assignment_parse(text, a, &ret->assignment, &why) != 0) {
+    if (dialect_native.parse_assignment(pod->annotations, a, &ret->assignment, &why) != 0) {
         ignore_record(in, pod, why.msg);
         return true;
     }
@@ -116,11 +115,11 @@ int ingest_read_pod(const struct ingest *in, struct arena *a, const struct pod *
     };
     if (!dialect_demand(in->policy, pod, a, &ret->demand) ||
         !dialect_label_hashes(pod, a, &ret->op.pod.label_hashes, &ret->op.pod.label_n) ||
-        (pod->node_name.n == 0 && !assignment_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
+        (pod->node_name.n == 0 && !dialect_leftovers(pod->annotations, a, &ret->op.pod.leftovers))) {
         return arena_full(reterr, "pod", pod->name);
     }
     /* A record on a pod that is not bound is somebody's text, not a decision. */
-    if (record != NULL && pod->node_name.n > 0 && !read_record(in, a, pod, *record, ret)) {
+    if (record != NULL && pod->node_name.n > 0 && !read_record(in, a, pod, ret)) {
         return arena_full(reterr, "pod", pod->name);
     }
     return 0;
@@ -163,7 +162,7 @@ int ingest_read_node(const struct ingest *in, struct arena *a, const struct node
                  .rules = plan_node_rules(in->policy, node->labels),
                  .inventory = &ret->inventory},
     };
-    if (!inventory_of_node(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
+    if (!dialect_inventory(in->policy, node, a, &ret->inventory, &ret->op.node.note) ||
         !taints_of_node(node, a, &ret->op.node.taints, &ret->op.node.taint_n)) {
         return arena_full(reterr, "node", node->name);
     }

@@ -61,9 +61,8 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
     }
     if (after->claims_record && !before->claims_record) {
         tell(events, EVENT_ASSIGNMENT_FORGED, &pod, STR_NULL,
-             "The pod carried annotation fgpu.io/assignment before it was bound. It is ignored and "
-             "will be "
-             "replaced; remove it from the template the pod is made of");
+             "The pod had annotation fgpu.io/assignment before it was bound. fgpu ignores and replaces it; remove "
+             "it from the template of the pod");
     }
     if (became(before, after, LEDGER_FOREIGN)) {
         tell(events, EVENT_ASSIGNMENT_MISSING, &pod, f->node_name,
@@ -72,9 +71,8 @@ static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
     } else if (became(before, after, LEDGER_BOUND) && after->steered && !after->decided_here &&
                !was_open(before) && store_is_ready(s)) {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, f->node_name,
-             "Bound with an assignment that this fgpu did not decide; /state says what it is charged. See "
-             "that "
-             "only one fgpu and no user writes fgpu.io/assignment");
+             "Bound with an assignment that this fgpu did not decide; /state shows its charge. Make sure that only "
+             "one fgpu, and no user, writes fgpu.io/assignment");
     }
     if (after->state == LEDGER_BOUND && after->conflict != NULL &&
         after->conflict != before->conflict) {
@@ -99,11 +97,11 @@ static void node_changed(struct events *events, const struct ledger_node_fact *f
         tell(events, EVENT_INVENTORY_INVALID, &node, STR_NULL, "%s", after->note);
     } else if (after->note == NULL && before->note != NULL) {
         tell(events, EVENT_INVENTORY_RESTORED, &node, STR_NULL,
-             "The inventory of GPUs is understood again");
+             "fgpu can read the inventory of GPUs again");
     }
     if (before->known && after->closed && !before->closed) {
         tell(events, EVENT_NODE_CLOSED, &node, STR_NULL,
-             "The node pool takes no new pods with GPUs now. %u pod%s with GPUs may run on until the end",
+             "The node pool takes no new pods with GPUs now. %u pod%s with GPUs may run until the end",
              after->pod_n, plural(after->pod_n));
     } else if (before->closed && !after->closed) {
         tell(events, EVENT_NODE_OPENED, &node, STR_NULL, "The node pool takes pods with GPUs again");
@@ -162,8 +160,8 @@ void notice_overcommit(struct events *events, const struct ledger_overcommit *o)
 
     if (o->begins) {
         tell(events, EVENT_OVERCOMMITTED, &node, STR_NULL,
-             "GPU %d (%.*s) is charged with more than it has. No new pod is put there until that is "
-             "over; /state shows who is on it",
+             "GPU %d (%.*s) is charged with more than it has. It takes no new pods as long as this lasts; /state "
+             "shows its pods",
              o->index, STR_ARG(o->uuid));
     } else {
         tell(events, EVENT_RECOVERED, &node, STR_NULL,
@@ -182,12 +180,12 @@ static void tell_pod(struct events *events, const struct incident *in, const str
         const struct incident_pod *youngest = incident_youngest(in);
 
         tell(events, EVENT_DOUBLE_BOOKED, &pod, in->node_name,
-             "A GPU is given twice. Delete the younger pod, %.*s/%.*s, so that it is placed anew, and see that one "
-             "fgpu only is running. The GPU takes no new pods until then. %s",
+             "A GPU is given out twice. Delete the younger pod, %.*s/%.*s, so that it is placed again, and make "
+             "sure that only one fgpu runs. The GPU takes no new pods until then. %s",
              STR_ARG(youngest->namespace_), STR_ARG(youngest->name), sentence);
     } else {
         tell(events, EVENT_ASSIGNMENT_FOREIGN, &pod, in->node_name,
-             "Bound by a decision that this fgpu did not make or had given up. /state says what it is charged. %s",
+             "Bound by a decision that this fgpu did not make or had given up. /state shows its charge. %s",
              incident_remedy(in->kind));
     }
 }
@@ -206,8 +204,8 @@ void notice_record_refuted(struct events *events, const struct store_unverified 
     const struct event_object object = {EVENT_OBJECT_POD, pod->namespace_, pod->name, pod->uid};
 
     tell(events, EVENT_RECORD_REFUTED, &object, STR_NULL,
-         "The signature of annotation fgpu.io/assignment does not hold: somebody changed it, or copied it from another "
-         "pod. It grants nothing; delete the pod, and see who may write annotations");
+         "The signature of annotation fgpu.io/assignment is not valid: somebody changed it, or copied it from "
+         "another pod. It grants nothing; delete the pod, and check who may write annotations");
 }
 
 void notice_drift(struct events *events, struct str namespace_, struct str name,
@@ -220,7 +218,7 @@ void notice_drift(struct events *events, struct str namespace_, struct str name,
     };
 
     tell(events, EVENT_DRIFT_REPAIRED, &object, STR_NULL,
-         "fgpu had missed a change (%s) and found it by an audit; its ledger is corrected",
+         "fgpu had missed a change (%s). An audit found it and corrected the ledger",
          ledger_drift_name(drift));
 }
 

@@ -301,7 +301,7 @@ static void work(struct pool_commands *c, struct pool *p)
              LOG_CSTR("state", j.argv[state]), LOG_CSTR("command", j.argv[0]));
     r = run(c, &j, &err);
     if (r == 0) {
-        LOG_INFO(c->o.log, "The command of a node pool has ended well", LOG_CSTR("pool", j.name),
+        LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", j.name),
                  LOG_CSTR("state", j.argv[state]));
     } else if (!atomic_load(&c->stopping)) {
         LOG_WARNING(c->o.log, "The command of a node pool failed; it will be tried again",

@@ -27,7 +27,7 @@ int record_sign(struct signing *signing, struct assignment *as, struct str pod_u
     key = sign_keyring_private(keys);
     signature = arena_alloc(a, SIGN_SIGNATURE_BYTES);
     if (key == NULL) {
-        r = err_set(reterr, ERR_INTERNAL, "there is no private key to sign with; give signing.privateKey");
+        r = err_set(reterr, ERR_INTERNAL, "there is no private key for signing; give signing.privateKey");
     } else if (signature == NULL) {
         r = err_set(reterr, ERR_LIMIT, "out of memory for this request");
     } else {

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char NOTE_NODE[] = "ResourceSlices publish the GPUs of this node, so dynamic resource allocation hands them out: no shares "
-                                "are placed beside it";
+static const char NOTE_NODE[] = "ResourceSlices publish the GPUs of this node, so dynamic resource allocation "
+                                "assigns them: no shares are placed here";
 static const char NOTE_ANYWHERE[] =
-    "a ResourceSlice publishes GPUs for nodes chosen by a selector, or for all: no shares are placed anywhere";
-static const char NOTE_FORBIDDEN[] = "fgpu may not list resourceslices of resource.k8s.io, so nobody can tell which GPUs dynamic resource "
-                                     "allocation hands out: give its ClusterRole list and watch of them";
+    "a ResourceSlice publishes GPUs for nodes chosen by a selector, or for all nodes: no shares are placed on any "
+    "node";
+static const char NOTE_FORBIDDEN[] = "fgpu may not list resourceslices of resource.k8s.io, so it does not know "
+                                     "which GPUs dynamic resource allocation assigns: add list and watch of them "
+                                     "to its ClusterRole";
 static const char TEXT_AWAITED[] = "fgpu is not ready: it is still reading ResourceSlices from the API server";
 static const char TEXT_CLOSED[] = "a ResourceSlice could not be counted; see the log";
 
@@ -130,7 +132,7 @@ static void tell(struct slices *s, struct str node, const char *note)
     struct err why;
 
     if (store_apply(s->store, &op, &why) != 0) {
-        LOG_ERROR(s->log, "Cannot count a ResourceSlice; refusing every request until the next start",
+        LOG_ERROR(s->log, "Cannot count a ResourceSlice; every request is refused until the next start",
                   LOG_STR("node", node), LOG_CSTR("err", why.msg));
         store_close(s->store, TEXT_CLOSED);
     } else if (node.n > 0) {
@@ -278,7 +280,7 @@ static void unusable(void *ctx, const struct kube_object *o, bool is_gone, const
         gone(s, o->slice->name);
         return;
     }
-    LOG_WARNING(s->log, "A ResourceSlice cannot be read; it counts for the most it could be",
+    LOG_WARNING(s->log, "A ResourceSlice cannot be read; it counts for the most that it could be",
                 LOG_STR("name", o->slice->name), LOG_CSTR("err", why->msg));
     object(s, o);
 }

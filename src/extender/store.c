@@ -224,7 +224,7 @@ const char *store_not_ready(struct store *s)
     if (why == NULL && s->awaited != NULL) {
         why = s->awaited;
     } else if (why == NULL && now < s->not_before_ns) {
-        why = "fgpu is not ready: it has just started and lets earlier bindings settle";
+        why = "fgpu is not ready: it has just started and waits for earlier bindings to finish";
     }
     store_unlock(s);
     return why != NULL ? why : contact_lost(s->contact);

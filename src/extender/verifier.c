@@ -24,7 +24,7 @@ static void refuted(const struct ingest *in, const struct store_unverified *u)
 
     notice_record_refuted(in->events, u);
     if (warn_limit_take(in->warnings, u->uid, "signature", &withheld)) {
-        LOG_WARNING(in->log, "The signature of a record does not hold; the record grants nothing",
+        LOG_WARNING(in->log, "The signature of a record is not valid; the record grants nothing",
                     LOG_STR("namespace", u->namespace_), LOG_STR("pod", u->name), LOG_STR("uid", u->uid),
                     LOG_I64("warningsWithheld", (int64_t)withheld));
     }

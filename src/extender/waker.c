@@ -115,14 +115,14 @@ void waker_sent(struct waker *w, enum wake_result result, const char *detail)
     unlock(w);
     if (say_bad && result == WAKE_IMPOSSIBLE) {
         LOG_WARNING(w->log,
-                 "Cannot wake kube-scheduler when room appears: a refused pod may wait up to five minutes. "
+                 "Cannot notify kube-scheduler when room becomes free: a refused pod may wait up to five minutes. "
                  "Apply the CSIStorageCapacity fgpu-wake and its role from manifests/, or set "
                  "clientConnection.wakeObject",
                  LOG_CSTR("err", detail));
     } else if (say_bad) {
-        LOG_WARNING(w->log, "Could not wake kube-scheduler; trying again", LOG_CSTR("err", detail));
+        LOG_WARNING(w->log, "Could not notify kube-scheduler; trying again", LOG_CSTR("err", detail));
     } else if (say_good) {
-        LOG_INFO(w->log, "kube-scheduler can be woken again");
+        LOG_INFO(w->log, "kube-scheduler can be notified again");
     }
 }
 

@@ -99,7 +99,7 @@ static bool check_framing(struct httpd_request *req, const struct head_scan *sca
     if (!httpd_head_bytes_end(&scan->bytes)) {
         fault(req, 400, "malformed head: lines end in CRLF, are not folded and hold no NUL");
     } else if (scan->bad_name || scan->control_bytes) {
-        fault(req, 400, "control bytes in a header, or a name that is no token");
+        fault(req, 400, "control bytes in a header, or a name that is not a token");
     } else if (scan->length_n > 1) {
         fault(req, 400, "more than one Content-Length header");
     } else if (scan->encoding_n > 1) {
@@ -109,7 +109,7 @@ static bool check_framing(struct httpd_request *req, const struct head_scan *sca
     } else if (scan->encoding_n != 0 && scan->length_n != 0) {
         fault(req, 400, "Content-Length and Transfer-Encoding together");
     } else if (scan->encoding_n != 0) {
-        fault(req, 411, "a body needs a Content-Length: chunks are not read here");
+        fault(req, 411, "a body needs a Content-Length: chunked bodies are not supported");
     } else if (scan->length_n != 0 && !str_to_u64(scan->length, SIZE_MAX - 1, &length)) {
         fault(req, 400, "malformed Content-Length header");
     }
@@ -162,7 +162,7 @@ static bool host_is_ours(const struct httpd_listener *l, struct str host)
 static void check_meaning(struct httpd_request *req, const struct head_scan *scan, struct str version)
 {
     if (!str_eq(version, STR("HTTP/1.1")) && !str_eq(version, STR("HTTP/1.0"))) {
-        fault(req, 505, "HTTP/1.1 is spoken here");
+        fault(req, 505, "only HTTP/1.1 is supported");
     } else if (scan->host_n > 1) {
         fault(req, 400, "more than one Host header");
     } else if (scan->host_n == 1 && !host_is_ours(req->listener, scan->host)) {

@@ -125,8 +125,8 @@ int httpd_server_new(const struct httpd_config *config, struct httpd_server **re
 
     if (!httpd_head_bytes_serves(MHD_get_version())) {
         return err_set(reterr, ERR_INTERNAL,
-                       "libmicrohttpd %s is loaded, and 0.9.75 is needed, because how strictly requests are read "
-                       "depends on it: install that version",
+                       "libmicrohttpd %s is loaded, but 0.9.75 is needed, because the parsing of requests depends "
+                       "on the version: install 0.9.75",
                        MHD_get_version());
     }
     s = xcalloc(1, sizeof(*s));

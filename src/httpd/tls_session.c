@@ -54,7 +54,7 @@ static int refuse_status(struct httpd_conn *c, gnutls_session_t session, unsigne
         {GNUTLS_CERT_SIGNER_NOT_FOUND, GNUTLS_A_UNKNOWN_CA, "certificate of an unknown CA"},
         {GNUTLS_CERT_SIGNATURE_FAILURE, GNUTLS_A_UNKNOWN_CA,
          "certificate of another CA of the same name"},
-        {GNUTLS_CERT_SIGNER_NOT_CA, GNUTLS_A_UNKNOWN_CA, "certificate signed by one that is no CA"},
+        {GNUTLS_CERT_SIGNER_NOT_CA, GNUTLS_A_UNKNOWN_CA, "certificate signed by a certificate that is not a CA"},
         {GNUTLS_CERT_EXPIRED, GNUTLS_A_CERTIFICATE_EXPIRED, "certificate expired"},
         {GNUTLS_CERT_NOT_ACTIVATED, GNUTLS_A_CERTIFICATE_EXPIRED, "certificate not valid yet"},
         {GNUTLS_CERT_PURPOSE_MISMATCH, GNUTLS_A_BAD_CERTIFICATE,
@@ -132,7 +132,7 @@ static int judge_leaf(struct httpd_conn *c, gnutls_session_t session, gnutls_x50
     if (gnutls_x509_crt_get_key_usage(crt, &usage, &critical) >= 0 &&
         (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) == 0) {
         return refuse(c, session, HTTPD_DROP_TLS_BAD_CERTIFICATE, GNUTLS_A_BAD_CERTIFICATE,
-                      "certificate's key is not for signatures");
+                      "the key of the certificate is not for signatures");
     }
     if (common_name_allowed(c, crt) || alternative_name_allowed(c, crt)) {
         return 0;

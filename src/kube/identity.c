@@ -47,7 +47,7 @@ static void tell_unreadable(struct identity *id, unsigned failed,
     id->stats.unreadable_n += failed;
     for (size_t i = 0; i < MATERIAL_FILE__MAX && !id->unreadable_told; i++) {
         if (why[i].code != ERR_OK) {
-            LOG_WARNING(id->log, "Cannot read credentials again; what was read before stays in use",
+            LOG_WARNING(id->log, "Cannot read credentials again; the old ones stay in use",
                         LOG_CSTR("err", why[i].msg));
         }
     }
@@ -196,8 +196,8 @@ static void rejected(struct identity *id, int64_t now_ns)
     if (id->rejected_n >= 2) {
         id->hold_ns = now_ns + (hold_s < HOLD_MAX_S ? hold_s : HOLD_MAX_S) * NS_PER_S;
         LOG_ERROR(id->log,
-                  "The API server rejects the credentials (401); it is asked again after a pause. "
-                  "Look at the token or certificate and at what it may do",
+                  "The API server rejects the credentials (401); fgpu asks again after a pause. Check the token or "
+                  "certificate and its rights",
                   LOG_I64("inARow", id->rejected_n), LOG_I64("pauseSeconds", hold_s));
     } else {
         LOG_WARNING(id->log, "The API server rejected the credentials (401); trying once more");

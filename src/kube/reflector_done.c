@@ -215,7 +215,7 @@ static enum watch_next after_watch(struct reflector *r, bool futile, const struc
             return LIST_LATER;
         }
         if (futile) {
-            err_set(&r->refused, ERR_UNAVAILABLE, "the watch ended at once, without an event");
+            err_set(&r->refused, ERR_UNAVAILABLE, "the watch ended immediately, without an event");
             return LIST_LATER;
         }
         return WATCH_ON;

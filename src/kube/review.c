@@ -135,7 +135,7 @@ static void read_object(struct json_reader *r, const char *kind, struct reply *r
         }
     }
     if (!json_failed(r) && (!str_eq_cstr(text, kind) || !has_status)) {
-        json_fail(r, ERR_INVALID, "not the review that was asked for");
+        json_fail(r, ERR_INVALID, "not the requested review");
     }
 }
 

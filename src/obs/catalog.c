@@ -28,7 +28,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .series_max = 32},
     [FGPU_BIND_OUTCOMES_TOTAL] =
         {.name = "fgpu_bind_outcomes_total",
-         .help = "Ends of binds, as the API server decided them.",
+         .help = "Finished binds, by the result from the API server.",
          .type = METRIC_COUNTER, .labels = {{"outcome", NULL}}, .series_max = 16},
     [FGPU_FILTER_VERDICTS_TOTAL] =
         {.name = "fgpu_filter_verdicts_total",
@@ -47,14 +47,14 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .labels = {{"verb", NULL}, {"resource", NULL}}, .series_max = 12},
     [FGPU_CREDENTIALS_EVENTS_TOTAL] =
         {.name = "fgpu_credentials_events_total",
-         .help = "What happened to the credentials for the API server: replaced by newer ones, "
-                 "rejected with 401, not readable, exec plugin run, exec plugin failed.",
+         .help = "Events of the credentials for the API server: replaced by newer ones, rejected with 401, not "
+                 "readable, exec plugin run, exec plugin failed.",
          .type = METRIC_COUNTER,
          .labels = {{"event", CLOSED("renewed", "rejected", "unreadable", "plugin_run",
                                      "plugin_failed")}}},
     [FGPU_CREDENTIALS_USABLE] =
         {.name = "fgpu_credentials_usable",
-         .help = "1 unless the API server rejects the credentials or there are none.",
+         .help = "0 if the API server rejects the credentials or there are none, otherwise 1.",
          .type = METRIC_GAUGE},
     [FGPU_WATCH_EVENTS_TOTAL] =
         {.name = "fgpu_watch_events_total",
@@ -67,13 +67,13 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_COUNTER, .labels = {{"resource", NULL}}, .series_max = 4},
     [FGPU_WATCH_RESTARTS_TOTAL] =
         {.name = "fgpu_watch_restarts_total",
-         .help = "Watches begun again after they ended.",
+         .help = "Watches started again after they ended.",
          .type = METRIC_COUNTER, .labels = {{"resource", NULL}}, .series_max = 4},
 
     [FGPU_WATCH_LAST_CONTACT_SECONDS] =
         {.name = "fgpu_watch_last_contact_seconds",
-         .help = "Time since the API server was last heard to have no more changes to tell than were told: bytes on the "
-                 "watch, or a list while it was silent. Above clientConnection.staleAfter no GPU is promised.",
+         .help = "Time since the last news from the API server: bytes on the watch, or a list while the watch was "
+                 "silent. Above clientConnection.staleAfter no GPU is promised.",
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS, .labels = {{"resource", NULL}}, .series_max = 8},
 
     [FGPU_LEDGER_GENERATION] =
@@ -87,7 +87,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
         {.name = "fgpu_ledger_devices", .help = "GPUs in the ledger.", .type = METRIC_GAUGE},
     [FGPU_LEDGER_PODS] =
         {.name = "fgpu_ledger_pods",
-         .help = "Pods in the ledger that use GPUs, by state; all but the pending are charged.",
+         .help = "Pods in the ledger that use GPUs, by state; all except pending pods are charged.",
          .type = METRIC_GAUGE,
          .labels = {{"state", CLOSED("pending", "reserved", "confirmed", "bound", "foreign")}}},
     [FGPU_GPU_MILLI] =
@@ -100,12 +100,12 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_GAUGE, .labels = {{"kind", CLOSED("capacity", "charged")}}},
     [FGPU_OVERCOMMITTED_DEVICES] =
         {.name = "fgpu_overcommitted_devices",
-         .help = "GPUs charged beyond their capacity; they are closed to new pods.",
+         .help = "GPUs that are charged with more than their capacity; they take no new pods.",
          .type = METRIC_GAUGE},
     [FGPU_INCIDENTS] =
         {.name = "fgpu_incidents",
-         .help = "GPUs given twice, and pods bound by decisions that this fgpu did not make, now. Anything above 0 "
-                 "needs somebody's attention; /state lists them.",
+         .help = "GPUs that are given out twice now, and pods that are bound by decisions that this fgpu did not "
+                 "make. If it is above 0, somebody must act; /state lists them.",
          .type = METRIC_GAUGE, .labels = {{"kind", INCIDENT_KINDS}}},
     [FGPU_INCIDENTS_TOTAL] =
         {.name = "fgpu_incidents_total",
@@ -113,8 +113,8 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_COUNTER, .labels = {{"kind", INCIDENT_KINDS}}},
     [FGPU_PODS_TURNED_AWAY_TOTAL] =
         {.name = "fgpu_pods_turned_away_total",
-         .help = "How often a pod that uses GPUs found no room in fgpu, which is full of pods, or of names of nodes that do "
-                 "not exist. Should not rise.",
+         .help = "How often a pod that uses GPUs found no room in fgpu, because fgpu is full of pods, or of names of nodes "
+                 "that do not exist. It should not rise.",
          .type = METRIC_COUNTER},
     [FGPU_UNCOUNTED_NODES] =
         {.name = "fgpu_uncounted_nodes",
@@ -128,7 +128,7 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Pods that hold GPUs on closed nodes.", .type = METRIC_GAUGE},
     [FGPU_POOL_COMMANDS_TOTAL] =
         {.name = "fgpu_pool_commands_total",
-         .help = "Runs of commands of node pools that have ended.",
+         .help = "Finished runs of commands of node pools.",
          .type = METRIC_COUNTER, .labels = {{"result", CLOSED("ok", "failed")}}},
     [FGPU_POOL_COMMANDS_FAILING] =
         {.name = "fgpu_pool_commands_failing",
@@ -136,12 +136,12 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_GAUGE},
     [FGPU_FRAGMENTATION_RATIO] =
         {.name = "fgpu_fragmentation_ratio",
-         .help = "Part of the idle compute that the pods that are expected could not use (FGD's measure for the "
-                 "mix of requests seen so far).",
+         .help = "Part of the idle compute that the expected pods could not use (the measure of FGD, for the "
+                 "requests seen so far).",
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_PERMILLE},
     [FGPU_IDLE_MILLI] =
         {.name = "fgpu_idle_milli",
-         .help = "Compute that nobody holds on nodes that take pods, in thousandths of a GPU.",
+         .help = "Free compute on nodes that take pods, in thousandths of a GPU.",
          .type = METRIC_GAUGE},
     [FGPU_LARGEST_FREE_MILLI] =
         {.name = "fgpu_largest_free_milli",
@@ -151,32 +151,33 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .help = "Free memory of the GPU with the largest free compute.", .type = METRIC_GAUGE},
     [FGPU_MOST_EMPTY_GPUS] =
         {.name = "fgpu_most_empty_gpus",
-         .help = "GPUs that nobody uses on the node that has the most of them.",
+         .help = "Unused GPUs on the node with the most unused GPUs.",
          .type = METRIC_GAUGE},
     [FGPU_MORE_FIT] =
         {.name = "fgpu_more_fit",
-         .help = "How many more pods of one size would fit, each size by itself: named sizes and whole GPUs.",
+         .help = "How many more pods of one size would fit if no other size came: named sizes and whole GPUs.",
          .type = METRIC_GAUGE, .labels = {{"size", NULL}}, .series_max = 64},
     [FGPU_CANDIDATE_DECISIONS] =
         {.name = "fgpu_candidate_decisions",
-         .help = "Decisions since either pair of strategies changed, by what those on trial would have chosen.",
+         .help = "Decisions since one of the strategies changed, by what the candidate strategies would have "
+                 "chosen.",
          .type = METRIC_GAUGE,
          .labels = {{"result", CLOSED("same", "other_gpus", "other_node", "not_compared")}}},
     [FGPU_CANDIDATE_FRAGMENTATION_MILLI] =
         {.name = "fgpu_candidate_fragmentation_milli",
-         .help = "Sum over the decisions compared: fragmented compute after the choice of the strategies on trial less "
-                 "that after the real one, in thousandths of a GPU. Negative: they fragment less.",
+         .help = "Sum over the compared decisions: fragmented compute after the choice of the candidate strategies "
+                 "minus fragmented compute after the real choice, in thousandths of a GPU. Negative: the "
+                 "candidates fragment less.",
          .type = METRIC_GAUGE},
     [FGPU_TENANT_MILLI] =
         {.name = "fgpu_tenant_milli",
-         .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without a limit of its own "
-                 "the limit is all there is.",
+         .help = "Compute that a tenant holds and may hold, in thousandths of a GPU; without its own limit it may "
+                 "hold all.",
          .type = METRIC_GAUGE, .labels = {{"tenant", NULL}, {"kind", CLOSED("limit", "charged")}},
          .series_max = 200},
     [FGPU_TENANT_MEMORY_BYTES] =
         {.name = "fgpu_tenant_memory_bytes",
-         .help = "GPU memory that a tenant holds and may hold; without a limit of its own the limit is all "
-                 "there is.",
+         .help = "GPU memory that a tenant holds and may hold; without its own limit it may hold all.",
          .type = METRIC_GAUGE, .labels = {{"tenant", NULL}, {"kind", CLOSED("limit", "charged")}},
          .series_max = 200},
     [FGPU_INVARIANT_VIOLATIONS_TOTAL] =
@@ -190,24 +191,24 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .labels = {{"result", CLOSED("clean", "drift", "incidents", "failed", "broken")}}},
     [FGPU_AUDIT_DRIFT_TOTAL] =
         {.name = "fgpu_audit_drift_total",
-         .help = "Objects that the ledger had wrong, found and repaired by audits, by cause.",
+         .help = "Objects about which the ledger was wrong, found and repaired by audits, by cause.",
          .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 20},
     [FGPU_AUDIT_DURATION_SECONDS] =
         {.name = "fgpu_audit_duration_seconds",
-         .help = "Time of one audit, waiting for the watches included.",
+         .help = "Time of one audit, including the time to wait for the watches.",
          .type = METRIC_HISTOGRAM, .unit = METRIC_UNIT_NS, AUDIT_BUCKETS},
     [FGPU_AUDIT_LAST_SUCCESS_TIMESTAMP_SECONDS] =
         {.name = "fgpu_audit_last_success_timestamp_seconds",
-         .help = "End of the last audit that compared everything and repaired what it found; 0 before.",
+         .help = "End of the last audit that compared everything and repaired all differences; 0 before the first.",
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
 
     [FGPU_RECORDS_VERIFIED_TOTAL] =
         {.name = "fgpu_records_verified_total",
-         .help = "Signatures of records that were verified and hold.",
+         .help = "Signatures of records that were verified and are valid.",
          .type = METRIC_COUNTER},
     [FGPU_RECORDS_REFUTED_TOTAL] =
         {.name = "fgpu_records_refuted_total",
-         .help = "Signatures of records that were verified and do not hold: somebody forged, edited or copied a record.",
+         .help = "Signatures of records that were verified and are not valid: somebody forged, edited or copied a record.",
          .type = METRIC_COUNTER},
     [FGPU_RECORDS_IGNORED_TOTAL] =
         {.name = "fgpu_records_ignored_total",
@@ -219,22 +220,22 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_GAUGE},
     [FGPU_SIGNING_KEY_RELOADS_TOTAL] =
         {.name = "fgpu_signing_key_reloads_total",
-         .help = "Changes of the files of signing keys, taken (ok) or refused (error: the old keys stay).",
+         .help = "Changes of the files of signing keys, accepted (ok) or refused (error: the old keys stay).",
          .type = METRIC_COUNTER, .labels = {{"outcome", CLOSED("ok", "error")}}},
 
     [FGPU_EVENTS_TOTAL] =
         {.name = "fgpu_events_total",
-         .help = "Events for people, by reason and what became of them; repeats are counted in a series.",
+         .help = "Events, by reason and result; repeated Events are counted in a series.",
          .type = METRIC_COUNTER,
          .labels = {{"reason", NULL}, {"result", CLOSED("posted", "repeated", "dropped", "failed")}},
          .series_max = 64},
     [FGPU_EVENTS_DROPPED_TOTAL] =
         {.name = "fgpu_events_dropped_total",
-         .help = "Events that nobody will see, and series counts that were not told, by cause.",
+         .help = "Events, and counts of series, that could not be written, by cause.",
          .type = METRIC_COUNTER, .labels = {{"cause", NULL}}, .series_max = 8},
     [FGPU_CONFIG_RELOADS_TOTAL] =
         {.name = "fgpu_config_reloads_total",
-         .help = "Configuration files read while running, by what became of them.",
+         .help = "Configuration files read while running, by result.",
          .type = METRIC_COUNTER,
          .labels = {{"outcome", CLOSED("in_effect", "unchanged", "waiting", "needs_restart",
                                        "invalid")}}},
@@ -269,11 +270,11 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .type = METRIC_GAUGE, .unit = METRIC_UNIT_MS},
     [FGPU_TIME_WINDOWS_CHANGES_TOTAL] =
         {.name = "fgpu_time_windows_changes_total",
-         .help = "Moments at which time windows opened or closed.", .type = METRIC_COUNTER},
+         .help = "How often time windows opened or closed.", .type = METRIC_COUNTER},
 
     [FGPU_OPS_AUTHORIZATIONS_TOTAL] =
         {.name = "fgpu_ops_authorizations_total",
-         .help = "Requests to the ops listener whose caller had to be allowed, by result.",
+         .help = "Requests to the ops listener that needed authorization, by result.",
          .type = METRIC_COUNTER, .labels = {{"result", NULL}}, .series_max = 8},
     [FGPU_HTTP_REQUESTS_TOTAL] =
         {.name = "fgpu_http_requests_total",
@@ -289,19 +290,19 @@ static const struct metric_def CATALOG[FGPU_METRIC__MAX] = {
          .series_max = 48},
     [FGPU_TLS_RELOADS_TOTAL] =
         {.name = "fgpu_tls_reloads_total",
-         .help = "Changes of certificate, key or client CA taken (ok) or found wrong (error).",
+         .help = "Changes of certificate, key or client CA, accepted (ok) or wrong (error).",
          .type = METRIC_COUNTER, .labels = {{"outcome", CLOSED("ok", "error")}}},
     [FGPU_TLS_CERTIFICATE_EXPIRATION_SECONDS] =
         {.name = "fgpu_tls_certificate_expiration_timestamp_seconds",
-         .help = "End of the certificate fgpu shows, since the Unix epoch; 0 without TLS.",
+         .help = "When the certificate of fgpu expires, since the Unix epoch; 0 without TLS.",
          .type = METRIC_GAUGE},
     [FGPU_LOG_DROPPED_TOTAL] =
         {.name = "fgpu_log_dropped_total",
-         .help = "Log records lost because their reader did not keep up.",
+         .help = "Log records lost because their reader was too slow.",
          .type = METRIC_COUNTER},
     [FGPU_BUILD_INFO] =
         {.name = "fgpu_build_info",
-         .help = "Always 1; what was built.",
+         .help = "Always 1; the labels describe the build.",
          .type = METRIC_GAUGE,
          .labels = {{"version", NULL}, {"revision", NULL}, {"compiler", NULL}}, .series_max = 1},
 

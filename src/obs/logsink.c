@@ -52,7 +52,7 @@ static void report_losses(struct logsink *s)
     const struct log_record rec = {.level = LOG_LEVEL_WARNING,
                                    .file = __FILE__,
                                    .line = __LINE__,
-                                   .msg = "Log records lost, their reader did not keep up",
+                                   .msg = "Log records lost because their reader was too slow",
                                    .fields = fields,
                                    .field_n = 1};
     struct strbuf text;

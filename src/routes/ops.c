@@ -227,12 +227,14 @@ static enum httpd_action handle_index(void *ctx, struct httpd_request *req,
 {
     static const char text[] = "fgpu " FGPU_VERSION "\n"
                                "\n"
-                               "/state     who holds which part of which GPU: JSON;\n"
+                               "/state     which pod holds which part of which GPU: JSON;\n"
                                "           ?node=NAME, ?namespace=NAME, ?fields=summary\n"
                                "/metrics   counters and gauges for Prometheus\n"
-                               "/configz   the configuration in effect, where each value comes from, the last reload: JSON\n"
-                               "/version   what was built: JSON\n"
-                               "/audit     POST: compares the ledger with the API server now; answers what it found\n";
+                               "/configz   the configuration in effect, where each value comes from, the last "
+                               "reload: JSON\n"
+                               "/version   version and build: JSON\n"
+                               "/audit     POST: compares the ledger with the API server now; answers with "
+                               "what it found\n";
 
     (void)ctx;
     (void)req;

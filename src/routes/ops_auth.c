@@ -34,16 +34,16 @@ static enum httpd_action answer(const struct ops_guard *g, enum access_verdict v
                       "WWW-Authenticate", "Bearer");
     case ACCESS_FORBIDDEN:
         return refuse(resp, 403,
-                      "this user may not: it needs a ClusterRole with this path in nonResourceURLs "
+                      "this user is not allowed to do this: it needs a ClusterRole with this path in nonResourceURLs "
                       "and this method, in lower case, in verbs\n",
                       NULL, NULL);
     case ACCESS_OVERLOADED:
-        return refuse(resp, 503, "too many callers are being asked about; try again\n",
+        return refuse(resp, 503, "fgpu is asking the API server about too many callers; try again\n",
                       "Retry-After", "1");
     case ACCESS_FAILED:
         return refuse(
             resp, 503,
-            "the API server did not say who this is and what it may; fgpu's log says why\n", NULL,
+            "the API server did not say who the caller is and what it may do; fgpu's log says why\n", NULL,
             NULL);
     case ACCESS_VERDICT__MAX:
         break;

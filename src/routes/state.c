@@ -23,7 +23,7 @@ static int query_take(struct str *field, const char *name, struct str value, str
         return err_set(reterr, ERR_INVALID, "%s is given twice", name);
     }
     if (value.n == 0) {
-        return err_set(reterr, ERR_INVALID, "%s needs a name; leave it out for all", name);
+        return err_set(reterr, ERR_INVALID, "%s needs a name; leave it out to get all", name);
     }
     *field = value;
     return 0;
@@ -44,7 +44,7 @@ static int query_read(const struct httpd_request *req, struct query *ret, struct
             r = query_take(&fields, "fields", value, reterr);
         } else {
             r = err_set(reterr, ERR_INVALID,
-                        "unknown parameter \"%.*s\"; there are node, namespace, fields",
+                        "unknown parameter \"%.*s\"; use node, namespace or fields",
                         (int)(name.n < 64 ? name.n : 64), name.p != NULL ? name.p : "");
         }
     }
@@ -222,7 +222,7 @@ static enum httpd_action answer_document(struct state_context *c, const struct q
     if (atomic_fetch_add(&c->reader_n, 1) >= STATE_READERS_MAX) {
         atomic_fetch_sub(&c->reader_n, 1);
         err_set(&err, ERR_UNAVAILABLE,
-                "%d states are being read already; try again, or ask for fields=summary",
+                "%d requests for /state are already running; try again, or ask for fields=summary",
                 STATE_READERS_MAX);
         return refuse(resp, 503, &err);
     }

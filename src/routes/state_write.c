@@ -291,7 +291,7 @@ void state_write_node(struct json_writer *w, const struct node_item *item)
     json_write_key(w, "dialects");
     json_write_array_begin(w);
     if (n->source != INVENTORY_NONE) {
-        /* so far the only vocabulary that describes nodes */
+        /* whichever dialect read it: other programs know it by this name */
         json_write_cstr(w, dialect_native.name);
     }
     json_write_array_end(w);

@@ -231,7 +231,7 @@ static int refuse_writing(const char *path, struct err *reterr)
 {
     switch (errno) {
     case EEXIST:
-        return err_set(reterr, ERR_CONFLICT, "%s: is there already, and keys are never written over; give another name",
+        return err_set(reterr, ERR_CONFLICT, "%s: already exists, and keys are never overwritten; give another name",
                        path);
     case ENOENT:
     case ENOTDIR:
@@ -239,7 +239,7 @@ static int refuse_writing(const char *path, struct err *reterr)
     case EACCES:
     case EPERM:
     case EROFS:
-        return err_set(reterr, ERR_DENIED, "%s: may not be written here; give another place", path);
+        return err_set(reterr, ERR_DENIED, "%s: fgpu may not write here; give another place", path);
     default:
         return err_set(reterr, ERR_INTERNAL, "%s: cannot be written (errno %d)", path, errno);
     }

@@ -34,7 +34,7 @@ static int add(struct sign_keyring *k, const char *path, const struct sign_publi
         return err_set(reterr, ERR_INVALID, "%s: has the id %s of another key; make a new one", path, key->id);
     }
     if (k->public_n == SIGN_KEYS_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: more than %d public keys; remove those that sign nothing any more", path,
+        return err_set(reterr, ERR_LIMIT, "%s: more than %d public keys; remove those that are no longer in use", path,
                        SIGN_KEYS_MAX);
     }
     k->publics[k->public_n++] = *key;
@@ -52,12 +52,12 @@ static int add_blocks(struct sign_keyring *k, const char *path, struct str text,
 
         if (str_ends(label, STR("PRIVATE KEY"))) {
             return err_set(reterr, ERR_INVALID,
-                           "%s: holds a private key where public ones are expected; name the file beside it that ends "
+                           "%s: holds a private key, but a public key is needed; name the file beside it that ends "
                            "in .pub",
                            path);
         }
         if (!str_eq(label, STR("PUBLIC KEY")) || block.n == 0) {
-            return err_set(reterr, ERR_INVALID, "%s: a block that is not a whole PUBLIC KEY", path);
+            return err_set(reterr, ERR_INVALID, "%s: a block that is not a complete PUBLIC KEY", path);
         }
         r = sign_public_parse(path, block, &key, reterr);
         r = r == 0 ? add(k, path, &key, reterr) : r;

@@ -40,7 +40,7 @@ static int read_open(int fd, const char *path, struct pem_text *ret, struct err 
         return err_set(reterr, ERR_INVALID, "%s: is not a file", path);
     }
     if (st.st_size > FILE_BYTES_MAX) {
-        return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB; this is no file of keys", path,
+        return err_set(reterr, ERR_LIMIT, "%s: larger than %d KiB; this is not a file of keys", path,
                        FILE_BYTES_MAX / 1024);
     }
     ret->p = xcalloc(1, (size_t)st.st_size + 1);

@@ -206,7 +206,7 @@ int arrivals_draw(struct trace *t, uint64_t seed, struct arrivals *ret, struct e
     if (n == 0) {
         free(pods);
         return err_set(reterr, ERR_INVALID,
-                       "more than %d %% of the GPUs are taken already, so nobody arrives",
+                       "more than %d %% of the GPUs are in use already, so no pod arrives",
                        ARRIVALS_TARGET_PCT);
     }
     kept = arena_alloc(&t->arena, n * sizeof(*kept));

@@ -216,7 +216,7 @@ static int gather_pods(struct file_reader *f, struct err *reterr)
     }
     for (size_t i = 1; i < f->pod_n; i++) {
         if (str_eq(f->pods[i - 1].uid, f->pods[i].uid)) {
-            return bad_pod(&f->pods[i], "stands in the document twice", reterr);
+            return bad_pod(&f->pods[i], "is in the document twice", reterr);
         }
     }
     return 0;

@@ -4,16 +4,12 @@
 
 static const char *dialect_named(struct file_reader *f, struct str name)
 {
-    if (name.n == 0) {
-        return "";
+    const struct dialect *d = dialect_find(name);
+
+    if (d == NULL && name.n > 0) {
+        json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
     }
-    for (size_t i = 0; dialects[i] != NULL; i++) {
-        if (str_eq_cstr(name, dialects[i]->name)) {
-            return dialects[i]->name;
-        }
-    }
-    json_fail(&f->json, ERR_INVALID, "a vocabulary that this version does not know");
-    return "";
+    return d == NULL ? "" : d->name;
 }
 
 bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod)

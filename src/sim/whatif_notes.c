@@ -50,8 +50,8 @@ void whatif_forget_flags(struct config_diff *d, const struct config *next)
 
 #define LABELS "the state has no labels of nodes; --kubeconfig reads them"
 #define WORDS                                                                                      \
-    "the state has what was understood of pods and nodes, not what they say; --kubeconfig reads "  \
-    "it"
+    "the state has the parsed requests of pods and nodes, not their text; --kubeconfig reads the " \
+    "text"
 
 static bool is_of(struct str key, const char *section)
 {
@@ -157,13 +157,11 @@ static void note_settings(const struct whatif_question *q, struct whatif *w)
     note(w, differs(&w->diff, "devices.overrides"), "devices.overrides", LABELS);
     note(w, any && q->before->policy.override_n > 0 && !differs(&w->diff, "devices.overrides"),
          "devices",
-         "judged for nodes whose settings equal those for all nodes today, because which override "
-         "a node goes by is "
-         "not in the state; --kubeconfig reads the labels of nodes");
+         "judged only for nodes whose settings equal those for all nodes today, because the state does not say "
+         "which override applies to a node; --kubeconfig reads the labels of nodes");
     note(w, differs(&w->diff, "devices.maxSharers"), "devices.maxSharers",
-         "judged for GPUs that have as many slots as the old setting says, because the state does "
-         "not tell whether "
-         "the node published that number; --kubeconfig reads it");
+         "judged only for GPUs that have as many slots as the old setting says, because the state does not say "
+         "whether the node published that number; --kubeconfig reads it");
 }
 
 /* Keys that make pods and nodes mean something else, and of which nothing is known here. */

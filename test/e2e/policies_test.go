@@ -225,7 +225,7 @@ func TestOnlyFgpuBindsWithRecords(t *testing.T) {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: "bindings"}}, metav1.CreateOptions{DryRun: dryRun.DryRun})
 	}
 	for key, value := range map[string]string{"fgpu.io/assignment": forged, "fgpu.io/gpu-fraction": "0.1", "gpu-fraction": "0.1", cdiKey: "all"} {
-		c.denied("an admin: "+key, bind(plane.Client, key, value), "fgpu's alone")
+		c.denied("an admin: "+key, bind(plane.Client, key, value), "only fgpu may send")
 	}
 	c.must(nil, bind(plane.Client, "other", "1"))
 	fgpu, err := plane.ClientFor(c.ctx, "fgpu-system", "fgpu")

@@ -1,13 +1,15 @@
 /* The record fgpu.io/assignment, which anybody may have written: what is accepted is within the
- * documented ranges, and formatting it and reading it back gives the same record. */
+ * documented ranges, and formatting it and reading it back gives the same record. What other dialects write of it they
+ * read back alike, as far as their format has its fields. */
 #include "fuzz.h"
 
 #include "core/record/assignment.h"
+#include "core/dialects/dialect.h"
 #include "kube/names.h"
 
 #include <string.h>
 
-#define MEMORY (4U << 20)
+#define MEMORY (8U << 20)
 
 static void check_device(const struct assigned_container *c, size_t i)
 {
@@ -95,10 +97,37 @@ static void check_annotations(struct kv_list list)
     FUZZ_CHECK(list.n >= 1);
     FUZZ_SAME(list.items[0].key, STR(ASSIGNMENT_KEY));
     for (size_t i = 0; i < list.n; i++) {
-        FUZZ_CHECK(kube_name_is_annotation_key(list.items[i].key));
+        FUZZ_CHECK(kube_name_is_annotation_key(list.items[i].key) && dialect_writes_key(list.items[i].key));
         for (size_t k = 0; k < i; k++) {
             FUZZ_CHECK(!str_eq(list.items[i].key, list.items[k].key));
         }
+    }
+}
+
+static void check_same_list(struct kv_list x, struct kv_list y)
+{
+    FUZZ_CHECK(x.n == y.n);
+    for (size_t i = 0; i < x.n; i++) {
+        FUZZ_SAME(x.items[i].key, y.items[i].key);
+        FUZZ_SAME(x.items[i].value, y.items[i].value);
+    }
+}
+
+/* Read back and written again it is the same text: nothing that the format has was lost. */
+static void check_dialects(const struct assignment *as, struct arena *a)
+{
+    for (size_t i = 0; dialects[i] != NULL; i++) {
+        const struct dialect *d = dialects[i];
+        struct assignment back;
+        struct kv_list list, again;
+
+        if (d->format_assignment == NULL) {
+            continue;
+        }
+        FUZZ_CHECK(d->format_assignment(as, a, &list, NULL) == 0);
+        FUZZ_CHECK(d->parse_assignment(list, a, &back, NULL) == 0);
+        FUZZ_CHECK(d->format_assignment(&back, a, &again, NULL) == 0);
+        check_same_list(list, again);
     }
 }
 
@@ -125,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     placed = with_positions(&as, &a);
     placed.lending = lending;
     /* It can grow: what stood there unescaped may be written escaped. */
-    rc = assignment_format(&placed, &a, &list, &err);
+    rc = dialect_answer(&placed, &a, &list, &err);
     FUZZ_CHECK(rc == 0 || (rc == -ERR_LIMIT && text.n > ASSIGNMENT_BYTES_MAX / 6));
     if (rc == 0) {
         check_annotations(list);
@@ -134,12 +163,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_signed_bytes(&as, &again, &a);
         placed = with_positions(&again, &a);
         placed.lending = lending;
-        FUZZ_CHECK(assignment_format(&placed, &a, &list_again, &err) == 0);
-        FUZZ_CHECK(list.n == list_again.n);
-        for (size_t i = 0; i < list.n; i++) {
-            FUZZ_SAME(list.items[i].key, list_again.items[i].key);
-            FUZZ_SAME(list.items[i].value, list_again.items[i].value);
-        }
+        FUZZ_CHECK(dialect_answer(&placed, &a, &list_again, &err) == 0);
+        check_same_list(list, list_again);
+        check_dialects(&placed, &a);
     }
     arena_fini(&a);
     return 0;

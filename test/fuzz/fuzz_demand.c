@@ -107,7 +107,7 @@ static void check_demand(const struct policy *p, const struct notation *n, const
                d->uuid_n <= DEMAND_PATTERNS_MAX && d->isolate_n <= DEMAND_ISOLATE_MAX);
     FUZZ_CHECK(d->unsteered_n >= 0 && d->unsteered_n <= DEMAND_UNSTEERED_MAX);
     FUZZ_CHECK(d->unsteered_n == 0 || d->wish_n == 0);
-    FUZZ_CHECK(demand_is_empty(d) || dialect_native.claims_pod(p, &n->pod) || dialect_kai.claims_pod(p, &n->pod));
+    FUZZ_CHECK(demand_is_empty(d) || dialect_claims_pod(p, &n->pod));
     for (size_t i = 0; i < d->wish_n; i++) {
         check_wish(n, &d->wishes[i], app);
         check_charge(&d->wishes[i]);

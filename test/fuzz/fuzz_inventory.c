@@ -4,6 +4,7 @@
 #include "support/notation.h"
 
 #include "base/json_write.h"
+#include "core/dialects/dialect.h"
 #include "core/inventory/inventory.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/snapshot.h"
@@ -128,9 +129,9 @@ static void check_round_trip(const struct policy *p, struct notation *n,
         return;
     }
     strbuf_init(&text, MEMORY);
-    kv = (struct kv){STR(INVENTORY_KEY), describe(inv, &text)};
+    kv = (struct kv){STR("fgpu.io/gpus"), describe(inv, &text)};
     n->node.annotations = (struct kv_list){&kv, 1};
-    FUZZ_CHECK(inventory_of_node(&no_reserve, &n->node, a, &again, &note));
+    FUZZ_CHECK(dialect_inventory(&no_reserve, &n->node, a, &again, &note));
     check_same(inv, &again);
     strbuf_fini(&text);
 }
@@ -169,13 +170,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     arena_init(&a, MEMORY);
     notation_read(&in, &a, &n);
-    FUZZ_CHECK(inventory_of_node(p, &n.node, &a, &inv, &note));
+    FUZZ_CHECK(dialect_inventory(p, &n.node, &a, &inv, &note));
     check_inventory(&inv);
-    if (kv_find(n.node.annotations, STR(INVENTORY_KEY)) != NULL) {
+    if (kv_find(n.node.annotations, STR("fgpu.io/gpus")) != NULL) {
         FUZZ_CHECK(inv.source == INVENTORY_ANNOTATION);
     }
     notation_reverse(&n);
-    FUZZ_CHECK(inventory_of_node(p, &n.node, &a, &other, &other_note));
+    FUZZ_CHECK(dialect_inventory(p, &n.node, &a, &other, &other_note));
     FUZZ_CHECK(inv.elsewhere == other.elsewhere && inv.unmeasured == other.unmeasured);
     FUZZ_CHECK(inv.source == other.source && (note == NULL) == (other_note == NULL));
     check_same(&inv, &other);

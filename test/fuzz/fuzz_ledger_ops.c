@@ -1,8 +1,8 @@
 /* The ledger under any sequence of ops at all, also such as no cluster would produce: records that
  * contradict each other, devices that change under their pods, forged placements, brackets within
  * brackets. After every op: the invariants, a failure changes nothing, an observation never fails,
- * the same fact again changes nothing, a reservation ends only by what may end it, and a pod whose record was
- * refused is never again believed unverified.
+ * the same fact again changes nothing, a reservation ends only by what may end it, a pod whose record was
+ * refused is never again believed unverified, and what is told of one pod takes nothing from another.
  *
  * First byte: honest or not, other factors, small tables. Whatever the tables hold, a pod that was last seen bound is on
  * its node there, or the node takes nothing: an oracle follows the observations alone. In an honest run nodes are
@@ -189,6 +189,9 @@ static struct ledger_op draw_observation(struct run *r, size_t pod)
         op.pod.proof = proofs[fuzz_below(r->in, ARRAY_LEN(proofs))];
         op.pod.init_containers = inits;
         op.pod.init_container_n = fuzz_below(r->in, ARRAY_LEN(inits) + 1);
+        if (op.pod.record_trust == RECORD_PROVISIONAL && demand_is_empty(&r->demand)) {
+            op.pod.record_trust = RECORD_VERIFIED; /* not told before (ledger_must_verify): refused, it leaves no memory */
+        }
     }
     return op;
 }
@@ -466,6 +469,39 @@ static void check_same(const struct snapshot *a, const struct snapshot *b)
     }
 }
 
+/* The devices of its node, lost ones left out, on which the pod has something: bits by index. */
+static uint64_t has_there(const struct snapshot *s, struct str uid)
+{
+    uint64_t has = 0;
+
+    for (size_t i = 0; i < s->node_n; i++) {
+        for (size_t k = 0; k < s->nodes[i].device_n; k++) {
+            const struct snapshot_device *d = &s->nodes[i].devices[k];
+
+            for (size_t j = 0; j < d->allocation_n && !d->lost; j++) {
+                has |= str_eq(s->pods[d->allocations[j].pod].uid, uid) ? UINT64_C(1) << d->index : 0;
+            }
+        }
+    }
+    return has;
+}
+
+/* The op was about one pod, or told of no node: nobody else who stays where he is has anything else there. */
+static void check_others(const struct snapshot *before, const struct snapshot *now, struct str uid)
+{
+    for (size_t i = 0; i < before->pod_n; i++) {
+        const struct snapshot_pod *was = &before->pods[i];
+
+        for (size_t k = 0; k < now->pod_n && !str_eq(was->uid, uid); k++) {
+            const struct snapshot_pod *is = &now->pods[k];
+
+            if (str_eq(is->uid, was->uid) && str_eq(is->node_name, was->node_name)) {
+                FUZZ_CHECK(has_there(before, was->uid) == has_there(now, was->uid));
+            }
+        }
+    }
+}
+
 /* With FUZZ_TRACE in the environment: the ops of a run, for whoever looks into a failure. */
 static void trace(const struct run *r, const struct ledger_op *op)
 {
@@ -527,6 +563,11 @@ static void trace(const struct run *r, const struct ledger_op *op)
     fprintf(stderr, "\n");
 }
 
+static bool is_of_node(enum ledger_op_kind kind)
+{
+    return kind == LEDGER_NODE_DESCRIBED || kind == LEDGER_NODE_GONE || kind == LEDGER_NODES_END || kind == LEDGER_SLICES;
+}
+
 static bool is_observation(enum ledger_op_kind kind)
 {
     return kind != LEDGER_RESERVE && kind != LEDGER_CONFIRM && kind != LEDGER_RELEASE;
@@ -536,7 +577,7 @@ static void step(struct run *r)
 {
     const struct mix *mix = ledger_mix(r->l);
     uint64_t generation = ledger_generation(r->l), arrived, departed;
-    struct snapshot once, twice;
+    struct snapshot before, once, twice;
     struct ledger_op op;
     struct arena a;
     bool refutes;
@@ -547,11 +588,14 @@ static void step(struct run *r)
     op.at_ms = 1;
     refutes = op.kind == LEDGER_RECORD_JUDGED && !op.judged.valid && waits(r, pod, &op.judged.proof);
     trace(r, &op);
+    arena_init(&a, MEMORY);
+    before = take(r, &a);
     rc = ledger_apply(r->l, &op, NULL);
     FUZZ_SOUND(ledger_check(r->l));
     FUZZ_CHECK(rc == 0 || !is_observation(op.kind));
     FUZZ_CHECK((ledger_generation(r->l) == generation) == (rc != 0));
     if (rc != 0) {
+        arena_fini(&a);
         return;
     }
     follow(r, &op, pod);
@@ -563,9 +607,11 @@ static void step(struct run *r)
     check_bound(r);
     arrived = mix_arrived_n(mix);
     departed = mix_departed_n(mix);
-    arena_init(&a, MEMORY);
     once = take(r, &a);
     check_snapshot(r, &once);
+    if (!is_of_node(op.kind)) {
+        check_others(&before, &once, uids[pod]);
+    }
     if (op.kind != LEDGER_RESERVE) {
         FUZZ_CHECK(ledger_apply(r->l, &op, NULL) == 0 || !is_observation(op.kind));
         FUZZ_SOUND(ledger_check(r->l));

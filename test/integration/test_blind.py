@@ -46,7 +46,7 @@ def blind(cluster, why):
     plain = fgpu.filter(pod_object(unique("plain")), [node])
     assert not plain["Error"] and plain["NodeNames"] == [node], "neither hold-off nor staleAfter stops it"
     assert fgpu.metrics()['fgpu_watch_last_contact_seconds{resource="pods"}'] > 1
-    assert "Blind" in fgpu.log()
+    assert "No news from the API server" in fgpu.log()
 
 
 def test_watch_forbidden__not_ready_and_says_so(cluster):
@@ -65,7 +65,7 @@ def test_bind_while_blind__refused_for_gpus_alone(cluster):
                "the pod to be known")
     api.faults({**WATCHES, "action": "fail", "status": 403}, dropWatches=True)
     eventually(lambda: why_blind(fgpu), "fgpu to notice")
-    assert "not heard of changes" in fgpu.bind(asks, node)
+    assert "no news of" in fgpu.bind(asks, node)
     assert fgpu.bind(plain, node) == "", "a pod that asks for no GPU is bound"
     api.faults(clear=True)
     sees(fgpu)

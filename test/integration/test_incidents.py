@@ -162,7 +162,7 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
     assert '"INCIDENT" kind="double_booking"' in fgpu.log()
     shown = run("state", "--server", fgpu.ops_url)
     assert shown.returncode == 0
-    assert "INCIDENTS: 1 GPUs given twice, 1 pods bound by decisions of another" in shown.stdout
+    assert "INCIDENTS: 1 GPUs given out twice, 1 pods bound by a decision that is not ours" in shown.stdout
 
     # Seen again and again, it is not told again; and a restart finds the GPU, but not what was pending before.
     for p in (late, ours):

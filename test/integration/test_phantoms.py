@@ -78,7 +78,7 @@ def test_item_15_upgrade__nodes_that_lose_devices_are_named(tmp_path):
             lab.api.call("POST", "/api/v1/nodes", obj, status=201)
             names.append(obj["metadata"]["name"])
         lab.start()
-        line = eventually(lambda: [x for x in lab.fgpu.log().splitlines() if "allocatable alone" in x], "the warning")[0]
+        line = eventually(lambda: [x for x in lab.fgpu.log().splitlines() if "Only allocatable says" in x], "the warning")[0]
         assert "nodes=2" in line and all(n in line for n in names)
         shown = run("state", "--server", lab.fgpu.ops_url)
         assert f"2 nodes have GPUs only by allocatable, and no shares are placed there: {' '.join(names)}\n" in shown.stdout

@@ -33,7 +33,7 @@ def test_signing_key__two_runs__two_keys_and_nothing_written_over(tmp_path):
     assert signing_key("--out", str(path)).returncode == 0
     before = path.read_bytes(), (tmp_path / "key.pem.pub").read_bytes()
     r = signing_key("--out", str(path))
-    assert (r.returncode, r.stdout) == (1, "") and f"{path}: is there already" in r.stderr
+    assert (r.returncode, r.stdout) == (1, "") and f"{path}: already exists" in r.stderr
     assert (path.read_bytes(), (tmp_path / "key.pem.pub").read_bytes()) == before
     assert signing_key("--out", str(tmp_path / "other.pem")).returncode == 0
     assert (tmp_path / "other.pem").read_bytes() != before[0]

@@ -161,7 +161,7 @@ def test_state__two_gpus_of_eight_taken__goes_on_from_there(own, tmp_path):
     steady = result("--state", saved, "--pods", pods, "--strategy", "fgd", "--mode", "steady", "--load", "0.2")["fgd"]
     assert steady["refused_pct"] == 0 and 35 < steady["allocation_pct"] < 60  # what stood there stays
     r = sim("--state", saved, "--nodes", "x", "--pods", pods, "--strategy", "fgd")
-    assert r.returncode == 2 and "--state says which nodes there are" in r.stderr
+    assert r.returncode == 2 and "--state already has the nodes" in r.stderr
     saved.write_text("{}")
     r = sim("--state", saved, "--pods", pods, "--strategy", "fgd")
     assert r.returncode == 1 and r.stderr.startswith(f"fgpu sim: {saved}: ")

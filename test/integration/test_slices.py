@@ -108,7 +108,7 @@ def test_metagpu__state_read_back__nothing_would_be_charged_otherwise(cluster, a
     path.write_text(HEAD + START + UNITS + SIZES)
     r = run("whatif", "--config", path, "--server", fgpu.ops_url)
     assert (r.returncode, r.stderr) == (0, "")
-    assert "0 of 1 pods would be charged otherwise" in r.stdout
+    assert "0 of 1 pods would be charged differently" in r.stdout
 
 
 def test_sizes__by_namespace__what_the_file_says_for_it(cluster, api, fgpu):

@@ -34,7 +34,7 @@ def test_whatif__same_configuration__nothing_differs_and_nothing_is_changed(used
     before = used.fgpu.state()["metadata"]["generation"]
     r = whatif(SIZES)
     assert (r.returncode, r.stderr) == (0, "")
-    assert r.stdout.startswith("No setting differs.\n\n0 of 3 pods would be charged otherwise, 0 of 2 nodes read otherwise.")
+    assert r.stdout.startswith("No setting differs.\n\n0 of 3 pods would be charged differently, 0 of 2 nodes would be read differently.")
     assert used.fgpu.state()["metadata"]["generation"] == before
 
 

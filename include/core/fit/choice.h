@@ -1,8 +1,11 @@
 /* core/fit/choice.h - which devices of one node a demand gets, and what that is worth.
  *
- * feasibility_place() finds out whether there is a placement; here the strategies choose among
- * them. filter and bind choose by this one procedure, so bind takes what filter had in mind as long
- * as the node has not changed.
+ * feasibility_place() finds out whether there is a placement; here the strategies choose among them. filter and bind
+ * choose by this one procedure, so bind takes what filter had in mind as long as the node has not changed.
+ *
+ * Scores have no unit of their own: those of one strategy are comparable between nodes, those of two are not. Nothing
+ * is allocated. No lock: whoever owns the ledger and the forecast serialises this, because a strategy that looks ahead
+ * remembers what it finds out (core/forecast/outlook.h).
  */
 #ifndef CORE_FIT_CHOICE_H
 #define CORE_FIT_CHOICE_H
@@ -22,8 +25,8 @@ struct pack_params {
     const struct outlook_prices *prices; /* NULL: those of the outlook as it is */
 };
 
-/* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on
- * VERDICT_FITS only. See core/fit/feasibility.h for `allowed_models`. */
+/* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on VERDICT_FITS only. See
+ * core/fit/feasibility.h for `allowed_models`. */
 enum verdict choice_make(const struct pack_params *p, const struct node_state *n,
                          const struct device_state *devices, const uint8_t *allowed_models,
                          const struct demand *d, struct placement *ret, int64_t *ret_score);

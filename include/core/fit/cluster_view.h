@@ -2,7 +2,7 @@
  *
  * Who keeps the nodes gives it out (ledger_cluster_view() in core/ledger/ledger.h); who reads it knows nothing of pods,
  * records and reservations. Borrowed: it points into the ledger and is valid until the next op. A copy of the struct is
- * as good as the struct.
+ * as good as the struct. No lock: whoever keeps the ledger from changing may read.
  */
 #ifndef CORE_FIT_CLUSTER_VIEW_H
 #define CORE_FIT_CLUSTER_VIEW_H

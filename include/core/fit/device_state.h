@@ -1,8 +1,12 @@
 /* core/fit/device_state.h - the hot numbers of one device and of one node, as decisions read them.
  *
- * Kept small on purpose: an unseen demand reads those of every node.
- * Free amounts are signed: capacity that shrank below its use shows as a negative number, never wraps, and
- * such a device is closed to new pods.
+ * Kept small on purpose: an unseen demand reads those of every node. Whoever adds a number that decides what fits or
+ * what it costs adds it to device_equal() and device_same_capacity(), and to the search (feasibility_search.c): these
+ * say which devices are taken for one.
+ *
+ * Units: compute in milli, 1000 is one GPU; memory in MiB; slots are containers that may share a device. Free amounts
+ * are signed: capacity that shrank below its use shows as a negative number, never wraps, and such a device is closed
+ * to new pods.
  */
 #ifndef CORE_FIT_DEVICE_STATE_H
 #define CORE_FIT_DEVICE_STATE_H
@@ -67,7 +71,7 @@ enum node_flag {
     NODE_MIG_SINGLE = 1 << 4,   /* ... as its whole GPUs */
     NODE_SLICED = 1 << 5,       /* has fixed slices that fgpu hands out (core/fit/slack.h) */
     NODE_ONE_UNIT = 1 << 6,     /* its plugin gives a container one unit and no more */
-    NODE_SHUT = 1 << 7,         /* takes nothing: pods that may be here are not charged (core/ledger/ledger.h, turned away) */
+    NODE_SHUT = 1 << 7,         /* takes nothing: uncharged pods may be here (core/ledger/ledger.h, turned away) */
 };
 
 /* Cores and memory of a machine, less what its pods ask for. Free amounts may be negative; a capacity of 0 is
@@ -130,8 +134,9 @@ static inline bool device_is_overcommitted(const struct device_state *d)
 /* What the wish `w` of `of` takes of this device: wish_charge(), but no compute for wishes for memory alone where the
  * node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at least the even part
  * (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by wishes for its profile
- * and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all, the charge is
- * of another profile, so that the device does not take it. `of` NULL: it says no quality of service. */
+ * and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all, the charge
+ * is of another profile, so that the device does not take it. `of` NULL: it says no quality of service. A charge is
+ * never negative, has one slot, and depends on the capacities of the device only, not on what is free. */
 struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w);
 
 /* Is it one instance of a GPU in MIG mode? */
@@ -140,9 +145,9 @@ static inline bool device_is_instance(const struct device_state *d)
     return d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE;
 }
 
-/* True when the device takes `c` more: of the kind that `c` is meant for, healthy, ours, not denied, not held alone, room in
- * every dimension, and nobody on it if `c` is exclusive. A charge is never negative, so a device below zero takes
- * nothing. */
+/* True when the device takes `c` more: of the kind that `c` is meant for, healthy, ours, not denied, not held alone,
+ * enough free in every dimension, and nobody on it if `c` is exclusive. A charge is never negative, so a device below
+ * zero takes nothing. */
 static inline bool device_takes(const struct device_state *d, const struct charge *c)
 {
     const unsigned asked = DEVICE_HEALTHY | DEVICE_EXCLUSIVE | DEVICE_DENIED | DEVICE_ISOLATED | DEVICE_LOST |

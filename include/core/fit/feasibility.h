@@ -1,12 +1,13 @@
 /* core/fit/feasibility.h - can this node take this demand, and on which devices?
  *
- * One searched procedure for every strategy: backtracking over containers and devices. Devices that are
- * equal in every number are interchangeable and tried once, which keeps the search small; beyond
- * FEASIBILITY_STEPS_MAX it gives up with VERDICT_SEARCH_LIMIT (never a wrong "fits"). Up to that bound the
- * answer equals the brute-force oracle (test/unit/core/support/oracle.c).
+ * One procedure for every strategy: backtracking over containers and devices. Devices that are equal in every number
+ * are interchangeable and tried once, which keeps the search small; beyond FEASIBILITY_STEPS_MAX it gives up with
+ * VERDICT_SEARCH_LIMIT (never a wrong "fits"). Up to that bound the answer is exact: it equals that of the oracle that
+ * tries everything (test/unit/core/support/oracle.c).
  *
- * The strategy's device order decides which feasible placement is found first; it never decides whether
- * there is one.
+ * The strategy's device order decides which placement is found first; it never decides whether there is one.
+ *
+ * Pure functions of their arguments: nothing is kept, nothing is allocated, any thread may call. Up to 60 KiB of stack.
  */
 #ifndef CORE_FIT_FEASIBILITY_H
 #define CORE_FIT_FEASIBILITY_H
@@ -17,13 +18,16 @@
 #include "core/fit/verdict.h"
 #include "core/request/demand.h"
 
+/* A step is one device judged, or one set of devices tried. */
 #define FEASIBILITY_STEPS_MAX 20000
 
 /* What speaks against the node as a whole, whatever its devices; VERDICT_FITS when nothing does. */
 enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d);
 
-/* `allowed_models`: bit per model_id of the devices, or NULL when the demand has no model constraint; see
- * core/ledger/view.h. `ret` is written only on VERDICT_FITS; on another verdict it says which need is unmet. */
+/* `allowed_models`: a byte per model_id of the devices, not 0 where the model is allowed, or NULL when the demand has
+ * no model constraint (models_allowed() in core/fit/cluster_view.h). `ret` is written only on VERDICT_FITS, and only as
+ * many wishes as the demand has; whole GPUs of a plugin have none, because kubelet picks them. Any other verdict names
+ * the need that is unmet. The demand must have no defect. */
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
                                const uint8_t *allowed_models, const struct demand *d,
                                const struct strategy *device_strategy, struct placement *ret);

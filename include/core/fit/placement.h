@@ -3,7 +3,8 @@
  * A device's ordinal is its place in the node's inventory at one ledger generation; placements are not kept
  * longer than that. What is kept is the device's identity (core/record/assignment.h).
  *
- * Only the first demand.wish_n entries are ever written or read: the rest is not initialised.
+ * Only the first demand.wish_n entries are ever written or read: the rest is not initialised. A node has at most
+ * DEVICES_PER_NODE_MAX = 64 devices, so one word holds a set of them.
  */
 #ifndef CORE_FIT_PLACEMENT_H
 #define CORE_FIT_PLACEMENT_H

@@ -1,10 +1,8 @@
-/* core/fit/slack.h - memory of fixed slices that a placement leaves unused, as a preference between
- * nodes.
+/* core/fit/slack.h - memory of fixed slices that a placement leaves unused, as a preference between nodes.
  *
- * A fixed slice, a MIG instance or a virtual GPU of a fixed profile, is taken whole. What the pod
- * does not need of it is lost, whatever strategies think of the rest of the node. So slack comes
- * before scores, and the smallest slice that is large enough is taken wherever it is. On one node
- * the search does the same (core/fit/feasibility.h).
+ * A fixed slice, a MIG instance or a virtual GPU of a fixed profile, is taken whole. What the pod does not need of it
+ * is lost, whatever strategies think of the rest of the node. So slack comes before scores, and the smallest slice that
+ * is large enough is taken wherever it is. On one node the search does the same (core/fit/feasibility.h).
  *
  *   wish for memory alone   the slice with the least slack; shares of GPUs after every slice
  *   wish for compute, too   shares of GPUs; then the slice with the least slack

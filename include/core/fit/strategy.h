@@ -5,6 +5,8 @@
  *
  * A strategy that knows more than the node before it (what pods are expected, what is scarce) reads that from the
  * outlook, which is a function of the ledger (core/forecast/outlook.h).
+ *
+ * Strategies keep nothing between calls. The units of a score and of a cost are a strategy's own.
  */
 #ifndef CORE_FIT_STRATEGY_H
 #define CORE_FIT_STRATEGY_H
@@ -36,8 +38,8 @@ struct strategy_node {
 struct strategy {
     const char *name;    /* value in the configuration; never changes */
     const char *summary; /* one line for the documentation */
-    /* Lower is tried first. `d` is the device before, `c` what it would take more (nothing, where an init
-     * container reuses what an app container has). Must depend on nothing but these, so that equal devices
+    /* Lower is tried first. `d` is the device before, `c` what it would take more (nothing, where an init container
+     * reuses what an app container has). Must depend on nothing but these, and not on the model, so that equal devices
      * are interchangeable in the search. */
     int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
     /* Higher is better; comparable between nodes. `o` may be NULL: nothing is known. */

@@ -1,8 +1,7 @@
 /* core/fit/verdict.h - why a node can or cannot take a pod: a closed set.
  *
- * Texts are constant per cause, without numbers, names or times: kube-scheduler 1.32 and newer
- * retries a pod whenever its condition text changes, so a varying text makes it spin (contract.md
- * R8, measured there).
+ * Texts are constant per cause, without numbers, names or times: kube-scheduler 1.32 and newer retries a pod whenever
+ * its condition text changes, so a varying text makes it spin (contract.md R8, measured there).
  */
 #ifndef CORE_FIT_VERDICT_H
 #define CORE_FIT_VERDICT_H

@@ -1,13 +1,12 @@
-/* core/forecast/fragmentation.h - how much of a node's idle compute the pods that are expected could not
- * use.
+/* core/forecast/fragmentation.h - how much of a node's idle compute the pods that are expected could not use.
  *
- * The measure F of "Beware of Fragmentation" (Weng et al., USENIX ATC 2023): the mean, over the
- * typical pods, of the idle milli that a pod of that kind leaves unusable. A pod that could not run
- * here at all (it wants no GPU, another model, more GPUs, more cores) leaves all of it; one that
- * could leaves what is idle on the GPUs too full for it. Memory is not looked at.
+ * The measure F of "Beware of Fragmentation" (Weng et al., USENIX ATC 2023): the mean, over the typical pods, of the
+ * idle milli that a pod of that kind leaves unusable. A pod that could not run here at all (it wants no GPU, another
+ * model, more GPUs, more cores) leaves all of it; one that could leaves what is idle on the GPUs too full for it.
+ * Memory is not looked at.
  *
- * Bit for bit as published: one running sum for each reason, added in one order, no fused
- * multiply-add (the core is compiled without).
+ * Bit for bit as published: one running sum for each reason, added in one order, no fused multiply-add (the core is
+ * compiled without). Pure functions; all is borrowed for the call.
  */
 #ifndef CORE_FORECAST_FRAGMENTATION_H
 #define CORE_FORECAST_FRAGMENTATION_H

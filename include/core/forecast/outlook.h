@@ -1,12 +1,15 @@
-/* core/forecast/outlook.h - what is expected to come: the part of a decision that no node can tell by
+/* core/forecast/outlook.h - the forecast: what is expected to come, the part of a decision that no node can tell by
  * itself.
  *
- * Made from a demand mix (the one the ledger learns, or a given one) and from the nodes of a
- * ledger. It is a function of the two, brought up to date by outlook_follow(); whoever serialises
- * the ledger owns it and serialises it with the ledger (extender/store.c, fgpu sim). It reads the
- * ledger and changes nothing there.
+ * Made from a demand histogram (the one the ledger learns, or a given one) and from the nodes of a ledger. It is a
+ * function of the two, brought up to date by outlook_follow(). It reads the ledger and changes nothing there. For
+ * strategies that say `looks_ahead` only; any other needs none.
  *
- * For strategies that say `looks_ahead` only; any other needs no outlook.
+ * Lock: whoever serialises the ledger owns the forecast and serialises it with the ledger (extender/store.c, fgpu sim).
+ * Functions that take it as const are no exception: scores are remembered behind it.
+ *
+ * Units: compute in milli of a device, cores in milli cores, memory in MiB; a score unit is 1/OUTLOOK_MILLI milli.
+ * Memory: 20 MiB of tables, about 125 KiB for each shape of nodes, and a row for each node. No errors.
  */
 #ifndef CORE_FORECAST_OUTLOOK_H
 #define CORE_FORECAST_OUTLOOK_H
@@ -25,31 +28,30 @@ struct outlook;
 struct outlook *outlook_new(void);
 void outlook_free(struct outlook *o); /* NULL is fine */
 
-/* From now on this is expected (settle it first), whatever the ledger learns; NULL: what the ledger
- * learns, as in the beginning. Borrowed until the next call. How many pods depart is still learned
- * from the ledger. */
+/* From now on this is expected (settle it first), whatever the ledger learns; NULL: what the ledger learns, as in the
+ * beginning. Borrowed until the next call. How many pods depart is still learned from the ledger. */
 void outlook_give_mix(struct outlook *o, const struct mix *m);
 
-/* Follows the ledger, as far as the strategy needs it. Does a bounded amount of work: false means
- * that there is more to do, call again (the caller may let others at the ledger in between). Costs
- * next to nothing when nothing has changed. Before every decision; every op that changes the ledger
- * makes the outlook stale. An outlook follows one ledger all its life. */
+/* Follows the ledger, as far as the strategy needs it. Does a bounded amount of work: false means that there is more to
+ * do, call again (the caller may give others the lock in between). Costs next to nothing when nothing has changed. Call
+ * it before every decision: every op that changes the ledger makes the forecast stale. One forecast follows one ledger
+ * all its life. */
 bool outlook_follow(struct outlook *o, struct cluster_view c, const struct strategy *s);
 
-/* What takes the time of a decision that looks ahead is what nobody has asked about before. Counts that, here and in
- * scores: so many at a time under a lock, which is a millisecond or less. */
+/* What takes the time of a decision that looks ahead is passes of rollouts that nobody has asked for before
+ * (core/forecast/rollout.h). Counts them since the beginning, here and in scores. OUTLOOK_WORK_MAX of them are done at
+ * a time under a lock, which is a millisecond or less. */
 #define OUTLOOK_WORK_MAX 1024
 uint64_t outlook_work(const struct outlook *o);
 
 /* ---- typical pods, for the strategy fgd and for what is shown about fragmentation ---- */
 
-/* A shape of pods, memory left out. Together: the most frequent ones that make 95 % of all pods
- * (packing.md: "Typical pods"), GPU-less ones included; most frequent first, then larger cpu,
- * milli, count, models. Probabilities add up to 1. */
+/* A shape of pods, memory left out. Together: the most frequent ones that make 95 % of all pods (packing.md: "Typical
+ * pods"), GPU-less ones included; most frequent first, then larger cpu, milli, count, models. Probabilities add up
+ * to 1. */
 struct outlook_typical {
     int32_t cpu_milli;
-    int32_t milli;  /* per device; 0 with count 0. Of a wish for memory alone: its part of the
-                       largest device */
+    int32_t milli;  /* per device; 0 with count 0. Of a wish for memory alone: its part of the largest device */
     uint16_t count; /* devices */
     bool unsteered; /* of a plugin */
     size_t model_n;
@@ -83,8 +85,8 @@ struct outlook_prices {
 
 const struct outlook_prices *outlook_prices(const struct outlook *o);
 
-/* Is a score on this node, made when the prices had the version `since`, the one that these would give? So when nothing
- * that nodes of its shape supply has another price since. */
+/* Is a score on this node, made when the prices had the version `since`, the one that these would give? True when
+ * nothing that nodes of its shape supply has had another price since, nor f or chi another value. False is no proof. */
 bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since);
 
 #define OUTLOOK_TERMS_MAX 8

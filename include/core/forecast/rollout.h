@@ -1,13 +1,13 @@
 /* core/forecast/rollout.h - how much of what is left on a node the pods to come would fill.
  *
- * A scenario is a list of pods as they may come. Walking down the list, each pod that fits is placed, on the tightest
- * device that fits; what has been filled at the end is what the room is worth in this scenario (packing.md 5.1: G, A).
- * The same lists serve all nodes of a shape and stay as they are until the mix is refreshed, so that worth is a
- * function of the room alone.
+ * A scenario is a list of sampled pods, in the order in which they may come. One pass goes down the list and places
+ * each pod that fits, on the tightest device that fits. What has been filled at the end is the value of the residual in
+ * this scenario (packing.md 5.1: G, A). The same lists serve all nodes of a shape and stay as they are until the demand
+ * histogram settles anew, so the value is a function of the residual alone. How a pass is made fast: rollout.c.
  *
- * The walk does not look at pods that cannot fit: for each list there are sets (bits) of the pods that ask for no more
- * than so much, and the next one to look at is the first in the intersection. Free amounts only shrink on the way, so
- * who did not fit once need not be looked at again.
+ * Units: compute in milli of a device, cores in milli cores, memory in MiB; results are sums over ROLLOUT_LISTS lists.
+ * Amounts of a residual are never negative. No errors. No lock: lists are only read once they are sealed, but a memo
+ * belongs to one caller at a time.
  */
 #ifndef CORE_FORECAST_ROLLOUT_H
 #define CORE_FORECAST_ROLLOUT_H
@@ -24,6 +24,7 @@
 
 #define ROLLOUT_NEVER INT32_MAX
 
+/* One sampled pod, resolved for the device types of one shape of nodes. */
 struct draw_charge {
     int32_t milli; /* of one device; ROLLOUT_NEVER: not on this kind of device */
     int32_t mem_mib;
@@ -43,7 +44,7 @@ void draws_free(struct draws *s); /* NULL is fine */
 void draws_clear(struct draws *s);
 /* Appends to list k; at most ROLLOUT_PODS. */
 void draws_add(struct draws *s, unsigned k, const struct draw *d);
-/* Once all have been added. */
+/* Once all have been added, and before any rollout. */
 void draws_seal(struct draws *s);
 
 struct room_device {
@@ -57,8 +58,8 @@ enum room_kind {
     ROOM_PLUGIN = 1 << 1, /* takes whole GPUs of a plugin; with both it is one or the other */
 };
 
-/* What is left on a node. Devices sorted by type, milli, memory, so that equal rooms are equal bytes for the first
- * device_n. */
+/* The residual of a node. Only devices that a pod could still use, sorted by type, milli, memory, so that equal
+ * residuals are equal bytes for the first device_n; the rest is not initialised. */
 struct room {
     uint16_t shape;
     uint8_t kinds; /* enum room_kind */
@@ -85,7 +86,8 @@ struct room_key {
 
 void room_key(const struct room *r, struct room_key *ret);
 
-/* Walks of rooms with the same devices, whatever else is left there. For the lists of all shapes. */
+/* Passes over residuals with the same devices, whatever cores and memory are left there. For the lists of all shapes; 4
+ * MB, allocated once. */
 struct rollout_memo;
 
 struct rollout_memo *rollout_memo_new(void);
@@ -93,7 +95,7 @@ void rollout_memo_free(struct rollout_memo *m); /* NULL is fine */
 /* Lists have changed. */
 void rollout_memo_forget(struct rollout_memo *m);
 
-/* What rollout_run() would return. */
+/* What rollout_run() would return. `key` is that of `r`. */
 struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
                               const struct room_key *key, bool among);
 /* Lists that were walked down so far: what was not remembered. */

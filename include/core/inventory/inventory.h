@@ -1,4 +1,5 @@
-/* core/inventory/inventory.h - which GPUs a node has, from the first source that says so.
+/* core/inventory/inventory.h - which GPUs a node has, from the first source that says so. Read by dialect_inventory() in
+ * core/dialects/dialect.h: each source is asked of the dialects first, then of what describes the machine whoever shares it.
  *
  * Order (design.md section 5): annotation fgpu.io/gpus; GPU Feature Discovery labels
  * (nvidia.com/gpu.count, .memory, .product); extended resources in allocatable (fgpu.io/gpu-milli
@@ -12,11 +13,11 @@
  * them is (nvidia.com/gpu.replicas, vgpu.type); an entry of resources.compute, whose unitsPerGPU says it. Otherwise the
  * node is `unmeasured`: its plugin's GPUs are counted for pods that ask for them, and no shares are placed there.
  *
- * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/inventory/foreign.c)
+ * Nodes where the agent of another system hands out GPUs (HAMi, Volcano, gpushare and others: src/core/dialects/foreign.c)
  * are `elsewhere`: their devices stay, with what is charged on them, and take no further shares.
  *
  * Plugins that leave the choice to kubelet sell whole GPUs, replicas of them (time-slicing, MPS) or units: their number,
- * names and how many make one GPU are reported beside the devices (src/core/inventory/units.c, decision 0028). Where labels
+ * names and how many make one GPU are reported beside the devices (src/core/dialects/units, decision 0028). Where labels
  * speak of replicas and allocatable has none under a name of the configuration, the node has no devices, unless the
  * annotation describes them.
  *
@@ -42,12 +43,8 @@
 #ifndef CORE_INVENTORY_INVENTORY_H
 #define CORE_INVENTORY_INVENTORY_H
 
-#include "base/arena.h"
 #include "model/device.h"
-#include "model/node.h"
-#include "model/policy.h"
 
-#define INVENTORY_KEY "fgpu.io/gpus"
 #define INVENTORY_ALLOCATABLE_LABEL "fgpu.io/allocatable" /* POLICY_WHOLE_GPUS means something */
 #define INVENTORY_INDEX_MAX 1023 /* of index, minor and numa */
 #define INVENTORY_DEVICE_INDEX_MAX DEVICE_ANONYMOUS_INDEX(DEVICES_PER_NODE_MAX - 1) /* of MIG instances */
@@ -56,11 +53,5 @@
 
 /* "none", "annotation", "gfd", "resources", "template" */
 const char *inventory_source_name(enum inventory_source s);
-
-/* Fills `ret` (text borrowed from `node` and `p`, arrays in `a`); memory is after the configured
- * reserve. `*ret_note` becomes a static sentence when a source is malformed or had to be corrected,
- * else NULL. False when the arena is full; then neither is written. */
-WARN_UNUSED bool inventory_of_node(const struct policy *p, const struct node *node, struct arena *a,
-                                   struct inventory *ret, const char **ret_note);
 
 #endif

@@ -4,7 +4,8 @@
  * charges it (design.md 3.1). It is never without a cause, though, and every cause is a fact that the ledger holds and
  * that ends:
  *
- *   capacity   a description of the node took away what was given before; ends when the charges fit again
+ *   capacity   a description of the node took away what was given before, be it that this shows only later, because a share
+ *              takes less of a smaller device; ends when the charges fit again
  *   unproven   a pod is charged here because nobody can prove where it is: no record, kubelet picked, or only its
  *              index joins it to the device; ends when its devices become known, or with the pod
  *   raised     a pod that was placed here takes more than it was granted: its request or its reading changed; ends when
@@ -19,6 +20,8 @@
  *
  * The devices first granted are remembered beside those of the record: a pod that was placed here keeps them while it
  * lives on that node, whatever its annotations say later.
+ *
+ * Units: milli, MiB, slots, as in core/fit/device_state.h. Lock: as the ledger.
  */
 #ifndef CORE_LEDGER_EXCESS_H
 #define CORE_LEDGER_EXCESS_H

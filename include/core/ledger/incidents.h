@@ -9,8 +9,8 @@
  *                      or the GPU is gone.
  *   foreign decision   A pod that was pending here, or that a decision of ours holds, is seen bound by another one:
  *                      of another fgpu, of a predecessor whose Binding landed late, of our own that was given up too
- *                      early, or of nobody at all (a user's text). Only ops with `deciding` begin it, because before this process decides, what others
- *                      decided is no surprise. It ends with the pod.
+ *                      early, or of nobody at all (a user's text). Only ops with `deciding` begin it, because before
+ *                      this process decides, what others decided is no surprise. It ends with the pod.
  *
  * Nothing is decided by incidents: a double-booked GPU is closed because it is over-committed (device_takes).
  *
@@ -20,6 +20,8 @@
  *
  * Pods stand by age, the oldest first: by creationTimestamp, which every process reads alike, then by UID. So whoever
  * sees an incident names the same pod as the youngest, the one to delete.
+ *
+ * Lock: as the ledger; a struct incident owns its text, and needs none.
  */
 #ifndef CORE_LEDGER_INCIDENTS_H
 #define CORE_LEDGER_INCIDENTS_H
@@ -64,8 +66,8 @@ struct incident_count {
 };
 struct incident_count ledger_incident_count(const struct ledger *l, enum incident_kind k);
 
-/* The incidents that there are, at most `max`; double bookings first. The caller's to free. Free of cost where there are
- * none; else O(devices) and O(pods). */
+/* The incidents that there are, at most `max`; double bookings first. The caller's to free. O(1) where there are none;
+ * else O(devices) and O(pods). */
 struct incident *ledger_incidents(const struct ledger *l, size_t max);
 
 /* What has begun, grown or ended since the last call, oldest first; NULL: none. The caller's to free. What is not taken

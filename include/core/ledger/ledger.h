@@ -38,15 +38,17 @@
  * at a time: names of nodes, UUIDs and models go with the last that has them, however many have come and gone.
  *
  * Whoever creates pods may write any name of a node into them. So nodes that nobody has described take at most half of
- * the nodes, and no pod can be too much for the ledger: one that uses GPUs and finds no room, for itself or for the name
- * of its node, is *turned away* (ledger_turned_away.c). It is in no table and is charged nowhere; therefore
+ * the nodes, and no pod can be too much for the ledger: one that uses GPUs and finds no room, for itself or for the
+ * name of its node, is *turned away* (turned_away.c). It is in no table and is charged nowhere; therefore
  *   - its node, if the ledger knows it, takes nothing until a list of all pods that began later is complete and turned
  *     no pod of that node away;
  *   - while any such pod may exist, a node that is described for the first time takes nothing until a list of all pods
  *     that began later is complete: in it every pod of a known node is entered, or turned away as above;
  *   - all nodes are open again after a list of all pods that turned nobody away.
- * A pod that is not bound holds nothing: if it finds no room it is forgotten, and cannot be reserved for. Annotations that
- * counted in the list that turned a pod away count in the next ones, too, until there is room for it.
+ * A pod that is not bound holds nothing: if it finds no room it is forgotten, and cannot be reserved for. Annotations
+ * that counted in the list that turned a pod away count in the next ones, too, until there is room for it.
+ *
+ * Units: compute in milli (1000 is one GPU), memory in MiB, *_ms in milliseconds, priorities as in Kubernetes.
  */
 #ifndef CORE_LEDGER_LEDGER_H
 #define CORE_LEDGER_LEDGER_H
@@ -151,7 +153,7 @@ struct ledger_pod_fact {
     const uint64_t *label_hashes;        /* dialect_label_hashes() */
     size_t label_n;
     size_t annotation_bytes; /* keys and values: a Binding must leave room for them (contract.md R27) */
-    struct str leftovers;    /* of an earlier answer, while it is not bound (core/record/assignment.h) */
+    struct str leftovers;    /* of an earlier answer, while it is not bound (core/dialects/dialect.h) */
     const struct toleration *tolerations; /* counts while the pod is pending */
     size_t toleration_n;
     const struct ledger_known_charge *known; /* by another ledger (sim/state_file.h): the charge is at least that */
@@ -311,8 +313,8 @@ bool ledger_is_unverified(const struct ledger *l, struct str node_name);
 
 /* Has the record of this fact, a provisional one, to be verified before the ledger is told? Only the first record of a
  * pod may be believed until then: not one that comes after another was refused, or while another waits for its verdict;
- * nor one that is all the pod has, because nothing that it asks for counts: that would be charged, and taken back without
- * leaving a memory, as often as it is observed. False for one whose own verdict is known or due. */
+ * nor one that is all the pod has, because nothing that it asks for counts: that would be charged, and taken back
+ * without leaving a memory, as often as it is observed. False for one whose own verdict is known or due. */
 bool ledger_must_verify(const struct ledger *l, const struct ledger_pod_fact *f);
 
 /* The record to write for a reserved pod: devices with UUIDs, indexes and amounts, all in `a`. ERR_NOT_FOUND

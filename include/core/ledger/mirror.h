@@ -1,8 +1,11 @@
-/* core/ledger/mirror.h - the numbers of all nodes of a ledger, copied: for looking at them for longer than
- * a decision may take (what is shown about fragmentation, strategies on trial).
+/* core/ledger/mirror.h - the numbers of all nodes of a ledger, copied: for looking at them for longer than a decision
+ * may take (what is shown about fragmentation, strategies on trial).
  *
- * Following is cheap: only nodes whose version has changed are copied again. A mirror follows one
- * ledger all its life. Names are its own while it shows them, whatever has become of their nodes.
+ * Following is cheap: only nodes whose version has changed are copied again. A mirror follows one ledger all its life.
+ * Names are its own while it shows them, whatever has become of their nodes.
+ *
+ * Lock: mirror_follow() and mirror_without() read the ledger, so they need its lock; all else needs none. Memory is
+ * added by mirror_grow(), outside the lock. It owns its arrays.
  */
 #ifndef CORE_LEDGER_MIRROR_H
 #define CORE_LEDGER_MIRROR_H
@@ -35,8 +38,8 @@ void mirror_fini(struct mirror *m);
 WARN_UNUSED bool mirror_follow(struct mirror *m, const struct ledger *l);
 void mirror_grow(struct mirror *m);
 
-/* Thinks the pod away, until the next mirror_follow(): its node gets the numbers it would have without it, and no
- * version. Nothing happens when the ledger does not know it, or it holds nothing. */
+/* Takes the pod off the mirror, until the next mirror_follow(): its node gets the numbers that it would have without
+ * the pod, and no version. Nothing happens when the ledger does not know the pod, or the pod holds nothing. */
 void mirror_without(struct mirror *m, const struct ledger *l, struct str uid);
 
 static inline const struct device_state *mirror_devices(const struct mirror *m, uint32_t node)

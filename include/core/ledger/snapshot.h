@@ -1,6 +1,9 @@
 /* core/ledger/snapshot.h - everything the ledger knows, copied for /state, metrics, audits and people.
  *
  * Consistent at one generation. All text is copied into the arena, but for static sentences.
+ *
+ * Units: compute in milli, memory in MiB; *_ms are milliseconds, since 1970 where they are a time. Lock: as the ledger,
+ * for the length of the call; what was copied needs none.
  */
 #ifndef CORE_LEDGER_SNAPSHOT_H
 #define CORE_LEDGER_SNAPSHOT_H
@@ -98,7 +101,7 @@ struct snapshot_pod {
     int32_t priority;
     enum demand_source source;
     enum qos qos; /* while it holds something */
-    const struct demand *demand; /* where allocations do not tell it: pending, or its devices are not known; else NULL */
+    const struct demand *demand; /* of a pod that is pending or whose devices are not known; else NULL: allocations */
     int64_t since_ms;       /* wall time of the last change of state */
 };
 

@@ -1,6 +1,7 @@
 /* core/ledger/standing.h - what people want to be told about a pod or a node when it changes.
  *
- * Read before and after an op; what differs is a transition (extender/notices.h).
+ * Read before and after an op; what differs is a transition (extender/notices.h). Sentences are static. Lock: as the
+ * ledger.
  */
 #ifndef CORE_LEDGER_STANDING_H
 #define CORE_LEDGER_STANDING_H

@@ -1,12 +1,10 @@
 /* core/ledger/view.h - what one decision reads of the ledger.
  *
- * A view is borrowed: it points into the ledger and is valid until the next op, so it lives as long
- * as the caller keeps the ledger from changing (extender/store.c: one short section under the
- * lock).
+ * A view is borrowed: it points into the ledger and is valid until the next op, so it lives as long as the caller keeps
+ * the ledger from changing (extender/store.c: one short section under the lock).
  *
- * A view is made for one demand: devices that are out of bounds for it because of a UUID list or
- * because of isolation carry flags in what ledger_view_devices() gives; models are checked through
- * `allowed_models`.
+ * A view is made for one demand: devices that are out of bounds for it because of a UUID list or because of isolation
+ * carry flags in what ledger_view_devices() gives; models are checked through `allowed_models`.
  */
 #ifndef CORE_LEDGER_VIEW_H
 #define CORE_LEDGER_VIEW_H

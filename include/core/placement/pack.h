@@ -1,4 +1,8 @@
 /* core/placement/pack.h - filter and score nodes for one demand: the decision as a pure function of a view.
+ *
+ * Reads the view, the forecast, and what is remembered of this demand (which it adds to); changes nothing else. No
+ * lock and no errors: a name always gets a verdict. Borrowed: names in results point to those that were
+ * asked, and a view is valid until the next op, so the caller keeps the ledger from changing for the length of a call.
  */
 #ifndef CORE_PLACEMENT_PACK_H
 #define CORE_PLACEMENT_PACK_H
@@ -13,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A pod that was just promised a node and is not bound yet (contract.md R19). Holds only lower scores: a node
- * that would no longer fit if the held pod landed there goes to the end of the order. */
+/* A pod that was just promised a node and is not bound yet (contract.md R19). It never makes a node unfit: a node that
+ * would no longer fit if the held pod landed there goes to the end of the order. */
 struct pack_hold {
     struct str node_name;
     const struct demand *demand;
@@ -41,9 +45,9 @@ struct pack_query {
     const struct pack_params *params;
     const struct pack_hold *holds;
     size_t hold_n;
-    struct score_row known; /* of this demand (core/placement/score_cache.h); empty: everything is computed */
-    uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that
-                             comes again is left out. NULL: it is answered again */
+    struct score_row known; /* of this demand (core/placement/score_cache.h), added to; empty: everything is computed */
+    uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that comes
+                             again is left out. NULL: it is answered again */
     size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
     uint64_t work_max;    /* of outlook_work(), for one call of pack_some(); 0: no limit */
     size_t done;          /* names that the last call looked at: with a limit perhaps not all */
@@ -71,12 +75,13 @@ struct pack_key {
 };
 
 /* Puts what fits in front, best first: not demoted before demoted, then the lower group, less slack, the higher score,
- * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none. `room`
- * is for as many keys as are wanted: `limit`, or n where that is less or there is none. */
+ * the smaller name. Returns how many fit. With limit > 0 only the first `limit` are in order, the others in none.
+ * `room` has space for as many keys as are wanted: `limit`, or n where that is less or there is none.
+ * O(n log keys). */
 size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room);
 
-/* Scores for prioritize from results in rank order: the best alone gets 10, the rest spread over 9..0 in
- * order, equal scores equal points (contract.md 2.3; design.md 4). */
+/* Points for prioritize, 0..10, from results in rank order: the best alone gets 10, the rest are spread over 9..0 in
+ * order, equal scores get equal points, what does not fit gets 0 (contract.md 2.3; design.md 4). */
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points);
 
 #endif

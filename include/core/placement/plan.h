@@ -13,6 +13,9 @@
  *
  * Devices are chosen by the device strategy alone: it gives the placement that all criteria judge.
  *
+ * Units: a weight is in thousandths; a spread score is 0..1000. Plans are made when the configuration is read, and are
+ * only read afterwards. They borrow from the policy.
+ *
  * Pod labels are compared as hashes (label_pair_hash), nodes by a bit for each rule (struct ledger_node_fact.rules):
  * the ledger keeps no labels.
  */

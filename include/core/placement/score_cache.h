@@ -11,9 +11,9 @@
  * Where scores follow prices (core/forecast/outlook.h), which change more often than nodes, the terms of the
  * score are kept, too, so that other prices cost a sum and not a new judgement.
  *
- * The shape is all of a demand that decides anything, the strategies, and which typical pods they
- * went by: not names, not where it was written. Shapes used longest ago go first: at most SCORE_CACHE_SHAPES of them and
- * SCORE_CACHE_BYTES, but always one.
+ * The shape is all of a demand that decides anything, the strategies, and which typical pods they went by: not names,
+ * not where it was written. Shapes used longest ago go first: at most SCORE_CACHE_SHAPES of them and SCORE_CACHE_BYTES,
+ * but always one.
  *
  * No lock: whoever serialises the ledger serialises this (extender/store.c).
  */
@@ -44,7 +44,7 @@ static inline uint64_t score_stamp(uint64_t version, enum verdict v)
 /* Of one shape, by node index; valid until the next call. */
 struct score_row {
     struct score *scores;        /* NULL: the shape is not remembered */
-    struct score_terms *terms; /* of a priced strategy: what it takes to make the score at other prices; NULL: not priced */
+    struct score_terms *terms; /* what it takes to make the score at other prices; NULL: no strategy is priced */
 };
 
 struct score_cache;

@@ -4,6 +4,9 @@
  * Most nodes have one or two placements to choose from, and three are kept beside the node. A node whose GPUs
  * are all filled otherwise has one for each of them: room for these is added where it is needed, so that the others
  * cost nothing. Above OUTLOOK_TERMS_MAX nothing is kept.
+ *
+ * A term is where the forecast remembers the residual that a placement leaves. It says nothing about the node's
+ * version: the score beside it does (score_cache.h). Memory is in `nodes` and `more`, owned here. No lock.
  */
 #ifndef CORE_PLACEMENT_SCORE_TERMS_H
 #define CORE_PLACEMENT_SCORE_TERMS_H

@@ -2,7 +2,8 @@
  *
  * A plan is that of core/placement/plan.h: rules by pod and node, one criterion or several. Both sides are computed
  * from the same numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of
- * equal GPUs is taken is no difference.
+ * equal GPUs is taken is no difference. It reads a mirror and not the ledger, so it needs no lock of the ledger; the
+ * forecast must be the caller's for that time.
  */
 #ifndef CORE_PLACEMENT_TRIAL_H
 #define CORE_PLACEMENT_TRIAL_H
@@ -16,8 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `nodes`: indexes into the mirror, those that were asked about; names decide between equal scores.
- */
+/* `nodes`: indexes into the mirror, those that were asked about; names decide between equal scores. All borrowed. */
 struct trial {
     const struct mirror *mirror;
     const uint32_t *nodes;
@@ -44,8 +44,7 @@ struct trial_difference {
     double frag_milli; /* F of the cluster after b less that after a (core/forecast/fragmentation.h) */
 };
 
-/* How `b` differs from `a`; both fit. `o` gives the typical pods: up to date for the strategy fgd.
- */
+/* How `b` differs from `a`; both fit. `o` gives the typical pods: up to date for the strategy fgd. */
 struct trial_difference trial_compare(const struct trial *t, const struct outlook *o,
                                       const struct trial_choice *a, const struct trial_choice *b);
 

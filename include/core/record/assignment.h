@@ -4,26 +4,14 @@
  * Annotation fgpu.io/assignment (design.md section 5):
  *   {"v":1,"id":"<decision>","containers":[{"name":"main","init":false,
  *     "devices":[{"uuid":"GPU-a","index":0,"milli":300,"memMib":4096}]}]}
- * with "qos":"best-effort" or "equal-share" behind the id, where it is not fixed-share (model/qos.h),
- * and, per container by position (`.c0` app, `.i0` init), keys for the downward API:
- *   fgpu.io/visible-devices.c0                 UUIDs, or indexes where no UUID is known
- *   fgpu.io/mps-active-thread-percentage.c0    for CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
- *   fgpu.io/mps-pinned-device-mem-limit.c0     for CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=4096M"
- *
- * The MPS keys follow the quality of service: the percentage is the smallest share charged among the
- * container's devices (at least 1; 100 where no compute is charged, because then all of it is shared),
- * or 100 where idle compute may be used. Devices in the memory limit are numbered as CUDA
- * numbers them inside the container, by their place in the list; a device without a memory amount
- * has no limit.
- *
- * A virtual GPU of a fixed profile is held by one container alone, and its compute is divided by the
- * scheduler of the host: percentage 100, no memory limit.
+ * with "qos":"best-effort" or "equal-share" behind the id, where it is not fixed-share (model/qos.h).
+ * What the containers are to see of it stands in further annotations, which are the dialect's: core/dialects/dialect.h.
  *
  * A whole GPU that nobody else may share has "exclusive":true, which its amounts do not tell: they are those of the day
  * on which it was given, and capacities change.
  *
  * A MIG instance has its UUID ("MIG-..."), an index above those of GPUs, and "mig":"1g.5gb". It is held by one container
- * alone, and MPS inside of it is not ours: percentage 100, no memory limit.
+ * alone.
  *
  * A record may end in its signature (design.md 5a): "sig":{"key":"<id>","value":"<base64, 64 bytes>"}, over what
  * assignment_signed_bytes makes of the pod's uid, the node's name and every field of the record that this header has,
@@ -45,7 +33,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "model/device.h"
-#include "model/kv.h"
 #include "model/pod.h"
 
 #include <stdbool.h>
@@ -53,9 +40,6 @@
 #include <stdint.h>
 
 #define ASSIGNMENT_KEY "fgpu.io/assignment"
-#define ASSIGNMENT_VISIBLE_KEY "fgpu.io/visible-devices"
-#define ASSIGNMENT_PERCENTAGE_KEY "fgpu.io/mps-active-thread-percentage"
-#define ASSIGNMENT_MEM_LIMIT_KEY "fgpu.io/mps-pinned-device-mem-limit"
 
 /* Ranges of what is read back; the lower end is 0 (1 byte for a name and an id). */
 #define ASSIGNMENT_BYTES_MAX 262144 /* of the whole record: what all annotations may have */
@@ -92,14 +76,15 @@ struct assignment {
     const struct assigned_container *containers; /* init first, then app, each by position */
     size_t container_n;
     enum qos qos;
-    enum lending lending; /* not part of the record: the percentages say it */
+    enum lending lending; /* not part of the record: what is handed to the containers says it */
+    const char *dialect;  /* in which the pod asked, as in struct demand; not part of the record. NULL: not known */
     struct str sig_key;   /* id of the key that signed it; empty: not signed */
     const uint8_t *sig;   /* ASSIGNMENT_SIG_BYTES; NULL: not signed */
 };
 
-/* Every annotation of the decision, in `a`, the record first. ERR_LIMIT when the arena is full or
- * the record is longer than ASSIGNMENT_BYTES_MAX. */
-WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, struct kv_list *ret,
+/* The value of ASSIGNMENT_KEY, in `a`. ERR_LIMIT when the arena is full or the record is longer than
+ * ASSIGNMENT_BYTES_MAX. */
+WARN_UNUSED int assignment_format(const struct assignment *as, struct arena *a, struct str *ret,
                                   struct err *reterr);
 /* Reads the value of ASSIGNMENT_KEY strictly. Whoever wrote it may be hostile: amounts, indexes and
  * counts are range-checked, names unique, devices of a container distinct and in ascending order.
@@ -114,16 +99,5 @@ WARN_UNUSED int assignment_parse(struct str text, struct arena *a, struct assign
  * ERR_LIMIT when the arena is full. */
 WARN_UNUSED int assignment_signed_bytes(const struct assignment *as, struct str pod_uid, struct str node_name,
                                         struct arena *a, struct str *ret, struct err *reterr);
-
-/* Keys of fgpu's answer that a pod carries before it is bound: a restored pod does, and a copy of a running one. They
- * mean nothing, but programs of a node may obey them, and a Binding can overwrite annotations, not remove them. So what
- * the new answer does not say is overwritten with nothing. */
-
-/* Is this a key of fgpu's answer, the record's own included? */
-bool assignment_writes_key(struct str key);
-/* Those among the annotations, each with a line feed behind it, in `a`; empty: none. False: the arena is full. */
-WARN_UNUSED bool assignment_leftovers(struct kv_list annotations, struct arena *a, struct str *ret);
-/* Adds them to the annotations of a decision, with empty values, where that does not say them. ERR_LIMIT. */
-WARN_UNUSED int assignment_blank(struct kv_list *list, struct str leftovers, struct arena *a, struct err *reterr);
 
 #endif

@@ -1,5 +1,14 @@
-/* The node-level rules, the common case of one container, and what a placement charges. The search
- * over several containers is in feasibility_search.c, the reasons in feasibility_reason.c. */
+/* Can this node take this demand: the rules for the node as a whole, the common case of one GPU request, and what a
+ * placement charges. Several GPU requests are searched in feasibility_search.c; why there is no placement is found in
+ * feasibility_reason.c.
+ *
+ * One GPU request needs no search. Whether a device takes it depends on that device alone, so the `count` cheapest
+ * devices that take it are the best set, and fewer than `count` of them prove that there is none. That is one pass over
+ * the devices: O(devices), O(devices x count) for several.
+ *
+ * This is the innermost loop of a decision: a demand that was never seen runs it once for every device of the cluster.
+ * Neighbours are mostly equal, so the charge is computed once per run of equal capacities.
+ */
 #include "core/fit/feasibility_internal.h"
 
 #include "base/bug.h"
@@ -13,8 +22,7 @@ static int32_t add_i32(int32_t a, int32_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT32_MAX : sum;
 }
 
-/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small
- * one. */
+/* Sums stop at the largest number: a pod that says absurd amounts past us must not wrap to a small one. */
 static void charge_add(struct charge *sum, const struct charge *c)
 {
     sum->milli = add_i32(sum->milli, c->milli);
@@ -35,7 +43,8 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->profile = c->profile;
 }
 
-/* The peak over the phases of the wishes in `wishes` (a bit each), all on the device `d`. */
+/* The peak over the phases of the wishes in `wishes` (a bit each), all on `device`. Each dimension has its own peak:
+ * the phase with the most memory need not be the one with the most compute. */
 static struct charge peak_charge(const struct demand *d, uint64_t wishes,
                                  const struct device_state *device)
 {
@@ -120,7 +129,7 @@ static __attribute__((noinline)) const struct device_state *pick_device(const st
         if (before == NULL || !device_same_capacity(d, before)) {
             c = device_charge(d, f->demand, w);
         } else if (device_equal(d, before)) {
-            continue; /* no better than its neighbour, and behind it */
+            continue; /* it costs what its neighbour costs, and ties go to the lower ordinal */
         }
         if (!device_takes(d, &c) || (allowed != NULL && allowed[d->model_id] == 0)) {
             continue;

@@ -1,9 +1,13 @@
-/* Why a demand does not fit. The needs of a wish are asked of every device in one fixed order; the
- * verdict is the first need that leaves fewer than `count` devices. So each verdict speaks of the
- * devices that met every need before it: "too small" of those of the allowed model, "no slot" of
- * those with room.
+/* Why a demand does not fit. This runs after the answer "no placement" and never changes it.
  *
- * Where several wishes fail alone, the earliest need speaks: what no eviction changes comes first.
+ * The needs of a GPU request are asked of every device in one fixed order. Each need is asked only of the devices that
+ * met all needs before it. The verdict is the first need that leaves fewer than `count` devices. So "too small" speaks
+ * of the devices of the allowed model, and "no slot" of the devices with enough compute and memory.
+ *
+ * The order is that of how lasting a reason is: what no eviction changes comes first. Where several requests fail
+ * alone, the earliest need speaks, so that kube-scheduler does not evict pods in vain (verdict_is_unresolvable).
+ *
+ * O(requests x devices); runs of equal devices are counted as one.
  */
 #include "core/fit/feasibility_internal.h"
 #include "model/mig.h"
@@ -19,16 +23,15 @@ enum need {
     NEED_SOUND,
     NEED_SHARED,
     NEED_EMPTY,
-    NEED_COMPUTE, /* NEED_COMPUTE and NEED_MEMORY are asked apart of each other, NEED_ROOM is both
-                   */
-    NEED_MEMORY,
-    NEED_ROOM,
+    NEED_COMPUTE, /* of the devices that meet NEED_EMPTY; */
+    NEED_MEMORY,  /* of the same devices, not of those that meet NEED_COMPUTE */
+    NEED_ROOM,    /* both on one device: where only this fails, each is there, but not together */
     NEED_SLOT,
     NEED_APART,
     NEED__MAX
 };
 
-/* How many devices meet a need and all before it. */
+/* How many devices meet a need and all before it (NEED_MEMORY: all before NEED_COMPUTE). */
 struct tally {
     unsigned met[NEED__MAX];
 };
@@ -169,8 +172,7 @@ static enum verdict verdict_of_mig(const struct feasibility *f, const struct wis
     return need >= NEED_SHARED && need <= NEED_SLOT ? VERDICT_MIG_TAKEN : verdict_of(need, left);
 }
 
-/* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits
- * alone. */
+/* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits alone. */
 static enum need unmet_need(const struct feasibility *f, const struct wish *w, unsigned *ret_left)
 {
     const struct device_state *before = NULL;

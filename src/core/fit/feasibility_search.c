@@ -1,18 +1,38 @@
-/* Several containers that use GPUs: backtracking, one wish after the other.
+/* Several containers that use GPUs: which devices does each get? An exact search by backtracking.
  *
- * The only state is which wishes each device has been given; what that amounts to is summed up when
- * asked. A wish walks over the sets of `count` of its candidate devices, cheapest first. What keeps
- * the search small, without losing the first placement that it would have found otherwise:
+ * The question. Each GPU request asks for `count` different devices of one node. Requests may share a device. A device
+ * is charged the peak over the phases of the pod: requests of one phase run together and add up, requests of different
+ * phases do not. A placement is right when every device takes its peak. To decide whether there is one is a packing
+ * problem in several dimensions, so no fast method is known that is always right; but nodes are small, and the devices
+ * of a node are mostly alike.
  *
- *   - Devices with equal numbers and equal kinds of wishes on them are interchangeable: when one
- * was passed over for a wish, so are those behind it (exchange the two in all later wishes: an
- * earlier placement).
- *   - Twins, equal wishes of one pod, are interchangeable: the second never gets a set that comes
- * before that of the first (exchange the two wishes: an earlier placement).
- *   - Phases that contain all wishes of another one stand for it.
- *   - Wishes in several phases (sidecars) go first. After them the phases do not know of each
- * other: when one of them cannot be served, what the others were given does not matter and is not
- * tried again.
+ * The search. Requests are placed one after the other, the hardest first (compare). For each, the devices that take it
+ * beside what they were given are sorted by the strategy's cost, and all sets of `count` of them are tried, cheapest
+ * first. The only state is which requests each device has been given; charges are summed up anew when they are asked
+ * for. So taking a request back restores the state exactly.
+ *
+ * Why it is exact. Without the four rules below this is plain backtracking: it returns the first placement in its own
+ * order, or there is none. Each rule leaves out only placements for which there is another one earlier in that order.
+ * So no rule removes the first placement of all, alone or together with the others, and the answer is the same:
+ *
+ *   - Alike devices. Two devices with equal numbers, which were given equal requests, are interchangeable. If one was
+ *     passed over for a request, the later one is passed over, too. (Exchange the two devices in this and all later
+ *     requests: a right placement that comes earlier.)
+ *   - Twins. Two equal requests of one pod are interchangeable. The second one never gets a set that comes before the
+ *     set of the first. (Exchange the two requests: a right placement that comes earlier.)
+ *   - Covered phases. A phase whose requests are all part of another phase never has the higher peak. It is left out.
+ *   - Independent phases. Requests of several phases (sidecars) are placed first. After them no phase sees what another
+ *     one was given. So when one phase cannot be served, changing another one does not help, and the search goes back
+ *     to the requests of several phases at once.
+ *
+ * Cost. Exponential in the worst case. A step is one device judged or one set tried; after FEASIBILITY_STEPS_MAX steps
+ * the search gives up and says VERDICT_SEARCH_LIMIT. It never says "fits" or "does not fit" without proof. Where
+ * devices are equal and requests are equal, the first two rules leave little to try.
+ *
+ * What would break it: a strategy's cost that reads more than the device and the charge (then alike devices have
+ * different costs), a negative charge (then a device on which a request does not fit alone might take it later), or a
+ * new amount in struct device_state or in a request that interchangeable() or compare() does not look at.
+ * test/unit/core/support/oracle.c tries everything and is compared with this.
  */
 #include "core/fit/feasibility_internal.h"
 
@@ -22,8 +42,8 @@
 
 #define NONE UINT8_MAX
 
-/* A wish on a device, cut to what can be compared with the free amounts of one: 2^32-1 MiB is never
- * free. */
+/* What a request takes of a device. Memory is cut to 32 bits, so that the table stays small: 2^32-1 MiB are never free,
+ * so the cut changes no answer. */
 struct amount {
     int32_t milli;
     uint32_t mem_mib;
@@ -47,8 +67,8 @@ struct search {
     struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_WISHES_MAX]; /* [capacity_of][w] */
 };
 
-/* A wish at its depth in the search: candidate devices, cheapest first, and those chosen. Places
- * are indexes into `candidates`. */
+/* A request at its depth in the search: candidate devices, cheapest first, and those chosen. Places are indexes into
+ * `candidates`. One of these lies on the stack for each request of the pod. */
 struct choice {
     unsigned wish;
     unsigned candidate_n;
@@ -62,7 +82,7 @@ struct choice {
 enum outcome {
     FOUND,
     EXHAUSTED,
-    PHASE_EXHAUSTED, /* nothing that only other phases were given can help */
+    PHASE_EXHAUSTED, /* this phase cannot be served, whatever the other phases get */
     OUT_OF_STEPS,
 };
 
@@ -73,8 +93,9 @@ static uint64_t bit(unsigned i)
 
 /* ---- sums ---- */
 
-/* What the device is charged for these wishes: per dimension the peak over the phases. False when a
- * wish that wants the device alone has company in a phase. */
+/* What the device is charged for these wishes: per dimension the peak over the phases. False when a wish that wants the
+ * device alone has company in a phase; everything is alone on a MIG instance. More wishes never make it less: that is
+ * why `alone` may limit the candidates once and for all. */
 static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, struct charge *ret)
 {
     const struct amount *amounts = s->amounts[s->capacity_of[device]];
@@ -96,7 +117,7 @@ static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, str
         if (((here & s->exclusive) != 0 || profile != 0) && slots > 1) {
             return false;
         }
-        milli = milli > INT32_MAX ? INT32_MAX : milli;
+        milli = milli > INT32_MAX ? INT32_MAX : milli; /* no device has so much */
         peak.milli = milli > peak.milli ? (int32_t)milli : peak.milli;
         peak.mem_mib = mem_mib > peak.mem_mib ? mem_mib : peak.mem_mib;
         peak.slots = slots > peak.slots ? slots : peak.slots;
@@ -105,8 +126,9 @@ static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, str
     return true;
 }
 
-/* Does the device take `w` beside what it has been given? Then what the strategy thinks of it: the
- * device as it would be found, and by how much the pod's peak would grow. */
+/* Does the device take `w` beside what it has been given? Then also its cost: of the device less what the pod has of it
+ * by now, and of the amount by which the pod's peak would grow. That amount is 0 where an init container reuses what an
+ * app container has. */
 static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *ret_cost)
 {
     struct device_state d = s->f->devices[device];
@@ -127,6 +149,8 @@ static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *
 
 /* ---- candidates of one wish ---- */
 
+/* Has one device been given as many requests of each kind as the other? Twins are one kind. Only the kinds in `a` but
+ * not in `b` are counted: when these are balanced and both sets are equally large, nothing is left over in `b`. */
 static bool given_alike(const struct search *s, uint64_t a, uint64_t b)
 {
     if (a == b) {
@@ -153,7 +177,8 @@ static bool given_alike(const struct search *s, uint64_t a, uint64_t b)
     return true;
 }
 
-/* Equal in every number that decides what fits; the model has done its part by then. */
+/* Equal in every number that decides what fits or what it costs. The model is not looked at: whether it is allowed was
+ * decided by resolve(), and only allowed devices are candidates. */
 static bool interchangeable(const struct search *s, unsigned i, unsigned j)
 {
     const struct device_state *a = &s->f->devices[i], *b = &s->f->devices[j];
@@ -163,6 +188,8 @@ static bool interchangeable(const struct search *s, unsigned i, unsigned j)
            given_alike(s, s->given[i], s->given[j]);
 }
 
+/* Being interchangeable is transitive, so a link to the last one before it joins all that are alike to one chain. Their
+ * costs are equal and the sort is stable: a chain is in the order of ordinals. */
 static uint8_t last_alike(const struct search *s, const struct choice *c, unsigned place)
 {
     for (unsigned k = place; k-- > 0;) {
@@ -184,7 +211,7 @@ static __attribute__((noinline)) void find_candidates(struct search *s, struct c
         unsigned at = c->candidate_n;
         int64_t cost;
 
-        s->steps++;
+        s->steps++; /* the bound is looked at by search_from(): at most one node's devices later */
         if (!judge(s, device, c->wish, &cost)) {
             continue;
         }
@@ -202,9 +229,13 @@ static __attribute__((noinline)) void find_candidates(struct search *s, struct c
     }
 }
 
-/* ---- sets of candidates, in lexicographic order of their places ---- */
+/* ---- sets of candidates, in lexicographic order of their places ----
+ *
+ * Of each chain of devices that are alike only a beginning is ever chosen: a place is open when the one that it is
+ * alike to is chosen already. With eight equal devices and `count` 2 that is one set instead of 28. */
 
-/* Fills places[k..count-1] with the first that may follow, from `place` on. */
+/* Fills places[k..count-1] with the first that may follow, from `place` on. When it fails, places[k] and those behind
+ * it mean nothing, and `chosen` is as before. */
 static bool fill(struct choice *c, unsigned count, unsigned k, unsigned place)
 {
     uint64_t chosen = c->chosen;
@@ -228,6 +259,7 @@ static bool first_set(struct choice *c, unsigned count)
     return fill(c, count, 0, 0);
 }
 
+/* As an odometer: the last place moves on; where it cannot, the one before it does. */
 static bool next_set(struct choice *c, unsigned count)
 {
     for (unsigned k = count; k-- > 0;) {
@@ -241,8 +273,9 @@ static bool next_set(struct choice *c, unsigned count)
     return false;
 }
 
-/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked?
- * What takes a wish took its twin when there was more room, so each place is known there. */
+/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes a wish
+ * now took its twin when the devices were emptier, so each device has a place there. Of two sets of one size, that one
+ * comes first which has the lowest place that is not in both. */
 static bool before_twin(const struct choice *c, const struct choice *above)
 {
     uint64_t mine = 0, differ;
@@ -256,6 +289,7 @@ static bool before_twin(const struct choice *c, const struct choice *above)
 
 /* ---- the search ---- */
 
+/* Gives the wish to the chosen devices, or takes it back: the bit is turned over. */
 static void give(struct search *s, const struct choice *c)
 {
     for (uint64_t left = c->chosen; left != 0; left &= left - 1) {
@@ -283,7 +317,7 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
             return OUT_OF_STEPS;
         }
         if (has_twin && before_twin(&c, above)) {
-            continue;
+            continue; /* the same with the two exchanged has been tried */
         }
         give(s, &c);
         o = search_from(s, depth + 1, &c);
@@ -292,7 +326,7 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
         }
         give(s, &c); /* takes it back */
         if (o == PHASE_EXHAUSTED && !s->several_phases[c.wish]) {
-            return o;
+            return o; /* a later phase failed, and it does not see what this wish gets */
         }
     }
     return s->begins_phase[c.wish] ? PHASE_EXHAUSTED : EXHAUSTED;
@@ -300,7 +334,8 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
 
 /* ---- preparation ---- */
 
-/* Resolves the wishes against every device; false when one of them does not even fit alone. */
+/* Resolves the wishes against every device; false when one of them does not even fit alone. An amount depends on the
+ * capacities of the device and not on what is free, so it is computed once for all devices of equal capacity. */
 static bool resolve(struct search *s)
 {
     const struct feasibility *f = s->f;
@@ -353,7 +388,9 @@ static uint64_t wishes_of_phase(const struct demand *d, unsigned phase)
     return wishes;
 }
 
-/* Keeps the phases that are part of no other; the app phase, bit 0, before init containers. */
+/* Keeps the phases that are part of no other; the app phase, bit 0, before init containers. Amounts are never negative,
+ * so a part of a phase never has the higher sum. Of those that are kept none is part of another: once `covered` is
+ * true, nothing was moved before it, and the list is as it was. */
 static void find_phases(struct search *s, const struct demand *d)
 {
     s->phase_n = 0;
@@ -395,8 +432,9 @@ static int order_i64(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* The order of the search: by part; then the hardest first, which has the fewest devices to choose
- * from; twins side by side. 0: twins. */
+/* The order of the search: by part; then the hardest first, which has the fewest devices to choose from, so that what
+ * cannot be is found near the top of the tree. The last keys only bring twins side by side: 0 must mean that the two
+ * wishes are equal in everything that device_charge() and sum_up() read. */
 static int compare(const struct search *s, unsigned v, unsigned w)
 {
     const struct wish *a = &s->f->demand->wishes[v], *b = &s->f->demand->wishes[w];

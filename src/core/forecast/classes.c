@@ -8,6 +8,13 @@
  * Kinds of pods that nobody has asked for yet have no class, and a cluster that fills up never gives their hosts back.
  * So the statistics begin with a few pods that nobody has seen: for every shape of nodes with several GPUs some that
  * take nearly all of it (packing.md: "phantom prior"). They fade as real pods are counted.
+ *
+ * All of this is made anew when the demand histogram settles or the shapes of nodes change, which is rare, and is
+ * only read between. Cost: kinds of pods x shapes of nodes, then kinds x classes. At most OUTLOOK_CLASSES_MAX classes
+ * are kept, those with the largest share: one bit of node_shape.class_set for each.
+ *
+ * Invariant: classes_gen grows with every rebuild. Prices, supplies and values say which classes they are of, and those
+ * of another generation are never mixed in.
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
@@ -65,7 +72,8 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 
 /* ---- kinds ---- */
 
-/* Where the amounts depend on the device, the largest part of any and the least memory on any stand for all. */
+/* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the largest part of any
+ * and the least memory on any stand for all. */
 static struct kind kind_of(const struct outlook *o, const struct cluster_view *c, const struct expected *e,
                            uint8_t *room)
 {
@@ -133,7 +141,8 @@ static bool phantom_of(const struct outlook *o, uint32_t shape, struct kind *ret
     return true;
 }
 
-/* They must not outweigh what is known: while few pods have come, four of each would. */
+/* They must not outweigh what is known: while few pods have come, four of each would. Before the first real pod there
+ * is nothing to compare with, and they stand alone. */
 static void fade_phantoms(struct kind *kinds, size_t real_n, size_t n)
 {
     double real = 0, phantom = 0, most;
@@ -170,7 +179,8 @@ static size_t collect(const struct outlook *o, const struct cluster_view *c, con
 
 /* ---- classes ---- */
 
-/* Those that need the class or a harder one. */
+/* Those that need the class or a harder one: they can run on no other hosts and want no fewer devices, or want a larger
+ * part. A pod counts for every class that it needs, so shares may add up to more than one. */
 static bool needs(const struct kind *k, const struct scarcity *c)
 {
     if (c->kind == SCARCE_SIZE) {
@@ -252,7 +262,8 @@ static bool nearly_everywhere(const struct outlook *o, const struct shape_set *h
     return mine * 100 > all * HOSTS_PERCENT_MAX;
 }
 
-/* One size; false when its pods make too little of the volume. */
+/* One size; false when the pods of just this size make too little of the volume. The means are of all pods that need
+ * this size or a larger one. */
 static bool class_size(int32_t milli, const struct kind *kinds, size_t n, struct scarcity *ret)
 {
     double all = 0, just = 0, devices = 0, cpu = 0, mean = 0;
@@ -309,6 +320,7 @@ static size_t class_sizes(const struct kind *kinds, size_t n, struct scarcity *r
     return class_n;
 }
 
+/* Largest share first. */
 static int by_share(const void *a, const void *b)
 {
     const struct scarcity *x = a, *y = b;
@@ -325,7 +337,8 @@ static int by_share(const void *a, const void *b)
     return memcmp(&x->hosts, &y->hosts, sizeof(x->hosts));
 }
 
-/* Which classes a node of each shape supplies. */
+/* Which classes a node of each shape supplies. A supply is then a short row for each node, and a price that changes
+ * concerns only the shapes that have its bit. */
 static void list_by_shape(struct outlook *o)
 {
     o->supply_n = 0;
@@ -346,6 +359,7 @@ static void list_by_shape(struct outlook *o)
     }
 }
 
+/* How many cores GPU-less pods ask for while the others ask for one milli. */
 static void sum_cores(struct outlook *o, const struct expected *pods, size_t n)
 {
     double cpu = 0, milli = 0;

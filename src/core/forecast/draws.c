@@ -1,8 +1,21 @@
-/* Scenarios: lists of pods as they may come (packing.md 5.1).
+/* The lists of sampled pods, from the demand histogram (packing.md 5.1, "Scenarios").
  *
- * The expected pods, sorted by how many devices, how much of them, cores and memory they ask for, are cut into as many
- * equal parts as the lists have places; the middle of each part is drawn. Draws are dealt to the lists one by one, so
- * that each list is a small picture of the mix, and each list is shuffled, always in the same way.
+ * The expected pods are sorted by how many devices, how much of them, cores and memory they ask for. The sorted row is
+ * cut into as many parts of equal weight as the lists have places, 16 x 64, and the pod in the middle of each part is
+ * taken. So no luck is involved, and the sample as a whole is as close to the histogram as 1,024 pods can be. The pods
+ * are dealt to the lists in turn, as cards are: each list gets every 16th pod of the sorted row, so each list is a
+ * small picture of the histogram, too. Then each list is shuffled, because the order of a list is the order of arrival.
+ * The seed of the shuffle is fixed.
+ *
+ * All shapes of nodes get the same lists, less the pods that could not run on an empty node of the shape. So two nodes
+ * are compared by the same pods, and their difference is not noise. The lists stay as they are until the histogram
+ * settles on other pods; therefore what is remembered of a residual stays true.
+ *
+ * Invariants. The sort is by a total order of shapes of pods, so the lists do not depend on the order in which pods
+ * came. outlook_classes_build() adds up floating point numbers in this same order. Kinds with the weight 0 are never
+ * taken.
+ *
+ * Cost, once per settling: O(n log n) for n kinds of pods, then O(n x device types + 1,024) for each shape of nodes.
  */
 #include "base/bug.h"
 #include "base/rng.h"
@@ -15,6 +28,9 @@ enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
 
 /* ---- one pod on one node ---- */
 
+/* What a pod takes of each device of this type, when it is empty. Requests are charged by the smaller capacity of the
+ * shape and held against the larger one: rounding may let a pod in that just does not fit, but none is left out that
+ * does. */
 static struct draw_charge charge_on(const struct device_type *t, const struct mix_shape *pod)
 {
     struct wish w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
@@ -85,7 +101,7 @@ static int compare_text(const struct mix_shape *a, const struct mix_shape *b)
     return c;
 }
 
-/* By what is hard to place; the rest only makes the order total. */
+/* By what is hard to place: neighbours in the row are alike to a node. The rest only makes the order total. */
 static int compare_pods(const void *x, const void *y)
 {
     const struct mix_shape *a = ((const struct expected *)x)->shape, *b = ((const struct expected *)y)->shape;
@@ -107,7 +123,9 @@ static int compare_pods(const void *x, const void *y)
     return compare_text(a, b);
 }
 
-/* Which pod each draw is; false when nothing is expected. */
+/* Which pod each sample is: sample i stands at (2i + 1) / (2 DRAWS) of the weight. Exact in 128 bits: a weight has 64
+ * and 2 DRAWS has 12. `at` never leaves the row, because the middle of a part is always below the whole. O(n + DRAWS).
+ * False when nothing is expected. */
 static bool draw_pods(const struct expected *pods, size_t n, uint32_t *ret)
 {
     unsigned __int128 sum = 0, below = 0;

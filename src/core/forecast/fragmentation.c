@@ -1,3 +1,10 @@
+/* F of FGD: the compute of a node that typical pods cannot use (fragmentation.h says what counts as such).
+ *
+ * For each typical pod there is one reason why it cannot use what is idle, or it can use a part. What it cannot use,
+ * times the probability of the pod, is added to the sum of that reason; at the end the sums are added in the order of
+ * the enumeration. That order is part of the result: floating point sums depend on it, and the published scores are to
+ * be met bit by bit (decision 0017). O(typical pods x devices).
+ */
 #include "core/forecast/fragmentation.h"
 
 /* Why a typical pod leaves compute unusable, in the order of the published sum. */

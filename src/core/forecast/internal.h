@@ -1,15 +1,24 @@
-/* core/forecast/internal.h - the outlook's layout, shared by the files of the outlook only.
+/* core/forecast/internal.h - the layout of the forecast, shared by its own files only.
  *
  * What is derived from what:
  *
- *   nodes of the ledger -> node shapes (forecast/shapes.c)
- *   mix x node shapes   -> draws: the scenarios of each node shape (forecast/draws.c)
- *                       -> scarcity classes (forecast/classes.c)
- *   a room x draws, classes -> its worth (rollout.c, forecast/worth.c), remembered by the room's numbers
- *   worths of all nodes -> idle GPUs, cores left over, supplies -> prices (forecast/prices.c)
+ *   nodes of the ledger             -> shapes of nodes (shapes.c)
+ *   demand histogram, shapes        -> samples: the lists of each shape (draws.c, rollout_draws.c)
+ *                                   -> scarcity classes (classes.c)
+ *   a residual, samples             -> what would be filled of it (rollout.c; remembered by rollout_memo.c)
+ *   a residual, classes             -> what it supplies (supply.c)
+ *   both of these                   -> its value, remembered by the numbers of the residual (worth.c)
+ *   values of all nodes             -> idle GPUs, cores left over, supplies -> prices (prices.c)
+ *   values of two residuals, prices -> the score of a placement (outlook.c)
  *
  * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
- * formula, so nothing depends on the way by which the outlook got to where it is.
+ * formula, so nothing depends on the way by which the forecast got to where it is.
+ *
+ * What is out of date is found by numbers, never by telling each other: draws_gen and classes_gen count rebuilds,
+ * versions of nodes and prices count changes, and whoever remembers something keeps the number that it was made at.
+ *
+ * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/OUTLOOK_MILLI milli, f, chi and
+ * prices in sixteenths. No lock: whoever serialises the ledger serialises this.
  */
 #ifndef CORE_FORECAST_INTERNAL_H
 #define CORE_FORECAST_INTERNAL_H
@@ -104,8 +113,8 @@ enum worth_part {
 
 #define WORTH_DEVICES_MAX 8
 
-/* Of a room. Volumes are sums over the ROLLOUT_LISTS scenarios, in milli. What is read again and again stands together,
- * behind what says which room it is. */
+/* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli. What is read again and again stands together,
+ * behind what says which residual it is: see worth.c for the three parts. */
 struct worth {
     struct room_device devices[WORTH_DEVICES_MAX];
     int32_t cpu_milli, mem_mib;
@@ -124,7 +133,8 @@ struct worth {
 };
 _Static_assert(offsetof(struct worth, draws_gen) == 128, "two lines of the cache");
 
-/* What the goods cost that nodes of one shape supply: those that cost anything. */
+/* What the goods cost that nodes of one shape supply: those that cost anything, usually a third. A value is a sum over
+ * these. */
 struct price_list {
     uint64_t version; /* of the prices; 0: of none yet */
     unsigned n;

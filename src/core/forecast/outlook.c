@@ -1,3 +1,27 @@
+/* The forecast of a ledger: what is expected to come, kept up to date, and the score of a placement by it.
+ *
+ * The score. The value of a node is a function of its residual: what the sampled pods would fill (rollout.c), plus
+ * price times supply for each scarce good (supply.c, prices.c). The score of a placement is the value after it less the
+ * value before it, less a charge for what stays idle on the node where pods also leave and cores are scarce
+ * ("draining"). All are integers; a price is rounded before it enters. So every replica computes the same score, in
+ * whatever order it adds up.
+ *
+ * Following. outlook_follow() does what is to be done, in this order, and each part at most once a call:
+ *   - nodes whose version has changed are described anew, and taken out of the sums of the cluster;
+ *   - if the demand histogram has settled, or the shapes of nodes have changed, samples and classes are made anew;
+ *   - nodes that are not in the sums get their value, and are added;
+ *   - prices are computed from the sums.
+ * It returns false after a part that may be long, and after OUTLOOK_WORK_MAX passes, so that the caller can give others
+ * the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When any node has
+ * changed it compares the versions of all nodes: O(nodes).
+ *
+ * Invariants. `counted` says that the node's row is in the sums exactly once; who changes the row takes it out first.
+ * Sums of integers are exact, so adding and taking out leaves what a sum from the beginning would give. Nodes before
+ * behind_from are counted or not described. Prices are computed only when all nodes are counted.
+ *
+ * Scores are only read here (`const struct outlook *`), but what they find out is remembered in tables behind pointers.
+ * So two threads must not score at the same time: whoever owns the forecast serialises that, too.
+ */
 #include "core/forecast/outlook.h"
 
 #include "base/bug.h"
@@ -8,7 +32,7 @@
 
 enum {
     ROUNDING_BITS = 7,
-    FOLLOW_NODES_MAX = 512, /* worths looked at by one call, fewer when they are new */
+    FOLLOW_NODES_MAX = 512, /* nodes looked at by one call; OUTLOOK_WORK_MAX ends it earlier when values are new */
 };
 
 struct outlook *outlook_new(void)
@@ -106,7 +130,8 @@ static bool node_reshape(struct outlook *o, const struct cluster_view *c, uint32
     return true;
 }
 
-/* Returns how many nodes were described anew. */
+/* Returns how many nodes were described anew. When there are too many shapes, capacities are rounded more and all nodes
+ * are asked again; that happens a few times in the life of a ledger at most, because rounding never becomes finer. */
 static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
 {
     uint32_t changed_n = 0;
@@ -137,6 +162,7 @@ static int32_t *supply_row(struct outlook *o, uint32_t i)
     return o->supplies + (size_t)i * o->supply_n;
 }
 
+/* Adds the node's row to the sums of the cluster, or takes it out. */
 static void count(struct outlook *o, uint32_t i, int sign)
 {
     struct outlook_node *n = &o->nodes[i];
@@ -192,6 +218,8 @@ static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t
 
 /* ---- what is expected ---- */
 
+/* Samples, classes and the length of the rows mean something else from now on, so no node is counted any more.
+ * outlook_draws_build() goes first: it sorts `pods`, and outlook_classes_build() adds up in that order. */
 static void rebuild(struct outlook *o, const struct cluster_view *c, const struct mix *m)
 {
     struct expected *pods = xcalloc(mix_shape_n(m) + 1, sizeof(*pods));
@@ -260,13 +288,14 @@ bool outlook_follow(struct outlook *o, struct cluster_view view, const struct st
 
 /* ---- scores ---- */
 
-/* Those that weigh anything: each costs as many walks as the other. */
+/* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct outlook_prices *p)
 {
     return (p->scarce_cpu < OUTLOOK_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
 }
 
-/* Without what draining takes off. `supply` is in the order of the shape's classes. */
+/* In score units: ((16 - f) x filled + f x among) / 16 / lists + prices x supplies. Exact: 1280 is 5 x 16 x 16, so
+ * the division leaves no rest. Without what draining takes off. `supply` is in the order of the shape's classes. */
 static inline int64_t value(const struct outlook *o, const struct outlook_prices *p, uint16_t shape, int32_t filled,
                             int32_t among, const int32_t *supply)
 {
@@ -274,7 +303,7 @@ static inline int64_t value(const struct outlook *o, const struct outlook_prices
     const int32_t f = p->scarce_cpu;
     int64_t sum = (int64_t)filled * (OUTLOOK_SIXTEENTHS - f) + (int64_t)among * f;
 
-    sum = sum * OUTLOOK_MILLI / (ROLLOUT_LISTS * OUTLOOK_SIXTEENTHS); /* sums over the lists, f in sixteenths */
+    sum = sum * OUTLOOK_MILLI / (ROLLOUT_LISTS * OUTLOOK_SIXTEENTHS); /* times 5 */
     for (unsigned i = 0; i < l->n; i++) {
         sum += (int64_t)l->price[i] * supply[l->at[i]];
     }
@@ -284,7 +313,8 @@ static inline int64_t value(const struct outlook *o, const struct outlook_prices
 static inline int64_t value_after(const struct outlook *o, const struct outlook_prices *p, uint16_t shape,
                                   const struct worth *w)
 {
-    /* 300 chi f (g/8000 + c/128000), in score units */
+    /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
+     * placement: it is a preference for nodes that are nearly full, not a difference. */
     int64_t drain =
         (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (OUTLOOK_SIXTEENTHS * OUTLOOK_SIXTEENTHS);
 
@@ -336,6 +366,8 @@ static struct outlook_node *find_node(const struct outlook *o, const struct node
     return &o->nodes[terms->node];
 }
 
+/* The value before is that of the node for all placements, and is kept with it; the value after costs a look into the
+ * table of values, or passes when nobody has asked about this residual before. */
 int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
                      struct outlook_terms *terms)
 {
@@ -378,6 +410,9 @@ static inline bool best_of(const struct outlook *o, const struct outlook_prices 
     return true;
 }
 
+/* Exact as well. Terms are kept only where the best placement of the node is chosen by this very score, or there is
+ * only one (pack_keeps_terms). So the maximum over what the placements leave is the score of the choice, also at prices
+ * at which another placement is the best. */
 bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places some,
                         struct outlook_places more, int64_t *ret)
 {

@@ -1,9 +1,19 @@
 /* Prices: the probability that the last of a scarce good will be wanted (packing.md 5.1, "Price").
  *
- *   lambda = 1/2 erfc(-z / sqrt 2),  z = (D - S + mu/2) / (mu sqrt(max(D/mu, 0.05)))
+ *   lambda = 1/2 erfc(-z / sqrt 2), z = (D - S + mu/2) / (mu sqrt(max(D/mu, 0.05) + (D/mu)^2 / n))
  *
- * with S the supply in the cluster, D = (1 + 3 chi) x share x idle the demand that is expected to fill what is idle, mu
- * the mean volume of a pod: the demand is a Poisson number of pods, taken for normal.
+ * S is the supply in the cluster. D = (1 + 3 chi) x share x idle is the demand that is expected to fill what is idle:
+ * idle GPUs are filled by all kinds of pods, and `share` of that volume needs this good. mu is the mean volume of such
+ * a pod. The number of pods that come is taken for a Poisson number of the mean D/mu, and this for normal; lambda is
+ * the probability that it reaches S. n pods were seen, so `share` is known to 1/sqrt(n) only, which adds the last term;
+ * for a histogram that was given it is left out. A placement that destroys one milli of the good is charged lambda
+ * milli.
+ *
+ * Prices and f are the only floating point in a score. They are rounded to sixteenths at once; all that follows is
+ * integers.
+ * Steps that large also keep prices still: a price that has not moved leaves the scores that read it as they are.
+ *
+ * Cost: a formula for each class, at most OUTLOOK_CLASSES_MAX, whenever a decision begins.
  */
 #include "core/forecast/internal.h"
 
@@ -12,7 +22,8 @@
 #define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
 #define CHURN_FACTOR 3
 
-/* Of one sixteenth of lambda; sizes weigh a fifth. */
+/* Score units for each milli, of one sixteenth of lambda; sizes weigh a fifth. Both are whole: that is what
+ * OUTLOOK_MILLI = 16 x 16 x 5 is for. */
 enum { HOST_UNITS = OUTLOOK_MILLI / OUTLOOK_SIXTEENTHS, SIZE_UNITS = HOST_UNITS / 5 };
 
 static int32_t sixteenths(double v)
@@ -30,7 +41,8 @@ double outlook_scarcity(double demand, double supply, double mean, double known_
     return 0.5 * erfc(-z / 1.4142135623730951);
 }
 
-/* How far cores will run out before GPUs: half of what will be left over is what GPU-less pods may ask for at ease. */
+/* f: how far cores will run out before GPUs. `wanted` are the cores that GPU-less pods will ask for while the idle GPUs
+ * fill; `left` are the cores that pods with GPUs leave over. 0 up to half of these, 16 when they want all. */
 static int32_t scarce_cpu(const struct outlook *o)
 {
     double wanted = o->cpu_per_milli * (double)o->idle_milli;
@@ -42,7 +54,8 @@ static int32_t scarce_cpu(const struct outlook *o)
     return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
 }
 
-/* Classes whose prices differ; all when something differs that every score depends on. */
+/* Classes whose prices differ, a bit each; all bits when something differs that every score depends on. 0: the same
+ * prices. */
 static uint64_t differing(const struct outlook_prices *a, const struct outlook_prices *b)
 {
     uint64_t set = 0;
@@ -56,6 +69,7 @@ static uint64_t differing(const struct outlook_prices *a, const struct outlook_p
     return set;
 }
 
+/* The shapes of nodes that supply one of these have new scores from this version on; the others keep theirs. */
 static void note_changes(struct outlook *o, uint64_t classes)
 {
     for (uint32_t i = 0; i < o->shape_n; i++) {
@@ -67,6 +81,8 @@ static void note_changes(struct outlook *o, uint64_t classes)
 
 bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since)
 {
+    /* `p` may be older than the prices as they are: it is kept for one decision. Nothing that the shape supplies has
+     * changed since the earlier of the two, up to now; so it was the same at both. */
     uint64_t first = since < p->version ? since : p->version;
 
     return node < o->node_n && o->nodes[node].shape != OUTLOOK_SHAPE_NONE && p->basis == o->classes_gen &&

@@ -1,4 +1,4 @@
-/* What the outlook expects, in numbers that people understand. */
+/* What is expected, in numbers that people understand. Reads the forecast and changes nothing: O(classes x shapes). */
 #include "core/forecast/internal.h"
 
 static const enum outlook_good goods[] = {
@@ -51,8 +51,7 @@ void outlook_report(const struct outlook *o, struct outlook_report *ret)
     ret->scarce_cpu = o->prices.scarce_cpu;
     ret->churn = o->prices.churn;
     ret->phantom_permille = permille(o->phantom_share);
-    /* Classes may have been made anew after the prices were: a follow that is not yet at its end.
-     */
+    /* Classes may have been made anew after the prices were: a follow that is not yet at its end. */
     ret->scarce_n = o->prices.basis == o->classes_gen ? o->prices.n : 0;
     for (uint32_t i = 0; i < ret->scarce_n; i++) {
         tell(o, i, &ret->scarce[i]);

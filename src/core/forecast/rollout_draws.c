@@ -1,4 +1,15 @@
-/* The lists that rollouts walk down. */
+/* The lists of sampled pods, made ready for rollouts.
+ *
+ * draws_seal() turns each list into sets. For every step of an amount it builds the set of pods that ask for no more
+ * than the step holds: first each pod goes into the set of its own step, then each set takes in the one below it. It
+ * also notes the least amount that is asked for above each step, for the bounds of a pass.
+ *
+ * This is done once when the demand histogram settles, for each shape of nodes: O(lists x (pods + steps)). After that
+ * the lists are only read.
+ *
+ * The hash stands for all that is in the lists. Shapes of nodes with equal lists, such as machines that differ only in
+ * more cores than anybody asks for, share what rollout_memo.c remembers.
+ */
 #include "core/forecast/rollout_internal.h"
 
 #include "base/bug.h"
@@ -40,6 +51,7 @@ void draws_add(struct draws *s, unsigned k, const struct draw *d)
     s->full[k][l->n++] = *d;
 }
 
+/* A pod is in the set if it fits on some kind of device; on which ones the pass looks for itself. */
 static int32_t least_milli(const struct draws *s, const struct draw *d)
 {
     int32_t least = d->on[0].milli;
@@ -50,6 +62,7 @@ static int32_t least_milli(const struct draws *s, const struct draw *d)
     return d->count > 0 ? least : 0;
 }
 
+/* From "of this step" to "of this step or a lower one". */
 static void add_up(uint64_t *sets, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
@@ -62,7 +75,7 @@ static int32_t less(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* `least` begins as what is asked for in each step, INT32_MAX for nothing. */
+/* From the least that is asked for in each step (INT32_MAX: nothing is) to the least in all higher steps. */
 static void carry_down(int32_t least[ROLLOUT_STEPS])
 {
     int32_t above = INT32_MAX;
@@ -124,6 +137,8 @@ static void hash_word(uint64_t hash[2], uint64_t v)
     hash[1] = hash_fold(hash[1] ^ v, UINT64_C(0xc2b2ae3d27d4eb4f));
 }
 
+/* Everything that a pass can see, in order. The length of each list comes first, so that no pod can be taken for one of
+ * the next list. */
 static void hash_lists(struct draws *s)
 {
     s->hash[0] = s->hash[1] = s->type_n;

@@ -1,14 +1,19 @@
-/* core/forecast/rollout_internal.h - the lists of a rollout and one walk down a list, shared by rollout*.c only. */
+/* core/forecast/rollout_internal.h - the lists of a rollout and one pass down a list, shared by rollout*.c only.
+ *
+ * Units: compute in milli of one device, cores in milli cores, memory in MiB. INT32_MAX is "unknown" for cores and
+ * memory of a residual and for memory of a device: always enough, and never reduced. Amounts are never negative.
+ */
 #ifndef CORE_FORECAST_ROLLOUT_INTERNAL_H
 #define CORE_FORECAST_ROLLOUT_INTERNAL_H
 
 #include "core/forecast/rollout.h"
 
-/* Amounts of cores and memory are told apart by their leading bits, compute by sixteens: sets are a little too large,
- * what they hold is looked at exactly. */
+/* Steps: amounts that share a set. Cores and memory are told apart by their leading three bits, four steps to each
+ * power of two, up to 2^31 - 1; compute by sixteens. So sets are a little too large, and what they hold is compared
+ * exactly. */
 enum { ROLLOUT_STEPS = 4 * 30, ROLLOUT_MILLI_STEP = 16, ROLLOUT_MILLI_STEPS = 64 };
 
-/* A draw where all devices are of one kind. */
+/* A sampled pod where all devices are of one kind. */
 struct brief {
     uint64_t charge; /* rollout_amounts() of each device */
     int32_t cpu_milli, mem_mib;
@@ -16,12 +21,14 @@ struct brief {
     bool unsteered;
 };
 
-/* Of each list first what a walk looks at, so that it stays in the first cache. */
+/* One list. Sets of pods: bit i is the i-th pod. `gpu`: asks for GPUs; `among`: the first ROLLOUT_AMONG, of any kind;
+ * `plugin` and `shares`: may come to a node that has a plugin's pods, or shares (GPU-less ones are in both). The sets
+ * by step ascend: cpu[t] is part of cpu[t + 1]. First what a pass looks at, so that it stays in the first cache. */
 struct draw_list {
     uint64_t gpu, among, plugin, shares;
     uint64_t cpu[ROLLOUT_STEPS]; /* pods that ask for no more than any amount of this step */
     uint64_t mem[ROLLOUT_STEPS];
-    uint64_t milli[ROLLOUT_MILLI_STEPS];
+    uint64_t milli[ROLLOUT_MILLI_STEPS]; /* of each device, on the kind that takes the least */
     int32_t cpu_above[ROLLOUT_STEPS]; /* the least that any pod asks for above the step; INT32_MAX: none does */
     int32_t mem_above[ROLLOUT_STEPS];
     struct brief brief[ROLLOUT_PODS];
@@ -35,6 +42,7 @@ struct draws {
     struct draw full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
 };
 
+/* Never falls when v grows. 0 for v <= 0, 119 for INT32_MAX. */
 static inline unsigned rollout_step(int32_t v)
 {
     unsigned e;
@@ -46,6 +54,7 @@ static inline unsigned rollout_step(int32_t v)
     return (e - 1) * 4 + ((unsigned)v >> (e - 2) & 3);
 }
 
+/* The same for compute; all from 1,008 milli on share the last step. */
 static inline unsigned rollout_milli_step(int32_t v)
 {
     return v >= ROLLOUT_MILLI_STEP * ROLLOUT_MILLI_STEPS ? ROLLOUT_MILLI_STEPS - 1
@@ -53,9 +62,10 @@ static inline unsigned rollout_milli_step(int32_t v)
                                                          : 0;
 }
 
-/* One walk down one list, and for which other amounts of cores and memory, the devices being the same, it would go the
- * same way: at least what it used, and too little for any pod that it passed by for want of them. Bounds are inclusive;
- * INT32_MAX is "unknown", too. */
+/* One pass down one list, and for which other amounts of cores and memory it would go the same way, if the devices are
+ * the same: at least what it used, and too little for any pod that it passed by for want of them. Bounds are inclusive;
+ * INT32_MAX is "unknown", too. Within the bounds `filled` is exact, and what is left of the cores is what there was
+ * less cpu_low. */
 struct walk {
     int32_t cpu_low, cpu_high; /* low: what it used */
     int32_t mem_low, mem_high;
@@ -74,9 +84,10 @@ struct rollout_devices {
     uint64_t d[DEVICES_PER_NODE_MAX];
 };
 
-/* Where the lists know more kinds there are none, and the walk looks at the room. */
+/* Where the lists know several kinds of devices `ret` stays empty, and the pass reads the residual itself. */
 void rollout_devices(const struct draws *s, const struct room *r, struct rollout_devices *ret);
 
+/* One pass down list k. `v`: from rollout_devices() for the same residual; it is not changed. */
 void rollout_walk(const struct draws *s, unsigned k, const struct room *r, const struct rollout_devices *v, bool among,
                   struct walk *ret);
 

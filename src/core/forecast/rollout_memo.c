@@ -1,9 +1,20 @@
-/* Walks remembered by the devices that they began with.
+/* Passes remembered by the devices that they began with.
  *
- * Rooms that differ in cores and memory alone mostly see the same pods placed: what a pod takes of the machine decides
- * only where that runs short. So a walk is kept with the bounds between which it would go the same way
- * (rollout_internal.h). Places are found by two hashes of lists and devices, 128 bits together, which stand for these;
- * two of them form a set. Nothing is allocated once the table is there.
+ * Residuals that differ in cores and memory alone mostly see the same pods placed: cores and memory decide only where
+ * they run short. So a pass is kept with the bounds between which it would go the same way (rollout_internal.h). A
+ * residual with the same devices, whose cores and memory lie within the bounds, gets the same answer without a pass.
+ *
+ * The table. A place is found by two hashes of lists, devices and mode, 128 bits together, which stand for these. Two
+ * places form a set; a set that is full loses the one that a hash bit names, which needs no record of use. A place
+ * keeps the last WALKS passes of each list, and the oldest is overwritten. 4 MB in all; nothing is allocated once the
+ * table is there. Forgetting everything is one addition.
+ *
+ * What it answers equals rollout_run(), unless two different keys have the same 128 bits. Each list is asked for by
+ * itself, so a new residual often costs some passes and not all 16. The passes that were needed are counted: they are
+ * the unit in which work under the lock is bounded (OUTLOOK_WORK_MAX), because they take the time and do not depend on
+ * the clock.
+ *
+ * What would break it: anything that a pass reads and that is neither in the key nor within the bounds.
  */
 #include "core/forecast/rollout_internal.h"
 
@@ -88,12 +99,13 @@ static struct place *find(struct rollout_memo *m, const uint64_t key[2])
     memset(victim->next, 0, sizeof(victim->next));
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (unsigned i = 0; i < WALKS; i++) {
-            victim->walks[k][i].cpu_high = -1;
+            victim->walks[k][i].cpu_high = -1; /* no residual has less than 0: it answers for none */
         }
     }
     return victim;
 }
 
+/* NULL: none answers for these amounts. `&`, because which of the four fails is for nobody to foresee. */
 static const struct walk *recall(const struct walk *walks, const struct room *r)
 {
     for (unsigned i = 0; i < WALKS; i++) {
@@ -110,6 +122,7 @@ static const struct walk *recall(const struct walk *walks, const struct room *r)
 struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
                               const struct room_key *key, bool among)
 {
+    /* The hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
     const uint64_t of[2] = {key->devices[0] ^ s->hash[0] ^ among, key->devices[1] ^ s->hash[1] ^ among};
     struct place *p = find(m, of);
     struct rollout sum = {0, 0};

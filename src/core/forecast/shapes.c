@@ -1,4 +1,16 @@
-/* Nodes by what they are when empty, and what is left on one. */
+/* Nodes by what they are when empty (their shape), and what is left on one (its residual).
+ *
+ * Thousands of nodes are of a few dozen kinds. Samples, classes and lists of prices are kept for each shape and not for
+ * each node, and two nodes of one shape with the same residual are the same thing: their value is computed once.
+ *
+ * Machines of one kind report capacities that differ by some kilobytes. So capacities are rounded to the leading bit
+ * and `rounding` more, seven at first: steps of less than one percent. When there are more than OUTLOOK_SHAPES_MAX
+ * shapes all the same, two bits less are taken and all nodes are described anew; with one bit left further shapes count
+ * as the first one. This makes the forecast coarser, never a decision wrong: whether a pod fits is not decided here.
+ *
+ * A shape is found by a hash of all that describes it, which stands for it. Finding it is O(devices + shapes), and is
+ * done only when a node has changed, or for a state of a node that is judged and not kept.
+ */
 #include "base/bug.h"
 #include "base/hash.h"
 #include "core/forecast/internal.h"
@@ -8,6 +20,7 @@
 
 /* ---- rounding ---- */
 
+/* To the leading `bits` + 1 bits; what is not positive becomes 0. */
 static int32_t round_down(int32_t v, unsigned bits)
 {
     unsigned top = v > 0 ? 31 - (unsigned)__builtin_clz((unsigned)v) : 0;
@@ -74,6 +87,8 @@ static unsigned find_type(const struct node_shape *s, const struct device_type *
     return i;
 }
 
+/* Counts the devices by type. Neighbours are mostly equal, so the last type is tried first. A fifth type and all after
+ * it count as the fourth. */
 static void add_types(struct node_shape *s, const struct node_state *n, const struct device_state *devices,
                       unsigned bits)
 {
@@ -187,6 +202,8 @@ static bool is_less(const struct room_device *a, const struct room_device *b)
     return a->milli != b->milli ? a->milli < b->milli : a->mem_mib < b->mem_mib;
 }
 
+/* Sorted as struct room says: then residuals with the same devices in another order are equal bytes, and have one
+ * hash. */
 static void insert(struct room *r, struct room_device v)
 {
     unsigned at = r->device_n++;
@@ -197,7 +214,7 @@ static void insert(struct room *r, struct room_device v)
     r->devices[at] = v;
 }
 
-/* By shares and whole GPUs, which is what the mix asks for: MIG instances are another matter. */
+/* By shares and whole GPUs, which is what the histogram counts: MIG instances are another matter. */
 static bool is_usable(const struct device_state *d)
 {
     return d->profile == 0 &&

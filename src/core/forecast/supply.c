@@ -1,4 +1,9 @@
-/* How much of each scarce good a room supplies (packing.md 5.1: scarcity classes). */
+/* How much of each scarce good a residual supplies, in milli (packing.md 5.1: scarcity classes).
+ *
+ * The supply is bounded by what runs out first: devices, cores or memory. It is a function of the residual and of the
+ * class alone, so it is remembered with the value of the residual, and the supply of the cluster is a sum over its
+ * nodes. O(classes of the shape x devices).
+ */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
 
@@ -19,6 +24,8 @@ static int32_t times(int32_t n, int32_t have, int32_t each)
     return have == INT32_MAX || each <= 0 || (int64_t)n * each <= have ? n : have / each;
 }
 
+/* How many pods of the class would fit at once, if all were as the class says. An estimate, not a packing: a
+ * device serves one pod, and devices, cores and memory are asked one after the other. */
 static int32_t places(const struct room *r, const struct scarcity *c)
 {
     int32_t n = devices_with(r, c->milli, c->mem_mib);
@@ -27,6 +34,8 @@ static int32_t places(const struct room *r, const struct scarcity *c)
     return times(times(n, r->cpu_milli, c->cpu_milli), r->mem_mib, c->host_mem_mib);
 }
 
+/* Devices with enough free, each counted with the mean volume of the pods that need the size; no more than cores are
+ * there for. */
 static int32_t of_size(const struct room *r, const struct scarcity *c)
 {
     int32_t n = c->mean_milli * devices_with(r, c->milli, c->mem_mib);

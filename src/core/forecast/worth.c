@@ -1,12 +1,20 @@
-/* What a room is worth, remembered: equal rooms on nodes of one shape are worth the same, and the same rooms come
- * again and again (all empty nodes, the node before this pod and before the next one).
+/* The value of a residual, remembered. Equal residuals on nodes of one shape are worth the same, and the same ones come
+ * again and again: all empty nodes, the node before this pod, the node before the next one.
  *
- * Places are found by two hashes of the room, 128 bits together, which stand for the room itself. Four places form a
- * set; a new room takes the place in its set that is out of date, else one that the hash tells. Nothing is allocated
- * once the table is there.
+ * The table has 16 MiB. It is allocated anew only when a place must hold more supplies. A place is found by two hashes
+ * of the residual, 128 bits together, which stand for it. Four places form a set. A new residual takes a place in its
+ * set whose value is of earlier samples, else one that the hash names; nothing is recorded about use. So a look costs
+ * one line of tags and one place: O(1), without allocation. Equality is that of 128 bits.
  *
- * A place keeps the room, too, unless it has very many devices: when other pods are expected, who remembers the place
- * learns what the room is worth now without looking at the node again.
+ * What a place knows has three parts with three lives: what the residual is (for ever), what is filled of it (until the
+ * samples change: draws_gen), what it supplies (until the classes change: classes_gen). A part that is out of date is
+ * computed when it is asked for, and `parts` says which are.
+ *
+ * Whoever remembers a residual keeps (place, serial). The serial grows each time the place is given to another
+ * residual, so an old one is recognised. A place keeps the residual, too, unless it has more than WORTH_DEVICES_MAX
+ * devices: when other samples come, its new value is found without another look at the node (decision 0030).
+ *
+ * What would break it: a value that depends on anything that is not in the key of the residual, its shape included.
  */
 #include "base/bug.h"
 #include "core/forecast/internal.h"
@@ -19,7 +27,7 @@ enum {
     TABLE_BYTES = 16 * 1024 * 1024,
     LINE_BYTES = 64, /* places begin where a line of the cache does */
     NOT_KEPT = UINT8_MAX,
-    CPU_MAX = 1 << 28,
+    CPU_MAX = 1 << 28, /* keeps struct worth.drain within 32 bits */
 };
 
 _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
@@ -50,6 +58,7 @@ static struct worth *place(const struct worths *t, uint32_t i)
     return (struct worth *)(void *)((char *)t->places + i * t->place_bytes);
 }
 
+/* No serial that was ever given is above the new minimum: O(1). */
 void outlook_worths_forget(struct worths *t)
 {
     t->serial_min = t->serial_max;
@@ -114,6 +123,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     for (unsigned i = 0; i < r->device_n; i++) {
         idle += r->devices[i].mem_mib > 0 ? r->devices[i].milli : 0;
     }
+    /* Larger than any that this place had, and larger than all that are forgotten. */
     w->serial = (w->serial > t->serial_min ? w->serial : t->serial_min) + 1;
     t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
     w->key[0] = key[0];
@@ -124,7 +134,8 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     keep(w, r);
 }
 
-/* The room's place, its own or a new one. */
+/* The residual's place, its own or a new one. Tags are read first: four of them are half a line of the cache, and a
+ * place is two lines and more. A tag that matches by chance costs a look at the place, whose whole key decides. */
 static struct worth *find(const struct outlook *o, const struct room *r, const uint64_t key[2])
 {
     struct worths *t = o->worths;
@@ -154,6 +165,8 @@ static bool is_complete(const struct outlook *o, const struct worth *w, unsigned
            ((parts & WORTH_FILLED) == 0 || w->filled >= 0) && ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
 }
 
+/* Computes what is asked for and out of date. -1 stands for "not looked for", so a value that nobody weighs costs no
+ * passes. */
 static void complete(const struct outlook *o, struct worth *w, const struct room *r, const struct room_key *key,
                      unsigned parts)
 {

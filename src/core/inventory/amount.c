@@ -13,3 +13,21 @@ bool inventory_read_amount(struct str text, int64_t max, int64_t *ret)
     *ret = quantity_value(q);
     return true;
 }
+
+bool inventory_sum_allocatable(const struct node *node, const struct str *names, size_t n, int64_t max, int64_t *ret)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct str *text = kv_find(node->allocatable, names[i]);
+        int64_t amount;
+        if (text != NULL) {
+            if (!inventory_read_amount(*text, max, &amount) || amount > max - sum) {
+                return false;
+            }
+            sum += amount;
+        }
+    }
+    *ret = sum;
+    return true;
+}

@@ -13,16 +13,9 @@
 #define GFD_PRODUCT "nvidia.com/gpu.product"
 
 static const char NOTE_TOO_MANY[] = "more than 64 GPUs on the node";
-static const char NOTE_RESOURCE[] = "GPU resource in allocatable is not a whole number";
 static const char NOTE_GFD[] = "label nvidia.com/gpu.count or gpu.memory is not a number in range";
-static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that "
-                                        "is not among resources.whole: fgpu does not share them again";
-static const char NOTE_REPLICAS[] = "the device plugin shares these GPUs and nothing tells how many replicas a GPU "
-                                    "has: each is counted as a whole one";
-
-static const char NOTE_UNMEASURED[] =
-    "allocatable alone says that there are GPUs, and a plugin may split GPUs: no shares are placed here. Run GPU Feature "
-    "Discovery, or say it: label fgpu.io/allocatable=whole-gpus, or nodeTemplates";
+static const char NOTE_UNKNOWN_NAME[] = "the device plugin shares these GPUs under a resource name that is not in "
+                                        "resources.whole: fgpu does not share them again";
 
 const char *inventory_source_name(enum inventory_source s)
 {
@@ -36,26 +29,6 @@ const char *inventory_source_name(enum inventory_source s)
 
     BUG_ON((unsigned)s >= INVENTORY_SOURCE__MAX);
     return names[s];
-}
-
-/* The sum of the named resources in allocatable; absent ones count 0. */
-static bool sum_allocatable(const struct node *node, const struct str *names, size_t n, int64_t max,
-                            int64_t *ret)
-{
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct str *text = kv_find(node->allocatable, names[i]);
-        int64_t amount;
-        if (text != NULL) {
-            if (!inventory_read_amount(*text, max, &amount) || amount > max - sum) {
-                return false;
-            }
-            sum += amount;
-        }
-    }
-    *ret = sum;
-    return true;
 }
 
 /* The GFD label for memory; 0 when there is none. It counts MiB, but some write bytes into it, and KAI-Scheduler takes
@@ -84,16 +57,23 @@ static bool resource_memory(struct inventory_draft *d, size_t n, int64_t *ret)
     const struct policy *p = d->policy;
     int64_t total;
 
-    if (!sum_allocatable(d->node, p->memory_resources, p->memory_resource_n,
-                         DEMAND_MEM_MIB_MAX * (int64_t)n, &total)) {
+    if (!inventory_sum_allocatable(d->node, p->memory_resources, p->memory_resource_n,
+                                   DEMAND_MEM_MIB_MAX * (int64_t)n, &total)) {
         return false;
     }
     if (total % (int64_t)n != 0) {
         inventory_add_note(
-            d, "GPU memory in allocatable is no multiple of the number of GPUs: rounded down");
+            d, "GPU memory in allocatable is not a multiple of the number of GPUs: rounded down");
     }
     *ret = total / (int64_t)n;
     return true;
+}
+
+static struct str plain_product(struct str product)
+{
+    const struct str mark = STR(INVENTORY_SHARED_PRODUCT);
+
+    return str_ends(product, mark) ? (struct str){product.p, product.n - mark.n} : product;
 }
 
 /* n GPUs of one kind, known by their index only. Asks the sources for what the caller does not
@@ -111,13 +91,13 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
         return inventory_malformed(d, NOTE_GFD);
     }
     if (mem_mib == 0 && n > 0 && !resource_memory(d, (size_t)n, &mem_mib)) {
-        return inventory_malformed(d, NOTE_RESOURCE);
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
     }
     if (mem_mib == 0 && t != NULL) {
         mem_mib = t->mem_mib;
     }
     if (model.n == 0) {
-        model = product != NULL ? inventory_plain_product(*product) : t != NULL ? t->model : STR_NULL;
+        model = product != NULL ? plain_product(*product) : t != NULL ? t->model : STR_NULL;
     }
     for (size_t i = 0; i < (size_t)n; i++) {
         d->devices[i] = (struct device){
@@ -132,6 +112,19 @@ static enum source_result add_alike(struct inventory_draft *d, int64_t n, int64_
     }
     d->device_n = (size_t)n;
     return SOURCE_READ;
+}
+
+enum source_result inventory_add_allocatable(struct inventory_draft *d, int64_t n)
+{
+    int64_t mem_mib = 0;
+
+    if (n > DEVICES_PER_NODE_MAX) {
+        return inventory_malformed(d, NOTE_TOO_MANY);
+    }
+    if (!resource_memory(d, (size_t)n, &mem_mib)) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    return add_alike(d, n, mem_mib, STR_NULL);
 }
 
 static enum source_result from_gfd(struct inventory_draft *d)
@@ -149,105 +142,20 @@ static enum source_result from_gfd(struct inventory_draft *d)
         return inventory_malformed(d, NOTE_GFD);
     }
     if (d->units_per_gpu == 0) {
-        inventory_add_note(d, NOTE_REPLICAS);
+        inventory_add_note(d, INVENTORY_NOTE_REPLICAS);
     }
     return add_alike(d, (int64_t)n, 0, STR_NULL);
 }
 
-/* Nobody has measured, or said, what is behind the number in allocatable: but a template may know the number. */
-static enum source_result unmeasured(struct inventory_draft *d, const char *note)
+enum source_result inventory_unmeasured(struct inventory_draft *d, const char *note)
 {
     const struct node_template *t = inventory_template(d);
 
     if (t != NULL && t->gpu_n > 0) {
-        return SOURCE_ABSENT;
+        return SOURCE_DEFERRED;
     }
     d->unmeasured = true;
     return inventory_malformed(d, note);
-}
-
-/* Number of GPUs behind fgpu's own resources (compute in its unit, counts), which must agree; 0:
- * none are advertised. *ret_computed: compute is among them, whose unit the configuration knows. NULL, or what is wrong. */
-static const char *count_own_resources(const struct inventory_draft *d, int64_t *ret, bool *ret_computed)
-{
-    const struct policy *p = d->policy;
-    int64_t n = 0;
-
-    *ret_computed = false;
-    for (size_t i = 0; i < p->compute_resource_n + p->count_resource_n; i++) {
-        bool compute = i < p->compute_resource_n;
-
-        if (compute && p->compute_resources[i].picks == PICKS_KUBELET) {
-            continue; /* a plugin's */
-        }
-        struct str name =
-            compute ? p->compute_resources[i].name : p->count_resources[i - p->compute_resource_n];
-        int64_t units_per_gpu = compute ? p->compute_resources[i].units_per_gpu : 1;
-        int64_t units;
-        if (!sum_allocatable(d->node, &name, 1, INT64_MAX, &units)) {
-            return NOTE_RESOURCE;
-        }
-        if (units % units_per_gpu != 0) {
-            return "compute resource in allocatable is no multiple of the configured units of one "
-                   "GPU";
-        }
-        if (units > 0 && n > 0 && units / units_per_gpu != n) {
-            return "GPU resources in allocatable disagree about the number of GPUs";
-        }
-        n = units > 0 ? units / units_per_gpu : n;
-        *ret_computed = *ret_computed || (compute && units > 0);
-    }
-    *ret = n;
-    return NULL;
-}
-
-static enum source_result from_resources(struct inventory_draft *d)
-{
-    const struct policy *p = d->policy;
-    int64_t n;
-    int64_t mem_total;
-    int64_t mem_mib = 0;
-    bool computed;
-    const char *wrong = count_own_resources(d, &n, &computed);
-
-    if (wrong != NULL) {
-        return inventory_malformed(d, wrong);
-    }
-    if (!sum_allocatable(d->node, p->memory_resources, p->memory_resource_n, INT64_MAX,
-                         &mem_total)) {
-        return inventory_malformed(d, NOTE_RESOURCE);
-    }
-    if (n > 0 && !computed && !inventory_is_vouched_for(d)) {
-        return unmeasured(d, NOTE_UNMEASURED);
-    }
-    if (n == 0) {
-        if (d->unsteered_bad) {
-            return inventory_malformed(d, NOTE_RESOURCE);
-        }
-        n = d->unsteered_n;
-        if (n > 0 && !inventory_is_explained(d)) {
-            return unmeasured(d, d->units_per_gpu == 0 ? NOTE_REPLICAS : NOTE_UNMEASURED);
-        }
-        if (n > 0 && d->units_per_gpu == 0) {
-            return inventory_malformed(d, NOTE_REPLICAS);
-        }
-        if (n % (d->units_per_gpu > 0 ? d->units_per_gpu : 1) != 0) {
-            inventory_add_note(d, "allocatable has no multiple of the replicas or units of one GPU: rounded up");
-        }
-        n = d->units_per_gpu > 1 ? (n + d->units_per_gpu - 1) / d->units_per_gpu : n;
-    }
-    if (n == 0) {
-        return mem_total == 0
-                   ? SOURCE_ABSENT
-                   : inventory_malformed(d, "GPU memory in allocatable without a number of GPUs");
-    }
-    if (n > DEVICES_PER_NODE_MAX) {
-        return inventory_malformed(d, NOTE_TOO_MANY);
-    }
-    if (!resource_memory(d, (size_t)n, &mem_mib)) {
-        return inventory_malformed(d, NOTE_RESOURCE);
-    }
-    return add_alike(d, n, mem_mib, STR_NULL);
 }
 
 static enum source_result from_template(struct inventory_draft *d)
@@ -257,31 +165,23 @@ static enum source_result from_template(struct inventory_draft *d)
     return t == NULL || t->gpu_n <= 0 ? SOURCE_ABSENT : add_alike(d, t->gpu_n, t->mem_mib, t->model);
 }
 
-static enum inventory_source read_sources(struct inventory_draft *d)
+enum source_result inventory_from_machine(struct inventory_draft *d, enum inventory_source source)
 {
-    static const struct {
-        enum inventory_source source;
-        enum source_result (*read)(struct inventory_draft *d);
-    } sources[] = {
-        {INVENTORY_ANNOTATION, inventory_from_annotation},
-        {INVENTORY_GFD, inventory_from_mig_plugin},
-        {INVENTORY_GFD, from_gfd},
-        {INVENTORY_RESOURCES, from_resources},
-        {INVENTORY_TEMPLATE, from_template},
-    };
+    enum source_result r = SOURCE_ABSENT;
 
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-        switch (sources[i].read(d)) {
-        case SOURCE_ABSENT:
-            break;
-        case SOURCE_READ:
-            return sources[i].source;
-        case SOURCE_MALFORMED:
-            d->device_n = 0;
-            return sources[i].source;
-        }
+    switch (source) {
+    case INVENTORY_GFD:
+        r = inventory_from_mig_plugin(d);
+        return r == SOURCE_ABSENT ? from_gfd(d) : r;
+    case INVENTORY_TEMPLATE:
+        return from_template(d);
+    case INVENTORY_NONE:
+    case INVENTORY_ANNOTATION:
+    case INVENTORY_RESOURCES:
+    case INVENTORY_SOURCE__MAX:
+        break;
     }
-    return INVENTORY_NONE;
+    return r;
 }
 
 static void note_disagreement(struct inventory_draft *d)
@@ -290,7 +190,7 @@ static void note_disagreement(struct inventory_draft *d)
     uint64_t n;
 
     if (d->unsteered_bad) {
-        inventory_add_note(d, NOTE_RESOURCE);
+        inventory_add_note(d, INVENTORY_NOTE_RESOURCE);
     }
     size_t gpu_n = 0, healthy_n = 0, whole_n = 0; /* a GPU in MIG mode is none of the plugin's */
     for (size_t i = 0; i < d->device_n; i++) {
@@ -308,8 +208,8 @@ static void note_disagreement(struct inventory_draft *d)
         d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
-                                  : "allocatable has another number of replicas or units than the GPUs of the "
-                                    "node make");
+                                  : "allocatable has another number of replicas or units than the GPUs of the node "
+                                    "have");
     }
     if (label != NULL && str_to_u64(*label, INT32_MAX, &n) && n != gpu_n) {
         inventory_add_note(d, "label nvidia.com/gpu.count differs from the inventory of the node");
@@ -325,65 +225,81 @@ static void apply_reserve(struct inventory_draft *d)
             *mem_mib =
                 *mem_mib > d->settings.mem_reserve_mib ? *mem_mib - d->settings.mem_reserve_mib : 0;
             if (*mem_mib == 0) {
-                inventory_add_note(d, "the configured memory reserve leaves nothing of a GPU");
+                inventory_add_note(d, "the configured memory reserve is as large as the memory of a GPU, or larger");
             }
         }
     }
 }
 
-bool inventory_of_node(const struct policy *p, const struct node *node, struct arena *a,
-                       struct inventory *ret, const char **ret_note)
+void inventory_begin(struct inventory_draft *d, const struct policy *p, const struct node *node, struct arena *a)
 {
-    struct inventory_draft d; /* the devices need no clearing */
-    const char *foreign;
-    struct inventory found = {.source = INVENTORY_NONE};
+    d->policy = p;
+    d->settings = policy_devices_of(p, node->labels);
+    d->node = node;
+    d->arena = a;
+    d->unsteered_n = 0;
+    d->unsteered_bad = d->shared = d->one_unit = false;
+    d->unsteered_names = 0;
+    d->units_per_gpu = 1;
+    d->foreign = NULL;
+    d->unmeasured = false;
+    d->note = NULL;
+    d->mig_changing = inventory_mig_is_changing(node);
+    d->mig_single = d->mig_counted = false;
+    d->device_n = 0; /* the devices need no clearing */
+}
 
-    d.policy = p;
-    d.settings = policy_devices_of(p, node->labels);
-    d.node = node;
-    d.arena = a;
-    d.note = NULL;
-    d.device_n = 0;
-    d.mig_changing = inventory_mig_is_changing(node);
-    d.mig_single = d.mig_counted = d.unmeasured = false;
-    inventory_read_units(&d);
-    found.source = read_sources(&d);
-    inventory_apply_profile(&d);
-    found.unsteered_n = (int32_t)d.unsteered_n;
-    found.unsteered_per_gpu = d.units_per_gpu;
-    found.unsteered_names = d.unsteered_names;
-    found.unsteered_one = d.one_unit;
-    found.overcommit_milli = d.settings.overcommit_milli;
-    found.overcommit_mem_milli = d.settings.overcommit_mem_milli;
-    found.memory_only = d.settings.memory_only;
-    found.qos = d.settings.qos;
-    found.lending = d.settings.lending;
-    if (a->overflowed) {
+static bool keep_devices(const struct inventory_draft *d, struct inventory *found)
+{
+    struct device *devices;
+
+    if (d->device_n == 0) {
+        return true;
+    }
+    devices = ARENA_ARRAY(d->arena, d->device_n, struct device);
+    if (devices == NULL) {
         return false;
     }
-    if (found.source == INVENTORY_ANNOTATION) {
-        inventory_compare_mig_plugin(&d);
+    memcpy(devices, d->devices, d->device_n * sizeof(*devices));
+    found->devices = devices;
+    found->device_n = d->device_n;
+    return true;
+}
+
+bool inventory_finish(struct inventory_draft *d, enum inventory_source source, struct inventory *ret,
+                      const char **ret_note)
+{
+    struct inventory found = {.source = source};
+
+    inventory_apply_profile(d);
+    if (d->arena->overflowed) {
+        return false;
     }
-    if (found.source == INVENTORY_GFD && kv_find(node->labels, STR(GFD_COUNT)) == NULL) {
+    if (source == INVENTORY_ANNOTATION) {
+        inventory_compare_mig_plugin(d);
+    }
+    if (source == INVENTORY_GFD && kv_find(d->node->labels, STR(GFD_COUNT)) == NULL) {
         found.source = INVENTORY_RESOURCES; /* MIG in allocatable alone */
     }
-    found.mig_changing = d.mig_changing;
-    found.mig_single = d.mig_single;
-    found.unmeasured = d.unmeasured;
-    foreign = inventory_foreign_agent(p, node);
-    found.elsewhere = foreign != NULL;
-    note_disagreement(&d);
-    apply_reserve(&d);
-    if (d.device_n > 0) {
-        struct device *devices = ARENA_ARRAY(a, d.device_n, struct device);
-        if (devices == NULL) {
-            return false;
-        }
-        memcpy(devices, d.devices, d.device_n * sizeof(*devices));
-        found.devices = devices;
-        found.device_n = d.device_n;
+    note_disagreement(d);
+    apply_reserve(d);
+    found.unsteered_n = (int32_t)d->unsteered_n;
+    found.unsteered_per_gpu = d->units_per_gpu;
+    found.unsteered_names = d->unsteered_names;
+    found.unsteered_one = d->one_unit;
+    found.overcommit_milli = d->settings.overcommit_milli;
+    found.overcommit_mem_milli = d->settings.overcommit_mem_milli;
+    found.memory_only = d->settings.memory_only;
+    found.qos = d->settings.qos;
+    found.lending = d->settings.lending;
+    found.mig_changing = d->mig_changing;
+    found.mig_single = d->mig_single;
+    found.unmeasured = d->unmeasured;
+    found.elsewhere = d->foreign != NULL;
+    if (!keep_devices(d, &found)) {
+        return false;
     }
     *ret = found;
-    *ret_note = foreign != NULL ? foreign : d.note;
+    *ret_note = d->foreign != NULL ? d->foreign : d->note;
     return true;
 }

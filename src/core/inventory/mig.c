@@ -19,7 +19,7 @@
 enum { PROFILES_MAX = DEVICES_PER_NODE_MAX }; /* with one instance more it is too many anyway */
 
 static const char NOTE_TOO_MANY[] = "more than 64 MIG instances on the node";
-static const char NOTE_NONE[] = "labels speak of MIG instances and the device plugin offers none";
+static const char NOTE_NONE[] = "labels name MIG instances but the device plugin offers none";
 static const char NOTE_SHARED[] =
     "the device plugin shares MIG instances itself: fgpu does not count their replicas";
 

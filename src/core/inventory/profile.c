@@ -24,8 +24,7 @@ static void apply_to(struct inventory_draft *d, struct device *device, struct st
 {
     if (device->mem_mib > mem_mib) {
         inventory_add_note(
-            d, "the profile of the virtual GPUs has less memory than their inventory says: the "
-               "profile counts");
+            d, "the profile of the virtual GPUs has less memory than their inventory says: fgpu uses the profile");
     }
     if (device->mem_mib == 0 || device->mem_mib > mem_mib) {
         device->mem_mib = mem_mib;

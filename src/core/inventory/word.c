@@ -21,11 +21,3 @@ bool inventory_is_vouched_for(const struct inventory_draft *d)
     return (label != NULL && str_eq_cstr(*label, POLICY_WHOLE_GPUS)) ||
            (t != NULL && t->allocatable == ALLOCATABLE_WHOLE_GPUS);
 }
-
-bool inventory_is_explained(const struct inventory_draft *d)
-{
-    const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
-
-    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
-           inventory_has_profile(d->node) || inventory_is_vouched_for(d);
-}

@@ -135,7 +135,8 @@ static bool has_less(const struct device_state *b, const struct device_state *no
 }
 
 /* Another description of an over-committed device decides anew whether capacity is a cause; the same one does not, nor
- * does anything that pods do. */
+ * does anything that pods do. What whole devices and shares take falls with the capacity: then the device is not
+ * over-committed until a request is read in another way, but what was granted of it went with that description. */
 static void follow_device(const struct ledger *l, const struct node_before *b, enum ledger_op_kind kind,
                           const struct node_entry *n, uint32_t ordinal)
 {
@@ -145,10 +146,12 @@ static void follow_device(const struct ledger *l, const struct node_before *b, e
     bool of_node = kind == LEDGER_NODE_DESCRIBED || kind == LEDGER_NODE_GONE || kind == LEDGER_NODES_END;
     bool over = device_is_overcommitted(now);
 
-    if (over && of_node && (before == NULL || is_other_device(before, now, d->ref))) {
+    if (of_node && (before == NULL || is_other_device(before, now, d->ref))) {
+        d->outgrown = true;
         d->shrunk = before == NULL || has_less(&before->state, now) || ledger_grants_exceed(l, n, ordinal);
     }
-    d->shrunk = over && d->shrunk;
+    d->outgrown = d->outgrown && ledger_grants_outgrow(l, n, ordinal);
+    d->shrunk = over && (d->shrunk || d->outgrown);
     d->overbooked =
         over && (d->overbooked || (kind == LEDGER_RESERVE && (before == NULL || has_less(&before->state, now))));
 }

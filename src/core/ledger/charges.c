@@ -62,7 +62,7 @@ bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p,
         uint64_t mask = 0;
 
         for (uint16_t i = 0; i < p->demand->wishes[w].count; i++) {
-            uint32_t ordinal = ledger_device_find(n, p->refs[at++]);
+            uint32_t ordinal = ledger_device_find(n, p, p->refs[at++]);
 
             if (ordinal == LEDGER_NONE || (mask & (UINT64_C(1) << ordinal)) != 0) {
                 return false;

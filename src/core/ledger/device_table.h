@@ -16,6 +16,7 @@
 struct inventory;
 struct ledger;
 struct node_entry;
+struct pod_entry;
 
 #define LEDGER_NONE UINT32_MAX /* no place in a table */
 
@@ -45,6 +46,7 @@ struct ledger_device {
     bool booked;        /* twice: core/ledger/incidents.h, with the next two */
     int64_t booked_ms;  /* since */
     uint64_t fitted;    /* generation in which its known holders last fitted; 0: never */
+    bool outgrown;   /* since a description of its node: less than what was granted of it, whatever is charged now */
     bool shrunk;     /* over-committed, and a description of its node took capacity away (core/ledger/excess.h) */
     bool overbooked; /* over-committed by a reservation, which must never be */
 };
@@ -60,8 +62,10 @@ static inline bool ledger_is_slice(const struct ledger_device *d)
 /* Same device? By UUID where both have one, else by index. */
 bool device_ref_equal(struct device_ref a, struct device_ref b);
 struct device_ref ledger_device_ref(const struct ledger *l, struct str uuid, int32_t index);
-/* The ordinal of a device on a node, or LEDGER_NONE. */
-uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref);
+/* The ordinal on the node of what the pod knows as `ref`, or LEDGER_NONE. What is there comes before what was there, and
+ * that before what signed records alone know, which prove nothing of a pod that has none: what a pod has follows from the
+ * node and its own record, not from those of others. */
+uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref);
 /* The UUID of a device, also of one that is known through records alone; empty: it is its index. */
 struct str ledger_device_uuid(const struct ledger *l, const struct node_entry *n, const struct ledger_device *d);
 

@@ -60,15 +60,31 @@ static void fit_extent(struct ledger *l, uint32_t node)
 
 /* ---- identity ---- */
 
-/* Is the device held by a pod attached to the node, and no device of the new inventory answers to what the pod
- * knows of it? Then it stays, even if the inventory forgot it. */
-static bool device_is_held(const struct ledger *l, const struct node_entry *n, struct device_ref ref)
+/* Of an inventory: what stands for a device of the one before. */
+static uint32_t in_its_place(const struct node_entry *n, struct device_ref ref)
+{
+    uint32_t found = LEDGER_NONE;
+
+    for (uint32_t i = 0; i < n->device_n; i++) {
+        if (device_ref_equal(n->devices[i].ref, ref) &&
+            (found == LEDGER_NONE || n->devices[i].ref.uuid_hash == ref.uuid_hash)) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Is the device, of the node as it `was`, held by a pod attached to the node, and no device of the new inventory answers
+ * to what the pod knows of it? Then it stays, even if the inventory forgot it. */
+static bool device_is_held(const struct ledger *l, const struct node_entry *n, const struct node_entry *was,
+                           uint32_t ordinal)
 {
     for (uint32_t i = 0; i < n->pod_n; i++) {
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
         for (size_t j = 0; j < p->ref_n; j++) {
-            if (device_ref_equal(p->refs[j], ref) && ledger_device_find(n, p->refs[j]) == LEDGER_NONE) {
+            if (ledger_device_find(was, p, p->refs[j]) == ordinal &&
+                ledger_device_find(n, p, p->refs[j]) == LEDGER_NONE) {
                 return true;
             }
         }
@@ -146,6 +162,7 @@ static bool same_memory(const struct ledger_device *a, uint32_t a_n, const struc
 void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_device *fresh, uint32_t fresh_n)
 {
     struct node_entry *n = &l->nodes[node];
+    const struct node_entry was = *n;
     struct ledger_device *old = n->devices;
     uint32_t old_n = n->device_n;
     struct ledger_device *all = xcalloc((size_t)fresh_n + old_n + 1, sizeof(*all));
@@ -158,13 +175,14 @@ void ledger_devices_set(struct ledger *l, uint32_t node, const struct ledger_dev
     n->devices = all;
     n->device_n = fresh_n;
     for (uint32_t i = 0; i < old_n; i++) {
-        uint32_t now = ledger_device_find(n, old[i].ref);
+        uint32_t now = in_its_place(n, old[i].ref);
 
         if (now != LEDGER_NONE) {
+            all[now].outgrown = old[i].outgrown;
             all[now].shrunk = old[i].shrunk;
             all[now].overbooked = old[i].overbooked;
             ledger_overcommit_carry(l, node, &old[i], &all[now]);
-        } else if (device_is_held(l, n, old[i].ref) && all_n < DEVICES_PER_NODE_MAX) {
+        } else if (device_is_held(l, n, &was, i) && all_n < DEVICES_PER_NODE_MAX) {
             all[all_n] = old[i];
             all[all_n].lost = true;
             all[all_n].healthy = false;

@@ -118,6 +118,20 @@ bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, ui
     return device_is_overcommitted(&alone);
 }
 
+bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, uint32_t ordinal)
+{
+    struct device_state alone = ledger_empty_state(n, &n->devices[ordinal]);
+
+    for (uint32_t i = 0; i < n->pod_n; i++) {
+        const struct pod_floor *granted = grant_on(&l->pods[n->pods[i]], n->devices[ordinal].ref);
+
+        if (granted != NULL) {
+            device_take(&alone, &granted->charge);
+        }
+    }
+    return device_is_overcommitted(&alone);
+}
+
 /* ---- the list ---- */
 
 static void add_pod(const struct ledger *l, const struct node_entry *n, const struct pod_entry *p,

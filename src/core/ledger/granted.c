@@ -50,7 +50,7 @@ static void sums_of_phase(const struct node_entry *n, const struct pod_entry *p,
         const struct wish *wish = &p->demand->wishes[w];
 
         for (uint16_t i = 0; i < wish->count; i++, at++) {
-            uint32_t ordinal = (wish->phases & phase) != 0 ? ledger_device_find(n, p->refs[at]) : LEDGER_NONE;
+            uint32_t ordinal = (wish->phases & phase) != 0 ? ledger_device_find(n, p, p->refs[at]) : LEDGER_NONE;
 
             if (ordinal != LEDGER_NONE) {
                 sum_add(s, ordinal, &p->record_parts[at].charge);
@@ -124,7 +124,7 @@ void ledger_keep_granted(struct ledger *l, uint32_t node)
         const struct pod_entry *p = &l->pods[n->pods[i]];
 
         for (size_t k = 0; p->record_parts != NULL && k < p->ref_n; k++) {
-            if (ledger_device_find(n, p->refs[k]) == LEDGER_NONE && n->device_n < DEVICES_PER_NODE_MAX) {
+            if (ledger_device_find(n, p, p->refs[k]) == LEDGER_NONE && n->device_n < DEVICES_PER_NODE_MAX) {
                 uint32_t model = intern_take(l->models, STR_NULL);
                 const struct ledger_device lost = lost_device(p->refs[k], &p->record_parts[k].charge, model);
 

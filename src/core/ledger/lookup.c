@@ -38,18 +38,33 @@ bool device_ref_equal(struct device_ref a, struct device_ref b)
     return a.index == b.index;
 }
 
-uint32_t ledger_device_find(const struct node_entry *n, struct device_ref ref)
+/* How good an answer the device is, best first. Among those that are not there any more the order on the node decides:
+ * who was there last comes first, so that a pod stays where it is. */
+enum answer { IS_THERE, IS_THERE_BY_INDEX, WAS_THERE, IS_RECORDED, IS_ANOTHER };
+
+static enum answer answer_of(const struct ledger_device *d, struct device_ref ref)
+{
+    if (!device_ref_equal(d->ref, ref)) {
+        return IS_ANOTHER;
+    }
+    if (d->lost) {
+        return d->recorded ? IS_RECORDED : WAS_THERE;
+    }
+    return d->ref.uuid_hash == ref.uuid_hash ? IS_THERE : IS_THERE_BY_INDEX; /* or neither side knows a UUID */
+}
+
+uint32_t ledger_device_find(const struct node_entry *n, const struct pod_entry *p, struct device_ref ref)
 {
     uint32_t found = LEDGER_NONE;
+    enum answer best = p->record_parts != NULL ? IS_ANOTHER : IS_RECORDED;
 
-    for (uint32_t i = 0; i < n->device_n; i++) {
-        if (!device_ref_equal(n->devices[i].ref, ref)) {
-            continue;
+    for (uint32_t i = 0; i < n->device_n && best != IS_THERE; i++) {
+        enum answer a = answer_of(&n->devices[i], ref);
+
+        if (a < best) {
+            best = a;
+            found = i;
         }
-        if (n->devices[i].ref.uuid_hash == ref.uuid_hash) {
-            return i; /* by UUID, whatever the index is by now; or neither side knows one */
-        }
-        found = found == LEDGER_NONE ? i : found;
     }
     return found;
 }

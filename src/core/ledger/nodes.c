@@ -66,7 +66,7 @@ bool ledger_same_plugin(const struct node_state *row, const struct inventory *in
  * is given away that nobody has counted. */
 static const struct inventory no_inventory = {.source = INVENTORY_NONE};
 static const char NO_ROOM_NOTE[] =
-    "too many different GPU models in the cluster: its GPUs are left out until others go";
+    "too many different GPU models in the cluster: the GPUs of this node are ignored until there are fewer models";
 
 static void node_set_unroomed(struct ledger *l, struct node_entry *n, bool unroomed)
 {

@@ -24,5 +24,7 @@ void ledger_overcommit_follow(struct ledger *l, int64_t at_ms); /* at the end of
 void ledger_grant_keep(struct ledger *l, struct pod_entry *p); /* just reserved */
 /* Are the pods that were placed here, each with no more than it was granted, too much for the device? */
 bool ledger_grants_exceed(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
+/* ... each with all that it was first granted of it, wherever and whatever it is charged now? */
+bool ledger_grants_outgrow(const struct ledger *l, const struct node_entry *n, uint32_t ordinal);
 
 #endif

@@ -66,7 +66,7 @@ static void apply_floors(const struct node_entry *n, struct pod_entry *p)
     bool editable = p->demand->source == DEMAND_FROM_ANNOTATIONS;
 
     for (size_t j = 0; j < p->floor_n; j++) {
-        uint32_t ordinal = ledger_device_find(n, p->floors[j].ref);
+        uint32_t ordinal = ledger_device_find(n, p, p->floors[j].ref);
         struct charge *c = ordinal == LEDGER_NONE ? NULL : charge_on(p, ordinal);
 
         if (c != NULL) {

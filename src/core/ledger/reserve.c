@@ -73,7 +73,7 @@ static void keep_promise(const struct ledger *l, struct pod_entry *p)
     p->promised = xcalloc(p->ref_n + 1, sizeof(*p->promised));
     for (size_t w = 0; w < p->demand->wish_n; w++) {
         for (uint16_t i = 0; i < p->demand->wishes[w].count; i++, at++) {
-            uint32_t ordinal = ledger_device_find(n, p->refs[at]);
+            uint32_t ordinal = ledger_device_find(n, p, p->refs[at]);
 
             BUG_ON(ordinal == LEDGER_NONE);
             p->promised[at] = device_charge(&states[ordinal], &d, &p->demand->wishes[w]);
@@ -277,6 +277,7 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
                                .containers = containers,
                                .container_n = n_out,
                                .qos = p->qos,
-                               .lending = l->nodes[p->node].lending};
+                               .lending = l->nodes[p->node].lending,
+                               .dialect = p->demand->dialect};
     return a->overflowed ? err_set(reterr, ERR_LIMIT, "assignment is too large") : 0;
 }

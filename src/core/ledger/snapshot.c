@@ -215,7 +215,7 @@ static void put_granted(const struct node_entry *n, const struct pod_entry *p, s
 
     for (uint16_t i = 0; i < wish->count; i++, ++*first) {
         const struct charge *c = &p->record_parts[*first].charge;
-        uint32_t ordinal = ledger_device_find(n, p->refs[*first]);
+        uint32_t ordinal = ledger_device_find(n, p, p->refs[*first]);
         struct charge today;
 
         BUG_ON(ordinal == LEDGER_NONE);

@@ -1,3 +1,23 @@
+/* One decision: which of the named nodes take this demand, and with which score.
+ *
+ * Names are answered one by one, in three steps of rising cost:
+ *   - the remembered score, if the node has the version and the prices that it was made at: a few comparisons;
+ *   - the remembered terms of the score, if only prices have changed: a sum (reprice);
+ *   - a new judgement by choice_make(): feasibility, choice of devices, strategy (judge).
+ * kube-scheduler names thousands of nodes for pod after pod, and one or two of them have changed between two pods. So
+ * the loop of pack_some() is made for the first step; the other two are kept out of it.
+ *
+ * What is remembered is a function of the demand's shape, of the node's own numbers and of the prices, and of nothing
+ * else. What depends on other pods is asked afterwards and never remembered: limits of the tenant, nominations, pods
+ * that are held for the node (judge_others; slack is there, too, because it is cheap). Under isolation other pods
+ * decide what fits, so nothing is remembered at all. Whoever adds such a dependence must add it there.
+ *
+ * Everything reads one view, which is one generation of the ledger. A decision in several sections takes a new view for
+ * each; struct pack_query carries on what was answered. Work is bounded in passes of rollouts (outlook_work()), never
+ * by the clock, so that the same question is cut in the same places.
+ *
+ * Cost: O(names) when all is remembered; a judgement is O(devices) for one GPU request and bounded for several.
+ */
 #include "core/placement/pack.h"
 
 #include "core/fit/slack.h"
@@ -14,6 +34,7 @@ enum verdict pack_node(const struct ledger_view *v, const struct node_state *n, 
                        placement != NULL ? placement : &local, ret_score);
 }
 
+/* Does the demand of the view fit? `n` and `devices` may be a state that the ledger does not have. */
 static bool place(const struct ledger_view *v, const struct node_state *n, const struct device_state *devices,
                   const struct pack_params *p)
 {
@@ -22,6 +43,7 @@ static bool place(const struct ledger_view *v, const struct node_state *n, const
     return choice_make(p, n, devices, v->allowed_models, v->pod.demand, &at, NULL) == VERDICT_FITS;
 }
 
+/* The same for another pod. It was promised this node, so every model is taken to be allowed. */
 static bool place_other(const struct node_state *n, const struct device_state *devices, const struct demand *d,
                         const struct pack_params *p, struct placement *ret)
 {
@@ -40,8 +62,8 @@ static bool is_held(const struct pack_query *q, struct str name)
     return false;
 }
 
-/* Would the demand still fit if every pod held for this node landed there first? A held pod that no longer
- * fits by itself is not coming here and takes nothing. */
+/* Would the demand still fit if every pod held for this node landed there first? They land one after the other, each
+ * on the devices that these strategies choose. A held pod that no longer fits is not coming here and takes nothing. */
 static bool fits_beside_holds(const struct ledger_view *v, const struct node_state *n, struct str name,
                               const struct pack_query *q)
 {
@@ -88,8 +110,9 @@ void pack_query_init(struct pack_query *q, const struct ledger_view *v, const st
     }
 }
 
-/* Do the pods nominated to this node still fit once this one has landed as planned? A nomination that cannot be kept
- * anyway keeps nobody away. */
+/* Do the pods nominated to this node still fit once this one has landed as planned? Two states of the node are carried
+ * on side by side, both without the pods that are leaving: one with this pod, one without. A nomination that does
+ * not fit even without this pod cannot be kept anyway and keeps nobody away. */
 static bool keeps_nominations(const struct ledger_view *v, const struct node_state *n,
                               const struct placement *at, const struct pack_params *p)
 {
@@ -131,6 +154,7 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
     return true;
 }
 
+/* A filter by index modulo PACK_HELD_BITS: false is certain, true is not. */
 static bool may_be_held(const struct pack_query *q, uint32_t node)
 {
     return (q->held[node % PACK_HELD_BITS / 64] & bit(node)) != 0;
@@ -166,7 +190,8 @@ static bool has_nomination(const struct ledger_view *v, uint32_t node)
     return false;
 }
 
-/* What is remembered speaks of the node alone. */
+/* The remembered score does not say which devices were chosen, so they are chosen again. Only for nodes with a
+ * nomination, which are few. */
 static bool stands_in_the_way(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
 {
     const struct node_state *n = &v->nodes[node];
@@ -177,7 +202,7 @@ static bool stands_in_the_way(const struct ledger_view *v, const struct pack_que
            !keeps_nominations(v, n, &at, q->params);
 }
 
-/* Some placement on some node would be too much for the pod's tenant: is the one that is chosen here? */
+/* Some placement on some node would be too much for the pod's tenant: is the one that is chosen here? True: it is. */
 static bool passes_tenant(const struct ledger_view *v, const struct pack_query *q, uint32_t node)
 {
     const struct node_state *n = &v->nodes[node];
@@ -204,8 +229,8 @@ struct pass {
     struct pack_query *q;
     struct score_row known;
     uint64_t prices;   /* version of them; 0: not priced */
-    uint64_t work_end; /* of outlook_work() */
-    bool is_special;   /* nodes that fit must be asked about others */
+    uint64_t work_end; /* of outlook_work(); UINT64_MAX: no bound */
+    bool is_special;   /* of nodes that fit judge_others() must be asked */
 };
 
 static void begin(struct pass *p, const struct ledger_view *v, struct pack_query *q)
@@ -258,8 +283,9 @@ static bool reprice(const struct pass *p, uint32_t node, struct score *score)
     return true;
 }
 
-/* A node whose score is not at hand. False: enough has been done for one call. Not inlined, so that the loop over what
- * is remembered stays small. */
+/* A node whose score is not at hand. False: enough has been done for one call, and this name is not answered; it is no
+ * longer marked as seen, so that the next call answers it. The first name of a call is always answered, because the
+ * bound is above the work done before it. Not inlined, so that the loop over what is remembered stays small. */
 static __attribute__((noinline)) bool look(const struct pass *p, uint32_t node, struct pack_result *r)
 {
     struct score *score = p->known.scores != NULL ? &p->known.scores[node] : NULL;
@@ -296,7 +322,8 @@ static __attribute__((noinline)) void judge_others(const struct ledger_view *v, 
     }
 }
 
-/* Is the remembered score one of the node as it is, at today's prices where it follows them? */
+/* Is the remembered score one of the node as it is, at today's prices where it follows them? A refusal has no price: it
+ * stays until the node changes. */
 static inline bool is_at_hand(const struct score *score, uint64_t version, uint64_t prices)
 {
     return score->stamp >> 8 == version && (score->prices == prices || (score->stamp & 0xff) != VERDICT_FITS);
@@ -314,6 +341,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     begin(&pass, v, q);
     scores = pass.known.scores;
     for (i = 0; i < name_n; i++) {
+        /* Names come mostly in the order of the ledger: the guess is the next node. LEDGER_VIEW_NONE + 1 is 0. */
         node = ledger_view_index_near(v, &names[i], node + 1);
         *r = (struct pack_result){.name = names[i], .slack = SLACK_NONE, .verdict = VERDICT_NODE_UNKNOWN};
         if (node == LEDGER_VIEW_NONE) {

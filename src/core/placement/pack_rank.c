@@ -1,8 +1,18 @@
-/* The order of results, and points of it. */
+/* The order of results, and the points that kube-scheduler gets for it.
+ *
+ * All that decides between two results is packed into one integer (decision 0031), so two results are compared as two
+ * numbers. Of n results that fit the best `max` are wanted. A heap of `max` keys with the worst on top takes each
+ * result that is better than the worst: O(n log max); once the heap is full, one comparison turns most results away.
+ * The keys are sorted in place from the same heap, and the results are moved once, at the end.
+ *
+ * Names are numbered without ties, so the order is total: it does not depend on the order in which nodes were named,
+ * and the first k are the same whatever the limit is. So the sort need not be stable.
+ */
 #include "core/placement/pack.h"
 
-/* All that decides between two that fit, as one number: smaller is better. Comparing two takes no branch, which matters
- * because who comes first is for nobody to foresee. Of two nodes one has the smaller name, so no two are equal. */
+/* From the highest bits: demoted, group, slack, score, order of the name; smaller is better. INT64_MAX less the score,
+ * taken as unsigned, turns the order of scores round and has no sign: the best score is 0, the worst UINT64_MAX. It
+ * lies across the two halves. No branch, because who comes first is for nobody to foresee. */
 static inline pack_merit merit_of(const struct pack_result *r)
 {
     uint32_t standing = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
@@ -64,6 +74,7 @@ static size_t choose(const struct pack_result *results, size_t n, struct pack_ke
     return fit;
 }
 
+/* The worst goes to the end, again and again: best first. */
 static void sort(struct pack_key *heap, size_t n)
 {
     for (size_t left = n; left-- > 1;) {
@@ -74,14 +85,16 @@ static void sort(struct pack_key *heap, size_t n)
     }
 }
 
-/* The results in the order of their keys; the others take the places that these leave. */
+/* The results in the order of their keys; the others take the places that these leave. Results are exchanged in place:
+ * one that stood at a place in front was moved to where the result of that place came from, which is noted in its
+ * key. */
 static void bring_to_front(struct pack_result *results, struct pack_key *keys, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct pack_result t = results[i];
         size_t at = keys[i].at;
 
-        while (at < i) { /* what stood there had to leave, too */
+        while (at < i) { /* it had to leave its place: follow it */
             at = keys[at].at;
         }
         results[i] = results[at];
@@ -107,6 +120,8 @@ static bool same_merit(const struct pack_result *a, const struct pack_result *b)
            a->score == b->score;
 }
 
+/* From ranks, not from scores: kube-scheduler adds these points to those of others and draws lots among equals, so the
+ * best must be alone at the top, and 0..10 is too coarse for scores. */
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)
 {
     for (size_t i = 0; i < n; i++) {

@@ -62,7 +62,7 @@ static void read_profile(struct json_reader *r, uint16_t *ret)
     if (json_string(r, &text)) {
         *ret = mig_profile_parse(text);
         if (*ret == MIG_NO_PROFILE) {
-            json_fail(r, ERR_INVALID, "mig is no profile like 1g.5gb");
+            json_fail(r, ERR_INVALID, "mig is not a profile like 1g.5gb");
         }
     }
 }
@@ -203,7 +203,7 @@ static void read_qos(struct json_reader *r, enum qos *ret)
     struct str text;
 
     if (json_string(r, &text) && !qos_parse(text, ret)) {
-        json_fail(r, ERR_INVALID, "qos is none of fixed-share, best-effort, equal-share");
+        json_fail(r, ERR_INVALID, "qos must be fixed-share, best-effort or equal-share");
     }
 }
 

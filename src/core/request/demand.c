@@ -9,7 +9,7 @@ struct defect_words {
     const char *text;
 };
 
-#define UNKNOWN_KEY "the pod has a key under fgpu.io/ that fgpu does not know: probably meant is "
+#define UNKNOWN_KEY "the pod has a key under fgpu.io/ that fgpu does not know: you probably meant "
 
 static const struct defect_words words[DEMAND_DEFECT__MAX] = {
     [DEMAND_OK] = {"ok", "ok"},

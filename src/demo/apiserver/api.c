@@ -1,3 +1,11 @@
+/* Which handler answers a request: the simulated API server's table of paths and methods, as code.
+ *
+ * First what is fixed (version, health), then reviews of tokens and rights, then the resources. An answer that is not a
+ * success is a Status, as of the real server: 404 for a path that names nothing, 405 for a method that the path does
+ * not have. Contract section 4.2 (Binding) and section 5 (list and watch) say what answers must look like.
+ *
+ * No lock here: many threads serve requests at once, and each handler takes the lock of the store for what it does.
+ */
 #include "demo/apiserver/api_internal.h"
 
 #include "base/bug.h"
@@ -10,7 +18,8 @@ static void text_reply(struct api_reply *r, const char *text)
     strbuf_add_cstr(&r->body, text);
 }
 
-/* The object that wakes kube-scheduler (extender/waker.h): nobody here watches it, so nothing of it is kept. */
+/* The object whose change makes kube-scheduler try refused pods again (extender/waker.h). The simulated scheduler does
+ * not watch it, so nothing of it is kept. */
 static bool is_wake(const struct api_request *q)
 {
     return str_eq(q->method, STR("PATCH")) &&
@@ -91,5 +100,5 @@ void api_serve(struct api *api, const struct api_request *q, struct api_reply *r
     } else {
         api_fail(r, 405, NULL, "the server does not allow this method on the requested resource");
     }
-    BUG_ON(r->status == 0 && !r->watch);
+    BUG_ON(r->status == 0 && !r->watch); /* a handler that forgot to answer */
 }

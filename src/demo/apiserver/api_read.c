@@ -76,8 +76,7 @@ static bool parse_continue(const char *token, uint64_t *ret_rv, uint64_t *ret_fr
            str_to_u64(rest, UINT32_MAX, ret_from);
 }
 
-/* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied.
- */
+/* The snapshot to read: a fresh one, the one of a continue token, or an exact one. NULL: replied. */
 static struct snapshot *pick_snapshot(struct api *api, const struct api_request *q,
                                       enum apiserver_kind kind, uint64_t rv, uint64_t *ret_from,
                                       struct api_reply *r)

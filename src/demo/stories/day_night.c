@@ -17,9 +17,8 @@ static const struct story_node nodes[] = {
 /* The night of the jump to summer time: 20:00 in Berlin is 19:00 UTC, and 08:00 on the next day is
  * 06:00 UTC. */
 static const struct story_step steps[] = {
-    SAY("19:40 in Berlin. By day the nodes 1 to 4 serve desktops with slices of 4 GB; node 5 with "
-        "its slice of 16 GB "
-        "takes nobody."),
+    SAY("19:40 in Berlin. By day the nodes 1 to 4 serve desktops with slices of 4 GB. Node 5 has a slice of 16 GB "
+        "and takes no pods."),
     CREATE("desktop", 3, ONE_GPU, .selector = SMALL),
     BOUND("desktop-*"),
     CREATE("training", 1, ONE_GPU, .selector = LARGE),
@@ -27,20 +26,19 @@ static const struct story_step steps[] = {
     STATE("summary.timeWindows.active", "[]"),
     STATE("summary.closedNodes", "1"),
 
-    SAY("19:51. The night is announced ten minutes ahead, by an Event and in /state."),
+    SAY("19:51. fgpu announces the night ten minutes before, by an Event and in /state."),
     CLOCK("2026-03-28T18:51:00Z"),
     EVENT("", "Time windows at 2026-03-28T19:00:00.000Z: opens night"),
     STATE("summary.timeWindows.next", "[\"night\"]"),
     STATE("summary.timeWindows.at", "\"2026-03-28T19:00:00.000Z\""),
 
-    SAY("20:00. Night: node 5 opens, and the training gets its 16 GB."),
+    SAY("20:00. The night begins: node 5 opens, and the training gets its 16 GB."),
     CLOCK("2026-03-28T18:59:59Z"),
     STATE("summary.timeWindows.active", "[\"night\"]"),
     EVENT("node-5", "The node pool takes pods with GPUs again"),
     BOUND_TO("training", "node-5"),
 
-    SAY("The nodes 1 to 4 take no new pods. Who runs there may run on, and is listed for the "
-        "admin."),
+    SAY("The nodes 1 to 4 take no new pods. Pods on them continue to run, and /state lists them for the admin."),
     CREATE("latecomer", 1, ONE_GPU, .selector = SMALL),
     REFUSED("latecomer", "the node pool takes no new pods now"),
     BOUND("desktop-*"),
@@ -48,9 +46,8 @@ static const struct story_step steps[] = {
     STATE("summary.closedNodes", "4"),
     STATE("summary.podsOnClosedNodes", "3"),
 
-    SAY("08:00 on the day of summer time, after a night of eleven hours: day again. The desktop "
-        "that waited is "
-        "served; the training runs on."),
+    SAY("08:00 on the first day of summer time, after a night of eleven hours: the day begins. The desktop that "
+        "waited gets its slice. The training continues to run."),
     CLOCK("2026-03-29T05:59:59Z"),
     STATE("summary.timeWindows.active", "[]"),
     BOUND("latecomer"),

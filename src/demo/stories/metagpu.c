@@ -5,9 +5,8 @@ static const struct story_node nodes[] = {
 };
 
 static const struct story_step steps[] = {
-    SAY("cnvrg.io/metagpu counts hundredths of a GPU: 30 and 70 are one GPU together, and each has "
-        "its share of the "
-        "memory."),
+    SAY("cnvrg.io/metagpu counts hundredths of a GPU. 30 and 70 together are one GPU, and each pod has its share "
+        "of the memory."),
     CREATE("notebook", 1, .limits = "cnvrg.io/metagpu: 30"),
     BOUND("notebook"),
     CREATE("trainer", 1, .limits = "cnvrg.io/metagpu: 70"),
@@ -16,7 +15,7 @@ static const struct story_step steps[] = {
     HOLDS("notebook", 1, 300, 7372),
     HOLDS("trainer", 1, 700, 17203),
 
-    SAY("150 units span two GPUs: one whole, and half of another one."),
+    SAY("150 units span two GPUs: one whole GPU and half of another one."),
     CREATE("spans", 1, .limits = "cnvrg.io/metagpu: 150"),
     BOUND("spans"),
     CREATE("too-much", 1, .limits = "cnvrg.io/metagpu: 51"),
@@ -25,7 +24,7 @@ static const struct story_step steps[] = {
     BOUND("half"),
     HOLDS("half", 1, 500, 12288),
 
-    SAY("Nothing is left of three GPUs: 1 unit more is refused, until the notebook goes."),
+    SAY("All three GPUs are full: 1 more unit is refused until the notebook ends."),
     DELETE("too-much"),
     CREATE("late", 1, .limits = "cnvrg.io/metagpu: 1"),
     REFUSED("late", "too few GPUs with enough free compute"),
@@ -33,7 +32,7 @@ static const struct story_step steps[] = {
     BOUND("late"),
     HOLDS("late", 1, 10, 245),
 
-    SAY("fgpu's own vocabulary draws from the same GPUs: 290 milli, or 29 units, are left of that GPU."),
+    SAY("fgpu's own request format uses the same GPUs: 290 milli, or 29 units, are left of that GPU."),
     CREATE("native", 1, .limits = "fgpu.io/gpu-milli: 290"),
     BOUND("native"),
     CREATE("too-late", 1, .limits = "cnvrg.io/metagpu: 1"),

@@ -10,7 +10,7 @@ static const struct story_node nodes[] = {
 };
 
 static const struct story_step steps[] = {
-    SAY("An A100 of 40 GB cut into seven 1g.5gb serves seven pods; each is told its own instance."),
+    SAY("An A100 of 40 GB is cut into seven 1g.5gb and serves seven pods. Each pod gets its own instance."),
     CREATE("seventh", 7, .limits = "nvidia.com/mig-1g.5gb: 1",
            .selector = "kubernetes.io/hostname: a100-sevenths"),
     BOUND_TO("seventh-*", "a100-sevenths"),
@@ -24,9 +24,8 @@ static const struct story_step steps[] = {
     DELETE("seventh-3"),
     BOUND_TO("eighth", "a100-sevenths"),
 
-    SAY("Four 2g.10gb on one A100 are often quoted and do not exist: 2g starts at slot 0, 2 or 4. "
-        "Three fit, the fourth "
-        "is refused."),
+    SAY("Some texts name four 2g.10gb on one A100, but they do not exist: 2g starts at slot 0, 2 or 4. Three fit, "
+        "and the fourth is refused."),
     CREATE("third", 3, .limits = "nvidia.com/mig-2g.10gb: 1"),
     BOUND_TO("third-*", "a100-thirds"),
     APART("third-*"),
@@ -35,8 +34,8 @@ static const struct story_step steps[] = {
     CREATE("four-at-once", 1, .limits = "nvidia.com/mig-2g.10gb: 4"),
     REFUSED("four-at-once", "GPUs cannot be cut into so many instances of the MIG profile"),
 
-    SAY("A wish in memory alone gets the smallest instance that has it, and a share where no "
-        "instance is left."),
+    SAY("A request for memory alone gets the smallest instance that has it. If no instance is left, it gets a "
+        "share of a GPU."),
     CREATE("small", 1, .annotations = "fgpu.io/gpu-memory: 4Gi",
            .selector = "kubernetes.io/hostname: a100-mixed"),
     TOLD("small", "fgpu.io/visible-devices.c0: MIG-a100-mixed-0-0"),
@@ -47,7 +46,7 @@ static const struct story_step steps[] = {
            .selector = "kubernetes.io/hostname: a100-mixed"),
     TOLD("rest", "fgpu.io/visible-devices.c0: GPU-a100-mixed-1"),
 
-    SAY("The MIG manager changes the layout of a node: meanwhile it takes no new pods."),
+    SAY("The MIG manager changes the layout of a node. In that time the node takes no new pods."),
     PATCH("a100-thirds",
           "{\"metadata\":{\"labels\":{\"nvidia.com/mig.config.state\":\"pending\"}}}"),
     DELETE("third-1"),
@@ -59,7 +58,7 @@ static const struct story_step steps[] = {
 
 const struct story story_mig = {
     .name = "mig",
-    .line = "MIG: instances of A100s, one workload each, the smallest that fits",
+    .line = "MIG: instances of A100s, one workload per instance, the smallest instance that fits",
     STORY_NODES(nodes),
     STORY_STEPS(steps),
 };

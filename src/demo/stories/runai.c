@@ -5,22 +5,22 @@ static const struct story_node nodes[] = {
 };
 
 static const struct story_step steps[] = {
-    SAY("Run:ai's words on fgpu's scheduler: two pods with gpu-fraction 0.5 share one GPU, and each is told it and its "
-        "limit of memory."),
+    SAY("Annotations of Run:ai on fgpu's scheduler: two pods with gpu-fraction 0.5 share one GPU. Each pod gets "
+        "the GPU and its memory limit by annotations."),
     CREATE("half", 2, .annotations = "gpu-fraction: 0.5"),
     BOUND("half-*"),
     TOGETHER("half-*"),
     HOLDS("half-*", 1, 500, 40950),
     TOLD("half-*", "fgpu.io/visible-devices.c0: GPU-dgx-1-*; fgpu.io/mps-pinned-device-mem-limit.c0: *40950M"),
 
-    SAY("Eight pods of an eighth share the second GPU."),
+    SAY("Eight pods with an eighth each share the second GPU."),
     CREATE("eighth", 8, .annotations = "gpu-fraction: 0.125"),
     BOUND("eighth-*"),
     TOGETHER("eighth-*"),
     HOLDS("eighth-*", 1, 125, 10237),
 
-    SAY("gpu-memory asks in MiB: 20480 are 260 thousandths, rounded up as Run:ai does. 0.75 beside it is too much and "
-        "waits; 0.7 fits."),
+    SAY("gpu-memory asks in MiB: 20480 are 260 thousandths, rounded up as in Run:ai. 0.75 on the same GPU is too "
+        "much and waits; 0.7 fits."),
     CREATE("memory", 1, .annotations = "gpu-memory: 20480"),
     BOUND("memory"),
     HOLDS("memory", 1, 260, 20480),
@@ -29,7 +29,7 @@ static const struct story_step steps[] = {
     CREATE("seven-tenths", 1, .annotations = "gpu-fraction: 0.7"),
     BOUND("seven-tenths"),
 
-    SAY("What is no fraction is refused with the reason, on every node at once."),
+    SAY("An invalid fraction is refused with the reason, on every node at once."),
     CREATE("not-a-number", 1, .annotations = "gpu-fraction: NaN"),
     CREATE("nothing", 1, .annotations = "gpu-fraction: 0"),
     CREATE("too-much", 1, .annotations = "gpu-fraction: 1.5"),
@@ -39,7 +39,8 @@ static const struct story_step steps[] = {
     REFUSED("too-much", "annotation gpu-fraction is not possible"),
     REFUSED("both", "use annotation gpu-fraction or gpu-memory but not both"),
 
-    SAY("The halves end. A pod with the same portion of two different GPUs comes, and the one that waited."),
+    SAY("The two halves end. A pod with the same fraction of two different GPUs starts, and so does the pod that "
+        "waited."),
     DELETE("half-*"),
     BOUND("three-quarters"),
     DELETE("eighth-*"),

@@ -14,9 +14,8 @@ static const struct story_node nodes[] = {
 };
 
 static const struct story_step steps[] = {
-    SAY("Twenty slices are a GPU of 24 GB. Where fgpu places, 4 slices are 0.2 of it and 4.8 GB, "
-        "10 are half of it, 6 "
-        "are 0.3: together the whole GPU."),
+    SAY("Twenty slices are a GPU of 24 GB. Where fgpu places, 4 slices are 0.2 of the GPU and 4.8 GB, 10 slices "
+        "are half of it, and 6 slices are 0.3: together the whole GPU."),
     CREATE("four", 1, .limits = "nvidia.com/gpu.shared: 4", .selector = PLACED),
     CREATE("ten", 1, .limits = "nvidia.com/gpu.shared: 10", .selector = PLACED),
     CREATE("six", 1, .limits = "nvidia.com/gpu.shared: 6", .selector = PLACED),
@@ -26,9 +25,8 @@ static const struct story_step steps[] = {
     HOLDS("ten", 1, 500, 12288),
     HOLDS("six", 1, 300, 7372),
 
-    SAY("These shares are real: each container is told its GPU, its memory and its part of the "
-        "compute for CUDA MPS. The "
-        "twenty-first slice is refused."),
+    SAY("These shares are real: each container gets its GPU, its memory and its part of the compute for CUDA MPS. "
+        "The twenty-first slice is refused."),
     TOLD("four", "fgpu.io/visible-devices.c0: GPU-placed-1-0; "
                  "fgpu.io/mps-pinned-device-mem-limit.c0: *4915M; "
                  "fgpu.io/mps-active-thread-percentage.c0: 20"),
@@ -37,9 +35,8 @@ static const struct story_step steps[] = {
     DELETE("six"),
     BOUND("one-more"),
 
-    SAY("Where NVIDIA's plugin sells replicas, 10 of each of two GPUs, kubelet picks the GPU: fgpu "
-        "counts, and says that "
-        "it cannot steer. 4, 10 and 6 are all there are."),
+    SAY("Where NVIDIA's plugin offers replicas, 10 of each of two GPUs, kubelet picks the GPU. fgpu only counts "
+        "and says so. 4, 10 and 6 replicas are all of them."),
     CREATE("sold-four", 1, .limits = "nvidia.com/gpu: 4", .selector = SOLD),
     CREATE("sold-ten", 1, .limits = "nvidia.com/gpu: 10", .selector = SOLD),
     CREATE("sold-six", 1, .limits = "nvidia.com/gpu: 6", .selector = SOLD),
@@ -48,9 +45,8 @@ static const struct story_step steps[] = {
     CREATE("late", 1, .limits = "nvidia.com/gpu: 1", .selector = SOLD),
     REFUSED("late", "whole GPUs of the device plugin are taken"),
 
-    SAY("A share of fgpu's own keeps off those GPUs: nobody could say which of them has room. A "
-        "replica that comes back "
-        "serves who waited."),
+    SAY("fgpu places no shares on those GPUs, because nobody knows which of them has room. When a replica becomes "
+        "free, the pod that waited gets it."),
     CREATE("share", 1, .limits = "fgpu.io/gpu-milli: 100", .selector = SOLD),
     REFUSED("share", "pods with whole GPUs of a device plugin run here"),
     DELETE("sold-six"),
@@ -59,7 +55,7 @@ static const struct story_step steps[] = {
 
 const struct story story_time_slicing = {
     .name = "time-slicing",
-    .line = "Time-slicing and MPS: slices that fgpu places, and replicas that the plugin sells",
+    .line = "Time-slicing and MPS: slices that fgpu places, and replicas that the plugin offers",
     .example = "slices.yaml",
     STORY_NODES(nodes),
     STORY_STEPS(steps),

@@ -14,9 +14,8 @@ static const struct story_node nodes[] = {
 };
 
 static const struct story_step steps[] = {
-    SAY("nvidia.com/vgpu counts thousandths of a GPU: train-a asks for 300 of 1000, train-b for "
-        "700. Together they "
-        "are one GPU."),
+    SAY("nvidia.com/vgpu counts thousandths of a GPU. train-a asks for 300 of 1000 and train-b for 700. Together "
+        "they are one GPU."),
     CREATE("train-a", 1, .limits = "nvidia.com/vgpu: 300", .selector = WHOLE_GPUS),
     BOUND("train-a"),
     CREATE("train-b", 1, .limits = "nvidia.com/vgpu: 700", .selector = WHOLE_GPUS),
@@ -25,19 +24,18 @@ static const struct story_step steps[] = {
     HOLDS("train-b", 1, 700, 22937),
     TOLD("train-*", "fgpu.io/visible-devices.c0: GPU-gpu-node-*"),
 
-    SAY("1000 units are a whole GPU, which nobody else gets a part of. The node is full: 1 more "
-        "unit is refused."),
+    SAY("1000 units are a whole GPU, and no other pod gets a part of it. The node is full: 1 more unit is refused."),
     CREATE("whole", 1, .limits = "nvidia.com/vgpu: 1000", .selector = WHOLE_GPUS),
     BOUND_TO("whole", "gpu-node"),
     CREATE("one-more", 1, .limits = "nvidia.com/vgpu: 1", .selector = WHOLE_GPUS),
     REFUSED("one-more", "too few GPUs with enough free compute"),
 
-    SAY("train-a ends, and its 300 units serve the one that waited."),
+    SAY("train-a ends, and the pod that waited gets room in its 300 units."),
     DELETE("train-a"),
     BOUND_TO("one-more", "gpu-node"),
 
-    SAY("Quality of service: train-b has a fixed share, 70 percent of the compute and no more. A best-effort pod is charged "
-        "its 200 too, and may use what is idle."),
+    SAY("Quality of service: train-b has a fixed share, 70 percent of the compute and no more. A best-effort pod "
+        "is also charged its 200, and may use idle compute."),
     TOLD("train-b", "fgpu.io/mps-active-thread-percentage.c0: 70"),
     CREATE("scavenger", 1, .limits = "nvidia.com/vgpu: 200", .selector = WHOLE_GPUS,
            .annotations = "fgpu.io/qos: best-effort"),
@@ -45,17 +43,15 @@ static const struct story_step steps[] = {
     HOLDS("scavenger", 1, 200, 6553),
     TOLD("scavenger", "fgpu.io/mps-active-thread-percentage.c0: 100"),
 
-    SAY("Nodes of vGPU software have slices of a fixed profile, named by a label. As ever, a pod "
-        "takes one with "
-        "nvidia.com/gpu: 1 and a nodeSelector."),
+    SAY("Nodes with vGPU software have slices of a fixed profile, and a label names the profile. A pod takes a "
+        "slice with nvidia.com/gpu: 1 and a nodeSelector, as before."),
     CREATE("desktop", 2, .limits = "nvidia.com/gpu: 1", .selector = "vgpu.type: v100-8q-8GB"),
     BOUND_TO("desktop-*", "slices-8g"),
     CREATE("latecomer", 1, .limits = "nvidia.com/gpu: 1", .selector = "vgpu.type: v100-8q-8GB"),
     REFUSED("latecomer", "whole GPUs of the device plugin are taken"),
 
-    SAY("New: say how much memory you need and get the smallest profile that has it. 3 GiB fit a "
-        "slice of 4 GB, which "
-        "is then taken as a whole."),
+    SAY("New: ask for memory and get the smallest profile that has it. 3 GiB fit into a slice of 4 GB, and the pod "
+        "then takes the whole slice."),
     DELETE("desktop-*"),
     BOUND("latecomer"),
     DELETE("latecomer"),
@@ -67,7 +63,7 @@ static const struct story_step steps[] = {
     CREATE("larger", 1, .annotations = "fgpu.io/gpu-memory: 6Gi", .selector = SLICES),
     BOUND_TO("larger", "slices-8g"),
 
-    SAY("A profile that nobody knows is reported, and what its slices have is never guessed."),
+    SAY("fgpu reports an unknown profile and does not guess what its slices have."),
     PATCH("slices-4g", "{\"metadata\":{\"labels\":{\"virtual.gpu.type\":\"v100-4z-4GB\"}}}"),
     EVENT("slices-4g", "does not guess"),
     BOUND_TO("notebook-*", "slices-4g"),

@@ -89,7 +89,8 @@ static void describe__read_back__same_configuration(void **state)
                         "1025Mi, memoryOnly: free}\n"
                         "limits: {bodyBytes: 65537, bytesInFlight: 1Gi}\n"},
         {"chains", "packing:\n  nodeStrategy: [spread, binpack, tight-fit]\n"
-                   "  rules:\n  - {namespaces: ['a-*'], podSelector: {x: y}, nodeStrategy: {binpack: 0.7, spread: 300}}\n"
+                   "  rules:\n  - {namespaces: ['a-*'], podSelector: {x: y}, nodeStrategy: {binpack: 0.7, "
+                   "spread: 300}}\n"
                    "  - {nodeSelector: {p: ''}, deviceStrategy: spread}\n"},
         {"overrides", "devices:\n  overrides:\n"
                       "  - {nodeSelector: {a.b/c: 'x', d: ''}, memoryReserve: 0}\n"
@@ -214,12 +215,12 @@ static void reference__known_keys__range_and_default(void **state)
     strbuf_init(&out, 1 << 20);
     config_reference(&out);
     assert_non_null(strstr(out.p,
-                           "\npacking.candidates  0..100000  default 100  nodes in a filter reply, "
-                           "0 for all  (a change applies at once)\n"));
+                           "\npacking.candidates  0..100000  default 100  number of nodes in a filter reply, 0 "
+                           "for all  (a change applies at once)\n"));
     assert_non_null(strstr(out.p,
                            "\nresources.compute[].unitsPerGPU  1..1000000  required  units that "
                            "make one GPU\n"));
-    assert_non_null(strstr(out.p, "\nsizes.NAME.memory  1Mi..16Ti  device memory, of each GPU\n"));
+    assert_non_null(strstr(out.p, "\nsizes.NAME.memory  1Mi..16Ti  device memory on each GPU\n"));
     strbuf_fini(&out);
 }
 

@@ -109,8 +109,8 @@ static void parse__bad_user__place_and_remedy(void **state)
         const char *name, *user, *want;
     } rows[] = {
         {"auth provider", "auth-provider: {name: gcp}",
-         "k:4:1: auth-provider is not supported; use exec, a client certificate, a token or "
-         "tokenFile (client-go dropped it too)"},
+         "k:4:1: auth-provider is not supported; use exec, a client certificate, a token or tokenFile (client-go "
+         "removed it, too)"},
         {"impersonation", "token: hush, as: root",
          "k:4:14: as is not supported; use credentials of that identity"},
         {"not base64", "client-certificate-data: 'hu sh', client-key-data: QQ==",
@@ -167,8 +167,7 @@ static void parse__bad_cluster__place_and_remedy(void **state)
         {"server of two lines", "server: \"https://k\\nHost: x\"",
          "k:7:9: server must be a URL such as https://10.0.0.1:6443"},
         {"proxy of an unknown kind", "server: https://k, proxy-url: 'ftp://u:hush@p'",
-         "k:7:31: proxy-url must be a URL such as http://10.0.0.1:3128; https:// and socks5:// are "
-         "known as well"},
+         "k:7:31: proxy-url must be a URL such as http://10.0.0.1:3128; https:// and socks5:// are supported, too"},
         {"the other flag is a word", "server: https://k, disable-compression: yes",
          "k:7:41: disable-compression must be true or false"},
         {"flag is a word", "server: https://k, insecure-skip-tls-verify: yes",

@@ -108,8 +108,7 @@ static void exec__bad__place_and_remedy(void **state)
         {"v1 without mode", "apiVersion: " V1 ", command: a",
          "k:3:32: interactiveMode is missing: Never or IfAvailable"},
         {"wants a terminal", "apiVersion: " V1 ", command: a, interactiveMode: Always",
-         "k:4:75: interactiveMode Always needs a terminal, which a service has not; use other "
-         "credentials"},
+         "k:4:75: interactiveMode Always needs a terminal, which a service does not have; use other credentials"},
         {"unknown mode", "apiVersion: " V1 ", command: a, interactiveMode: never",
          "k:4:75: interactiveMode must be Never, IfAvailable or Always"},
         {"args is text", "apiVersion: " V1 "beta1, command: a, args: hush",

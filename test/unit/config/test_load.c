@@ -61,7 +61,8 @@ static void parse__every_key__stored(void **state)
                     "election: none\n"
                     "clientConnection: {bindDeadline: 4500ms, holdOff: 1m30s, maxInFlightBinds: 7, wakeObject: a/b}\n"
                     "audit: {interval: 0, settle: 300ms}\n"
-                    "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: 1970-01-01T00:00:07Z}\n"
+                    "signing: {mode: off, privateKey: /k, publicKeys: [/a, /b], acceptUnsignedBefore: "
+                    "1970-01-01T00:00:07Z}\n"
                     "logging: {format: json, verbosity: 4}\n"
                     "limits: {bodyBytes: 65536, bytesInFlight: 1Gi, connections: 100, connectionsPerAddress: 9}\n");
     const struct policy *p = &c->policy;
@@ -206,11 +207,11 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:4:14: packing.candidates: no value; give one or remove the key\n"
          "    candidates:\n               ^\n"},
         {"not a number", "packing: {candidates: many}\n",
-         "f.yaml:3:23: packing.candidates: 'many' is not a whole number (nodes in a filter reply, "
-         "0 for all)\n"
+         "f.yaml:3:23: packing.candidates: 'many' is not a whole number (number of nodes in a filter reply, 0 "
+         "for all)\n"
          "  packing: {candidates: many}\n                        ^\n"},
         {"fraction", "packing: {candidates: 1.5}\n",
-         "f.yaml:3:23: packing.candidates: '1.5' is not a whole number (nodes in a filter reply, 0 "
+         "f.yaml:3:23: packing.candidates: '1.5' is not a whole number (number of nodes in a filter reply, 0 "
          "for all)\n"
          "  packing: {candidates: 1.5}\n                        ^\n"},
         {"quoted number", "packing: {candidates: '5'}\n",
@@ -222,15 +223,15 @@ static void parse__one_mistake__exact_report(void **state)
          "  packing: {candidates: 010}\n                        ^\n"},
         {"too large", "packing: {candidates: 100001}\n",
          "f.yaml:3:23: packing.candidates: 100001 is out of range 0..100000 "
-         "(nodes in a filter reply, 0 for all)\n"
+         "(number of nodes in a filter reply, 0 for all)\n"
          "  packing: {candidates: 100001}\n                        ^\n"},
         {"more than 64 bits", "packing: {candidates: 99999999999999999999}\n",
          "f.yaml:3:23: packing.candidates: 99999999999999999999 is out of range 0..100000 "
-         "(nodes in a filter reply, 0 for all)\n"
+         "(number of nodes in a filter reply, 0 for all)\n"
          "  packing: {candidates: 99999999999999999999}\n                        ^\n"},
         {"negative", "devices: {maxSharers: -1}\n",
          "f.yaml:3:23: devices.maxSharers: -1 is out of range 1..1000 "
-         "(containers that may share one GPU that publishes no number of its own)\n"
+         "(number of containers that may share a GPU, if the GPU publishes no number itself)\n"
          "  devices: {maxSharers: -1}\n                        ^\n"},
         {"duration without unit", "packing: {hold: 3}\n",
          "f.yaml:3:17: packing.hold: 3 has no unit; write 3s, or 3ms for milliseconds\n"
@@ -239,16 +240,16 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:17: packing.hold: '3 sec' is not a duration such as 500ms, 3s or 1m30s\n"
          "  packing: {hold: 3 sec}\n                  ^\n"},
         {"duration out of range", "clientConnection: {bindDeadline: 10s}\n",
-         "f.yaml:3:34: clientConnection.bindDeadline: 10s is out of range 1s..9s (one bind, "
-         "retries included)\n"
+         "f.yaml:3:34: clientConnection.bindDeadline: 10s is out of range 1s..9s (time for one bind, including "
+         "retries)\n"
          "  clientConnection: {bindDeadline: 10s}\n                                   ^\n"},
         {"hold-off out of range", "clientConnection: {holdOff: 11m}\n",
-         "f.yaml:3:29: clientConnection.holdOff: 11m is out of range 0s..10m (time after the start in "
-         "which writes of a predecessor may still land: nothing is promised before)\n"
+         "f.yaml:3:29: clientConnection.holdOff: 11m is out of range 0s..10m (time after the start in which no "
+         "GPU is promised, because writes of an earlier fgpu may still arrive)\n"
          "  clientConnection: {holdOff: 11m}\n                              ^\n"},
         {"duration past all bounds", "packing: {hold: 99999999999999999999h}\n",
          "f.yaml:3:17: packing.hold: 99999999999999999999h is out of range 0s..1m "
-         "(time for which the node ranked first for one pod scores lower for the next)\n"
+         "(time during which a node that was ranked first for one pod scores lower for the next pods)\n"
          "  packing: {hold: 99999999999999999999h}\n                  ^\n"},
         {"GB", "devices: {memoryReserve: 1GB}\n",
          "f.yaml:3:26: devices.memoryReserve: '1GB' is not a quantity such as 512Mi or 4Gi; "
@@ -269,18 +270,18 @@ static void parse__one_mistake__exact_report(void **state)
          "  devices: {memoryReserve: 1G}\n                           ^\n"},
         {"negative quantity", "devices: {memoryReserve: -1Gi}\n",
          "f.yaml:3:26: devices.memoryReserve: -1Gi is out of range 0..1Ti "
-         "(memory of every GPU that is never given away)\n"
+         "(reserved memory of every GPU, which no pod gets)\n"
          "  devices: {memoryReserve: -1Gi}\n                           ^\n"},
         {"quantity past all bounds", "devices: {memoryReserve: 1e400}\n",
          "f.yaml:3:26: devices.memoryReserve: 1e400 is out of range 0..1Ti "
-         "(memory of every GPU that is never given away)\n"
+         "(reserved memory of every GPU, which no pod gets)\n"
          "  devices: {memoryReserve: 1e400}\n                           ^\n"},
         {"part of a byte", "limits: {bodyBytes: 500m}\n",
          "f.yaml:3:21: limits.bodyBytes: 500m is not a whole number of bytes\n"
          "  limits: {bodyBytes: 500m}\n                      ^\n"},
         {"factor below one", "devices: {overcommit: {memory: 0.5}}\n",
          "f.yaml:3:32: devices.overcommit.memory: 0.5 is out of range 1.0..10.0 "
-         "(how often a GPU's memory may be given away)\n"
+         "(factor for the part of a GPU's memory that pods may get; 1.5 is 150 %)\n"
          "  devices: {overcommit: {memory: 0.5}}\n                                 ^\n"},
         {"factor too fine", "devices: {overcommit: {memory: 1.0005}}\n",
          "f.yaml:3:32: devices.overcommit.memory: 1.0005 has more than three decimals\n"
@@ -298,7 +299,7 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:23: devices.memoryOnly: 'compute' is not one of: share, free\n"
          "  devices: {memoryOnly: compute}\n                        ^\n"},
         {"election not built", "election: lease\n",
-         "f.yaml:3:11: election: 'lease' is not built yet; use 'none'\n  election: lease\n         "
+         "f.yaml:3:11: election: 'lease' is not supported yet; use 'none'\n  election: lease\n         "
          "   ^\n"},
         {"strategy misspelt", "packing: {nodeStrategy: tightfit}\n",
          "f.yaml:3:25: packing.nodeStrategy: 'tightfit' is not one of: binpack, spread, tight-fit, rsp; "
@@ -329,7 +330,7 @@ static void parse__one_mistake__exact_report(void **state)
          "f.yaml:3:10: signing.mode: 'never' is not one of: on, off\n"
          "  signing: never\n           ^\n"},
         {"a day that is none", "signing: {acceptUnsignedBefore: 2026-02-30T00:00:00Z}\n",
-         "f.yaml:3:33: signing.acceptUnsignedBefore: '2026-02-30T00:00:00Z': a moment is written as "
+         "f.yaml:3:33: signing.acceptUnsignedBefore: '2026-02-30T00:00:00Z': write a time as "
          "2026-03-28T18:59:50Z, in UTC\n"
          "  signing: {acceptUnsignedBefore: 2026-02-30T00:00:00Z}\n                                  ^\n"},
         {"one port for two", "serving: {healthAddress: 0.0.0.0:9443}\n",
@@ -519,7 +520,7 @@ static void parse__many_mistakes__all_at_once_in_file_order(void **state)
         "    small: {milli: 0, memory: 4GB}\n"
         "                              ^\n"
         "f.yaml:6:15: packing.candidates: 'x' is not a whole number "
-        "(nodes in a filter reply, 0 for all)\n"
+        "(number of nodes in a filter reply, 0 for all)\n"
         "    candidates: x\n"
         "                ^\n"
         "f.yaml:7:3: duplicate key 'candidates', first on line 6\n"

@@ -87,7 +87,7 @@ static void sizes__mistakes_in_variants__exact_reports(void **state)
         {"never used",
          "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x-*], milli: 2}\n"
          "    - {namespaces: [x-a, x-b], milli: 3}\n",
-         "f.yaml:8:7: sizes.a: never used: elements before it hold in all of its namespaces\n"
+         "f.yaml:8:7: sizes.a: never used: elements before it apply to all of its namespaces\n"
          "      - {namespaces: [x-a, x-b], milli: 3}\n"
          "        ^\n"},
         {"one and a half", "sizes:\n  a:\n    milli: 1\n    variants:\n    - {namespaces: [x], milli: 1500}\n",
@@ -161,8 +161,8 @@ static void tenants__mistakes__exact_reports(void **state)
          "  tenants: [{name: a, namespaces: [a], gpuShare: half}]\n"
          "                                                 ^\n"},
         {"share too large", "tenants: [{name: a, namespaces: [a], gpuShare: 100.1%}]\n",
-         "f.yaml:3:48: tenants[0].gpuShare: 100.1% is out of range 0%..100% (the part of all GPUs' compute that it "
-         "may hold)\n  tenants: [{name: a, namespaces: [a], gpuShare: 100.1%}]\n"
+         "f.yaml:3:48: tenants[0].gpuShare: 100.1% is out of range 0%..100% (part of the compute of all GPUs "
+         "that the tenant may hold)\n  tenants: [{name: a, namespaces: [a], gpuShare: 100.1%}]\n"
          "                                                 ^\n"},
         {"share too fine", "tenants: [{name: a, namespaces: [a], memory: 1.25%}]\n",
          "f.yaml:3:46: tenants[0].memory: 1.25% has more than one decimal\n"
@@ -239,7 +239,8 @@ static void overrides__first_that_selects_the_node__holds(void **state)
                                    "  lendIdleCompute: forbid\n"
                                    "  overrides:\n"
                                    "  - {nodeSelector: {pool: x, fast: y}, maxSharers: 3}\n"
-                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, memoryOnly: share, qos: best-effort, lendIdleCompute: allow, overcommit: {compute: 2.0}}\n");
+                                   "  - {nodeSelector: {pool: x}, memoryReserve: 0, memoryOnly: share, qos: "
+                                   "best-effort, lendIdleCompute: allow, overcommit: {compute: 2.0}}\n");
     const struct kv both[] = {{STR("fast"), STR("y")}, {STR("pool"), STR("x")}};
     const struct kv other = {STR("pool"), STR("z")};
     struct device_settings s = policy_devices_of(&c->policy, (struct kv_list){both, 2});
@@ -288,11 +289,12 @@ static void overrides__mistakes__exact_reports(void **state)
          "  devices: {overrides: [{nodeSelector: {a: b c}, maxSharers: 3}]}\n"
          "                                           ^\n"},
         {"nothing changed", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n",
-         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, lendIdleCompute or overcommit\n"
+         "f.yaml:3:23: devices.overrides[0]: changes nothing; give memoryReserve, maxSharers, memoryOnly, qos, "
+         "lendIdleCompute or overcommit\n"
          "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {}}]}\n                        ^\n"},
         {"factor below one", "devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n",
-         "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (how often a GPU's memory "
-         "may be given away)\n"
+         "f.yaml:3:67: devices.overrides[0].overcommit.memory: 0.5 is out of range 1.0..10.0 (factor for the "
+         "part of a GPU's memory that pods may get; 1.5 is 150 %)\n"
          "  devices: {overrides: [{nodeSelector: {a: b}, overcommit: {memory: 0.5}}]}\n"
          "                                                                    ^\n"},
         {"never used",
@@ -378,11 +380,11 @@ static void rules__mistakes__exact_reports(void **state)
         {"never used",
          "packing:\n  rules:\n  - {namespaces: [a-*], nodeStrategy: spread}\n"
          "  - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n",
-         "f.yaml:6:5: packing.rules: never used: element 0 holds wherever this one would\n"
+         "f.yaml:6:5: packing.rules: never used: element 0 applies wherever this one would\n"
          "    - {namespaces: [a-b], nodeSelector: {x: y}, nodeStrategy: binpack}\n      ^\n"},
         {"behind a rule for all", "packing:\n  rules:\n  - {nodeStrategy: spread}\n  - {podSelector: {a: b}, "
                                   "deviceStrategy: spread}\n",
-         "f.yaml:6:5: packing.rules: never used: element 0 holds wherever this one would\n"
+         "f.yaml:6:5: packing.rules: never used: element 0 applies wherever this one would\n"
          "    - {podSelector: {a: b}, deviceStrategy: spread}\n      ^\n"},
     };
 

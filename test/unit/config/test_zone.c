@@ -103,7 +103,7 @@ static void zone__names_that_are_none__are_refused_with_the_remedy(void **state)
         {"Europe/Berln", -ERR_NOT_FOUND, "tzdata"},
         {"tzdata.zi", -ERR_INVALID, "not a name"},
         {"Europe", -ERR_INTERNAL, "directory"},
-        {"leapseconds", -ERR_PARSE, "no TZif"},
+        {"leapseconds", -ERR_PARSE, "not a TZif"},
     };
 
     (void)state;

@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "core/record/assignment.h"
 #include "model/mig.h"
+#include "core/support/random_assignment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,270 +16,6 @@
 #include <cmocka.h>
 
 #define ARENA_BYTES (1 << 22)
-
-static const struct str *find(struct kv_list list, const char *key)
-{
-    return kv_find(list, str_of(key));
-}
-
-static void expect(struct kv_list list, const char *key, const char *want)
-{
-    const struct str *got = find(list, key);
-    if (want == NULL ? got != NULL : got == NULL || !str_eq_cstr(*got, want)) {
-        fail_msg("%s: got \"%.*s\", want \"%s\"", key, got ? (int)got->n : 6,
-                 got ? got->p : "(none)", want ? want : "(none)");
-    }
-}
-
-static void assignment_format__two_containers__record_and_keys(void **state)
-{
-    static const struct assigned_device of_init[] = {{STR("GPU-b"), 1, 1000, 81920}};
-    static const struct assigned_device of_main[] = {{STR("GPU-a"), 0, 300, 4096},
-                                                     {STR("GPU-b"), 1, 250, 0}};
-    static const struct assigned_container containers[] = {
-        {.name = STR("setup"), .init = true, .position = 2, .devices = of_init, .device_n = 1},
-        {.name = STR("main"), .init = false, .position = 1, .devices = of_main, .device_n = 2},
-    };
-    static const struct assignment as = {
-        .id = STR("d-1"), .containers = containers, .container_n = 2};
-    struct arena a;
-    struct kv_list list;
-    struct err err;
-
-    (void)state;
-    arena_init(&a, ARENA_BYTES);
-    assert_int_equal(assignment_format(&as, &a, &list, &err), 0);
-    assert_true(str_eq(list.items[0].key, STR(ASSIGNMENT_KEY)));
-    expect(list, "fgpu.io/assignment",
-           "{\"v\":1,\"id\":\"d-1\",\"containers\":["
-           "{\"name\":\"setup\",\"init\":true,\"devices\":["
-           "{\"uuid\":\"GPU-b\",\"index\":1,\"milli\":1000,\"memMib\":81920}]},"
-           "{\"name\":\"main\",\"init\":false,\"devices\":["
-           "{\"uuid\":\"GPU-a\",\"index\":0,\"milli\":300,\"memMib\":4096},"
-           "{\"uuid\":\"GPU-b\",\"index\":1,\"milli\":250,\"memMib\":0}]}]}");
-    expect(list, "fgpu.io/visible-devices.i2", "GPU-b");
-    expect(list, "fgpu.io/visible-devices.c1", "GPU-a,GPU-b");
-    expect(list, "fgpu.io/mps-active-thread-percentage.i2", "100");
-    expect(list, "fgpu.io/mps-active-thread-percentage.c1", "25");
-    expect(list, "fgpu.io/mps-pinned-device-mem-limit.i2", "0=81920M");
-    expect(list, "fgpu.io/mps-pinned-device-mem-limit.c1", "0=4096M");
-    assert_int_equal(list.n, 7);
-    arena_fini(&a);
-}
-
-/* One container with up to three devices, and what the container should see. */
-static void assignment_format__downward_keys__table(void **state)
-{
-    static const struct {
-        const char *name;
-        enum qos qos;
-        enum lending lending;
-        struct assigned_device devices[3];
-        size_t n;
-        const char *visible, *percentage, *mem_limit;
-    } rows[] = {
-        {"share", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
-        {"rounded down", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 309, 1}}, 1, "A", "30", "0=1M"},
-        {"at least one", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 9, 1}}, 1, "A", "1", "0=1M"},
-        {"one milli", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1, 1}}, 1, "A", "1", "0=1M"},
-        {"whole", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 1000, 81920}}, 1, "A", "100", "0=81920M"},
-        {"whole with over-commit",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 0, 1500, 9}},
-         1,
-         "A",
-         "100",
-         "0=9M"},
-        {"compute not asked", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
-        {"best effort", QOS_BEST_EFFORT, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
-        {"equal share", QOS_EQUAL_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 4096}}, 1, "A", "100", "0=4096M"},
-        {"nothing lent, fixed", QOS_FIXED_SHARE, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
-        {"nothing lent, best effort", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 300, 4096}}, 1, "A", "30", "0=4096M"},
-        {"nothing lent, equal share", QOS_EQUAL_SHARE, LEND_FORBID, {{STR("A"), 0, 62, 4096}}, 1, "A", "6", "0=4096M"},
-        {"nothing lent, no compute asked", QOS_BEST_EFFORT, LEND_FORBID, {{STR("A"), 0, 0, 4096}}, 1, "A", "100", "0=4096M"},
-        {"a virtual GPU is the host's to divide", QOS_FIXED_SHARE, LEND_FORBID,
-         {{.uuid = STR("A"), .milli = 750, .mem_mib = 8192, .slice = true}}, 1, "A", "100", NULL},
-        {"memory unknown", QOS_FIXED_SHARE, LEND_ALLOW, {{STR("A"), 0, 300, 0}}, 1, "A", "30", NULL},
-        {"smallest of several",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 0, 500, 7}, {STR("B"), 3, 200, 8}},
-         2,
-         "A,B",
-         "20",
-         "0=7M,1=8M"},
-        {"numbered inside",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 4, 500, 0}, {STR("B"), 7, 500, 8}},
-         2,
-         "A,B",
-         "50",
-         "1=8M"},
-        {"indexes",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR(""), 0, 500, 0}, {STR(""), 7, 500, 0}},
-         2,
-         "0,7",
-         "50",
-         NULL},
-        {"some UUIDs unknown",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 2, 500, 0}, {STR(""), 7, 500, 0}},
-         2,
-         "2,7",
-         "50",
-         NULL},
-        {"an instance has no part of it to give",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("MIG-a"), 1024, 142, 4864, MIG_PROFILE(1, 5)}, {STR("MIG-b"), 1032, 428, 0, MIG_PROFILE(3, 20)}},
-         2,
-         "MIG-a,MIG-b",
-         "100",
-         NULL},
-        {"an instance beside a GPU",
-         QOS_FIXED_SHARE, LEND_ALLOW,
-         {{STR("A"), 0, 300, 4096}, {STR("MIG-a"), 1032, 142, 4864, MIG_PROFILE(1, 5)}},
-         2,
-         "A,MIG-a",
-         "30",
-         "0=4096M"},
-        {"none", QOS_FIXED_SHARE, LEND_ALLOW, {{STR(""), 0, 0, 0}}, 0, NULL, NULL, NULL},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct assigned_container c = {
-            .name = STR("c"), .devices = rows[i].devices, .device_n = rows[i].n};
-        struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1,
-                                .qos = rows[i].qos, .lending = rows[i].lending};
-        struct arena a;
-        struct kv_list list;
-        arena_init(&a, ARENA_BYTES);
-        assert_int_equal(assignment_format(&as, &a, &list, NULL), 0);
-        expect(list, "fgpu.io/visible-devices.c0", rows[i].visible);
-        expect(list, "fgpu.io/mps-active-thread-percentage.c0", rows[i].percentage);
-        expect(list, "fgpu.io/mps-pinned-device-mem-limit.c0", rows[i].mem_limit);
-        arena_fini(&a);
-    }
-}
-
-static void assignment_format__arena_full__error_and_result_untouched(void **state)
-{
-    struct assigned_device device = {STR("GPU-a"), 0, 300, 4096};
-    struct assigned_container c = {.name = STR("c"), .devices = &device, .device_n = 1};
-    struct assignment as = {.id = STR("x"), .containers = &c, .container_n = 1};
-    int fits = 0;
-
-    (void)state;
-    for (size_t bytes = 1; bytes < 4096; bytes += 16) {
-        struct arena a;
-        struct kv_list list = {NULL, 12345};
-        struct err err = {.code = ERR_OK};
-        arena_init(&a, bytes);
-        int r = assignment_format(&as, &a, &list, &err);
-        if (r == 0) {
-            fits++;
-        } else {
-            assert_int_equal(r, -ERR_LIMIT);
-            assert_int_equal(err.code, ERR_LIMIT);
-            assert_int_equal(list.n, 12345);
-            assert_int_equal(fits, 0);
-        }
-        arena_fini(&a);
-    }
-    assert_true(fits > 0);
-}
-
-static void assert_same(const struct assignment *want, const struct assignment *got)
-{
-    assert_true(str_eq(want->id, got->id));
-    assert_int_equal(want->container_n, got->container_n);
-    assert_int_equal(want->qos, got->qos);
-    assert_true(str_eq(want->sig_key, got->sig_key));
-    assert_int_equal(want->sig == NULL, got->sig == NULL);
-    if (want->sig != NULL) {
-        assert_memory_equal(want->sig, got->sig, ASSIGNMENT_SIG_BYTES);
-    }
-    for (size_t i = 0; i < want->container_n; i++) {
-        const struct assigned_container *w = &want->containers[i];
-        const struct assigned_container *g = &got->containers[i];
-        assert_true(str_eq(w->name, g->name));
-        assert_int_equal(w->init, g->init);
-        assert_int_equal(w->device_n, g->device_n);
-        assert_int_equal(g->position, 0);
-        for (size_t j = 0; j < w->device_n; j++) {
-            assert_true(str_eq(w->devices[j].uuid, g->devices[j].uuid));
-            assert_int_equal(w->devices[j].index, g->devices[j].index);
-            assert_int_equal(w->devices[j].milli, g->devices[j].milli);
-            assert_true(w->devices[j].mem_mib == g->devices[j].mem_mib);
-            assert_int_equal(w->devices[j].profile, g->devices[j].profile);
-            assert_int_equal(w->devices[j].exclusive, g->devices[j].exclusive);
-        }
-    }
-}
-
-/* Names and UUIDs with text that JSON must escape. */
-static struct str random_text(struct rng *rng, struct arena *a, const char *prefix, size_t i)
-{
-    static const char *const tails[] = {"",         "-x",           "\"",     "\\", "<&>",
-                                        "\xc3\xa9", "\xe2\x80\xa8", "\x01\n", "/"};
-    return arena_printf(a, "%s%zu%s", prefix, i, tails[rng_below(rng, ARRAY_LEN(tails))]);
-}
-
-static int64_t random_up_to(struct rng *rng, int64_t max)
-{
-    return rng_below(rng, 8) == 0
-               ? max
-               : (int64_t)rng_below(rng, (uint64_t)(max >> rng_below(rng, 20)) + 1);
-}
-
-static void sign_at_random(struct rng *rng, struct arena *a, struct assignment *as)
-{
-    uint8_t *sig = arena_alloc(a, ASSIGNMENT_SIG_BYTES);
-
-    assert_non_null(sig);
-    for (size_t i = 0; i < ASSIGNMENT_SIG_BYTES; i++) {
-        sig[i] = (uint8_t)rng_below(rng, 256);
-    }
-    as->sig_key = random_text(rng, a, "key", 0);
-    as->sig = sig;
-}
-
-static void make_random(struct rng *rng, struct arena *a, struct assignment *ret)
-{
-    size_t n = (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? ASSIGNMENT_CONTAINERS_MAX + 1 : 4);
-    struct assigned_container *containers = ARENA_ARRAY(a, n + 1, struct assigned_container);
-
-    for (size_t i = 0; i < n; i++) {
-        size_t device_n =
-            (size_t)rng_below(rng, rng_below(rng, 10) == 0 ? DEVICES_PER_NODE_MAX + 1 : 4);
-        struct assigned_device *devices = ARENA_ARRAY(a, device_n + 1, struct assigned_device);
-        bool last = rng_below(rng, 8) == 0;
-        for (size_t j = 0; j < device_n; j++) {
-            devices[j] = (struct assigned_device){
-                .uuid = rng_below(rng, 4) == 0 ? STR("") : random_text(rng, a, "GPU-", j),
-                .index = (int32_t)j + (last ? INT32_MAX - (int32_t)device_n + 1 : 0),
-                .milli = (int32_t)random_up_to(rng, ASSIGNMENT_MILLI_MAX),
-                .mem_mib = random_up_to(rng, ASSIGNMENT_MEM_MIB_MAX),
-                .exclusive = rng_below(rng, 4) == 0,
-                .profile = rng_below(rng, 3) == 0 ? (uint16_t)(MIG_PROFILE(1, 0) * (1 + rng_below(rng, 7)) + 1 + rng_below(rng, MIG_GB_MAX)) : 0,
-            };
-            devices[j].exclusive = devices[j].exclusive && devices[j].profile == 0;
-        }
-        containers[i] = (struct assigned_container){
-            .name = random_text(rng, a, "c", i),
-            .init = rng_below(rng, 2) == 0,
-            .position = (uint16_t)i,
-            .devices = devices,
-            .device_n = device_n,
-        };
-    }
-    *ret = (struct assignment){
-        .id = random_text(rng, a, "id", n), .containers = containers, .container_n = n,
-        .qos = (enum qos)rng_below(rng, QOS__MAX)};
-    if (rng_below(rng, 2) == 0) {
-        sign_at_random(rng, a, ret);
-    }
-}
 
 static void assert_signed_alike(const struct assignment *x, const struct assignment *y, struct arena *a)
 {
@@ -298,18 +35,18 @@ static void assignment_parse__what_was_written__gives_the_same_record(void **sta
     for (int round = 0; round < 1500; round++) {
         struct assignment as, back;
         struct arena a;
-        struct kv_list list;
+        struct str text;
         struct err err;
         arena_init(&a, ARENA_BYTES);
-        make_random(&rng, &a, &as);
-        int r = assignment_format(&as, &a, &list, &err);
+        random_assignment(&rng, &a, &as);
+        int r = assignment_format(&as, &a, &text, &err);
         if (r == 0) {
-            r = assignment_parse(list.items[0].value, &a, &back, &err);
+            r = assignment_parse(text, &a, &back, &err);
         }
         if (r != 0) {
             fail_msg("round %d: %s", round, err.msg);
         }
-        assert_same(&as, &back);
+        assert_same_assignment(&as, &back);
         assert_signed_alike(&as, &back, &a);
         arena_fini(&a);
     }
@@ -449,7 +186,7 @@ static void assignment_parse__restart__records_of_earlier_processes(void **state
     if (assignment_parse(STR(text), &a, &got, &err) != 0) {
         fail_msg("%s", err.msg);
     }
-    assert_same(&want, &got);
+    assert_same_assignment(&want, &got);
     arena_fini(&a);
 }
 
@@ -702,54 +439,9 @@ static void assignment_parse__arena_full__error(void **state)
     arena_fini(&a);
 }
 
-/* A restored pod carries the answer of its former life: the Binding overwrites all of it. */
-static void leftovers__of_an_earlier_answer__are_overwritten_with_nothing(void **state)
-{
-    const struct kv carried[] = {{STR("fgpu.io/gpu-fraction"), STR("0.5")},
-                                 {STR("fgpu.io/visible-devices.c0"), STR("GPU-old")},
-                                 {STR("fgpu.io/visible-devices.c7"), STR("GPU-old")},
-                                 {STR("fgpu.io/visible-devices-of-mine"), STR("1")},
-                                 {STR("fgpu.io/mps-active-thread-percentage.i0"), STR("100")},
-                                 {STR("fgpu.io/assignment"), STR("{}")}};
-    const struct kv ours[] = {{STR("fgpu.io/assignment"), STR("new")}, {STR("fgpu.io/visible-devices.c0"), STR("GPU-a")}};
-    struct kv_list list = {ours, ARRAY_LEN(ours)};
-    struct str leftovers;
-    struct arena a;
-
-    (void)state;
-    arena_init(&a, 1 << 16);
-    assert_true(assignment_leftovers((struct kv_list){carried, ARRAY_LEN(carried)}, &a, &leftovers));
-    assert_int_equal(assignment_blank(&list, leftovers, &a, NULL), 0);
-    assert_int_equal(list.n, 4);
-    assert_true(str_eq(*kv_find(list, STR("fgpu.io/assignment")), STR("new")));
-    assert_true(str_eq(*kv_find(list, STR("fgpu.io/visible-devices.c0")), STR("GPU-a")));
-    assert_int_equal(kv_find(list, STR("fgpu.io/visible-devices.c7"))->n, 0);
-    assert_int_equal(kv_find(list, STR("fgpu.io/mps-active-thread-percentage.i0"))->n, 0);
-    arena_fini(&a);
-}
-
-static void leftovers__none__nothing_is_added(void **state)
-{
-    const struct kv asked = {STR("fgpu.io/gpu-fraction"), STR("0.5")};
-    struct kv_list list = {&asked, 1};
-    struct str leftovers;
-    struct arena a;
-
-    (void)state;
-    arena_init(&a, 1 << 16);
-    assert_true(assignment_leftovers(list, &a, &leftovers));
-    assert_int_equal(leftovers.n, 0);
-    assert_int_equal(assignment_blank(&list, leftovers, &a, NULL), 0);
-    assert_ptr_equal(list.items, &asked);
-    arena_fini(&a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(assignment_format__two_containers__record_and_keys),
-        cmocka_unit_test(assignment_format__downward_keys__table),
-        cmocka_unit_test(assignment_format__arena_full__error_and_result_untouched),
         cmocka_unit_test(assignment_parse__what_was_written__gives_the_same_record),
         cmocka_unit_test(assignment_signed_bytes__any_change__other_bytes),
         cmocka_unit_test(assignment_signed_bytes__a_record__these_bytes_for_ever),
@@ -761,8 +453,6 @@ int main(void)
         cmocka_unit_test(assignment_parse__long_texts__refused),
         cmocka_unit_test(assignment_parse__random_damage__never_crashes),
         cmocka_unit_test(assignment_parse__arena_full__error),
-        cmocka_unit_test(leftovers__of_an_earlier_answer__are_overwritten_with_nothing),
-        cmocka_unit_test(leftovers__none__nothing_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

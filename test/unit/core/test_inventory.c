@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "core/dialects/dialect.h"
 #include "core/inventory/inventory.h"
 #include "model/mig.h"
 
@@ -113,7 +114,7 @@ static void check_rows(const struct policy *p, const struct row *rows, size_t n)
 
         make_node(&m, rows[i].node);
         strbuf_init(&got, 65536);
-        assert_true(inventory_of_node(p, &m.node, &m.arena, &inv, &note));
+        assert_true(dialect_inventory(p, &m.node, &m.arena, &inv, &note));
         render(&got, &inv);
         if (!str_eq_cstr(strbuf_view(&got), rows[i].want)) {
             fail_msg("%s:\n got  \"%s\"\n want \"%s\"\n note %s", rows[i].name, got.p, rows[i].want,
@@ -345,7 +346,7 @@ static void inventory__mig_in_the_annotation__instances_beside_their_gpu(void **
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
         {"unknown model",
          GPUS("{\"uuid\":\"GPU-a\",\"index\":0,\"model\":\"X\",\"memMib\":99,\"mig\":[" IN("M", "1g.24gb", 7) "]}"),
-         "annotation 0:GPU-a:-1:X:99:16:-1:ok:mig 1031:M:-1:X:0:1:-1:ok:1g.24gb@0/7", "no table"},
+         "annotation 0:GPU-a:-1:X:99:16:-1:ok:mig 1031:M:-1:X:0:1:-1:ok:1g.24gb@0/7", "fgpu does not know"},
         {"a plugin has them",
          MIG_A(IN("M0", "1g.5gb", 0) "," IN("M1", "1g.5gb", 1)) " alloc:nvidia.com/mig-1g.5gb=2",
          "annotation 0:GPU-a" A40 "40960:16:-1:ok:mig 1024:M0" A40 "4864:1:-1:ok:1g.5gb@0/0# 1025:M1" A40
@@ -400,7 +401,8 @@ static void inventory__mig_of_a_plugin__counted_by_profile(void **state)
 {
     static const struct row rows[] = {
         {"mixed",
-         "label:gpu.count=1 label:mig.strategy=mixed label:gpu.product=NVIDIA-A100-SXM4-40GB label:mig-1g.5gb.count=1 "
+         "label:gpu.count=1 label:mig.strategy=mixed label:gpu.product=NVIDIA-A100-SXM4-40GB "
+         "label:mig-1g.5gb.count=1 "
          "label:mig-1g.5gb.memory=4800 alloc:nvidia.com/mig-1g.5gb=1 alloc:nvidia.com/mig-2g.10gb=1",
          "gfd 16384:" A40 "4800:1:-1:ok:1g.5gb@-1/-1# 16385:" A40 "9830:1:-1:ok:2g.10gb@-1/-1#", NULL},
         {"mixed, with whole GPUs that nobody can name",
@@ -452,8 +454,8 @@ static void inventory__resources__totals_are_divided(void **state)
         {"two that agree", "alloc:gpu-milli=1000 alloc:cnvrg.io/metagpu=100 alloc:gpu-count=1",
          "resources 0::-1::0:16:-1:ok", NULL},
         {"two that disagree", "alloc:gpu-milli=1000 alloc:gpu-count=2", "resources", "disagree"},
-        {"no multiple", "alloc:gpu-milli=1500", "resources", "no multiple"},
-        {"no multiple, not even one", "alloc:cnvrg.io/metagpu=99", "resources", "no multiple"},
+        {"no multiple", "alloc:gpu-milli=1500", "resources", "not a multiple"},
+        {"no multiple, not even one", "alloc:cnvrg.io/metagpu=99", "resources", "not a multiple"},
         {"65 GPUs", "alloc:gpu-milli=65000", "resources", "more than 64"},
         {"65 whole GPUs", "alloc:nvidia.com/gpu=65" VOUCHED, "resources +65", "more than 64"},
         {"2^63-1", "alloc:gpu-count=9223372036854775807" VOUCHED, "resources", "more than 64"},
@@ -476,7 +478,7 @@ static void inventory__resources__totals_are_divided(void **state)
         {"time-slicing", "alloc:nvidia.com/gpu=8 label:gpu.replicas=4",
          "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +8/4", NULL},
         {"time-slicing, not a multiple", "alloc:nvidia.com/gpu=5 label:gpu.replicas=4",
-         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "no multiple"},
+         "resources 0::-1::0:16:-1:ok 1::-1::0:16:-1:ok +5/4", "not a multiple"},
         {"replicas without labels", "alloc:nvidia.com/gpu.shared=8", "resources unmeasured +8/?", "how many replicas"},
         {"replicas without labels, vouched for", "alloc:nvidia.com/gpu.shared=8" VOUCHED, "resources +8/?",
          "how many replicas"},
@@ -516,7 +518,7 @@ static void inventory__templates__last_resort_and_memory_of_others(void **state)
          "gfd 0::-1:P4:16384:16:-1:ok", NULL},
         {"not for an annotation", "label:x/pool=t4 " GPUS(""), "annotation", NULL},
         {"not in place of a bad source", "label:x/pool=t4 alloc:gpu-milli=1", "resources",
-         "no multiple"},
+         "not a multiple"},
         {"plugin gone", "label:x/pool=t4 alloc:nvidia.com/gpu=0",
          "template 0::-1:T4:16384:16:-1:ok", NULL},
     };
@@ -591,33 +593,33 @@ static void inventory__item_15_agent_of_another_system__devices_stay_and_take_no
 #define A GPUS(GPU_A) " "
 #define A_ELSEWHERE "annotation 0:GPU-a:-1::81920:16:-1:ok elsewhere"
     static const struct row rows[] = {
-        {"HAMi", A "note:hami.io/node-nvidia-register=[]", A_ELSEWHERE, "HAMi hands out"},
-        {"HAMi before 2.4, empty", A "note:hami.io/node-nvidia-register=", A_ELSEWHERE, "HAMi hands out"},
-        {"HAMi for other vendors", A "note:hami.io/node-dcu-register=x", A_ELSEWHERE, "HAMi hands out"},
-        {"HAMi for Ascend", A "note:hami.io/node-register-Ascend910B=x", A_ELSEWHERE, "HAMi hands out"},
+        {"HAMi", A "note:hami.io/node-nvidia-register=[]", A_ELSEWHERE, "HAMi assigns"},
+        {"HAMi before 2.4, empty", A "note:hami.io/node-nvidia-register=", A_ELSEWHERE, "HAMi assigns"},
+        {"HAMi for other vendors", A "note:hami.io/node-dcu-register=x", A_ELSEWHERE, "HAMi assigns"},
+        {"HAMi for Ascend", A "note:hami.io/node-register-Ascend910B=x", A_ELSEWHERE, "HAMi assigns"},
         {"HAMi's handshake alone", A "note:hami.io/node-handshake=Requesting", "annotation 0:GPU-a:-1::81920:16:-1:ok",
          NULL},
         {"Volcano", A "note:volcano.sh/node-vgpu-register=GPU-a,10,81920,A100,false,hami-core:", A_ELSEWHERE,
-         "Volcano hands out"},
-        {"MetaX", A "note:metax-tech.com/node-gpu-devices=x", A_ELSEWHERE, "HAMi hands out"},
-        {"nos", A "note:nos.nebuly.com/status-gpu-0-10gb-free=1", A_ELSEWHERE, "nos hands out"},
-        {"gpushare", A "alloc:aliyun.com/gpu-count=1 alloc:aliyun.com/gpu-mem=80", A_ELSEWHERE, "gpushare hands out"},
+         "Volcano assigns"},
+        {"MetaX", A "note:metax-tech.com/node-gpu-devices=x", A_ELSEWHERE, "HAMi assigns"},
+        {"nos", A "note:nos.nebuly.com/status-gpu-0-10gb-free=1", A_ELSEWHERE, "nos assigns"},
+        {"gpushare", A "alloc:aliyun.com/gpu-count=1 alloc:aliyun.com/gpu-mem=80", A_ELSEWHERE, "gpushare assigns"},
         {"gpushare is switched off", A "alloc:aliyun.com/gpu-count=0 alloc:aliyun.com/gpu-mem=0",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
-        {"an amount that is none", A "alloc:aliyun.com/gpu-mem=many", A_ELSEWHERE, "gpushare hands out"},
-        {"Volcano's gpushare", A "alloc:volcano.sh/gpu-memory=80", A_ELSEWHERE, "Volcano hands out"},
-        {"Koordinator", A "alloc:koordinator.sh/gpu-core=100", A_ELSEWHERE, "Koordinator hands out"},
-        {"elastic-gpu", A "alloc:elasticgpu.io/gpu-core=100", A_ELSEWHERE, "elastic-gpu hands out"},
-        {"gpu-manager", A "alloc:tencent.com/vcuda-core=100", A_ELSEWHERE, "gpu-manager hands out"},
-        {"metagpu", A "alloc:cnvrg.io/metagpu=100", A_ELSEWHERE, "metagpu hands out"},
-        {"nvshare", A "alloc:nvshare.com/gpu=10", A_ELSEWHERE, "nvshare hands out"},
-        {"AWS", A "alloc:k8s.amazonaws.com/vgpu=10", A_ELSEWHERE, "AWS virtual GPU plugin hands out"},
+        {"an amount that is none", A "alloc:aliyun.com/gpu-mem=many", A_ELSEWHERE, "gpushare assigns"},
+        {"Volcano's gpushare", A "alloc:volcano.sh/gpu-memory=80", A_ELSEWHERE, "Volcano assigns"},
+        {"Koordinator", A "alloc:koordinator.sh/gpu-core=100", A_ELSEWHERE, "Koordinator assigns"},
+        {"elastic-gpu", A "alloc:elasticgpu.io/gpu-core=100", A_ELSEWHERE, "elastic-gpu assigns"},
+        {"gpu-manager", A "alloc:tencent.com/vcuda-core=100", A_ELSEWHERE, "gpu-manager assigns"},
+        {"metagpu", A "alloc:cnvrg.io/metagpu=100", A_ELSEWHERE, "metagpu assigns"},
+        {"nvshare", A "alloc:nvshare.com/gpu=10", A_ELSEWHERE, "nvshare assigns"},
+        {"AWS", A "alloc:k8s.amazonaws.com/vgpu=10", A_ELSEWHERE, "AWS virtual GPU plugin assigns"},
         {"a resource that the configuration serves", A "alloc:tencent.com/vcuda-memory=320",
          "annotation 0:GPU-a:-1::81920:16:-1:ok", NULL},
         {"measured by feature discovery", "label:gpu.count=1 alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
-         "gfd 0::-1::0:16:-1:ok elsewhere +10", "HAMi hands out"},
+         "gfd 0::-1::0:16:-1:ok elsewhere +10", "HAMi assigns"},
         {"its whole GPUs alone", "alloc:nvidia.com/gpu=10 note:hami.io/node-nvidia-register=[]",
-         "resources unmeasured elsewhere +10", "HAMi hands out"},
+         "resources unmeasured elsewhere +10", "HAMi assigns"},
     };
 #undef A
 #undef A_ELSEWHERE
@@ -670,7 +672,7 @@ static void inventory__override__settings_of_the_nodes_it_selects(void **state)
     p.overcommit_mem_milli = 1250;
     check_rows(&p, rows, ARRAY_LEN(rows));
     make_node(&m, "label:gpu.count=1 label:pool=x");
-    assert_true(inventory_of_node(&p, &m.node, &m.arena, &inv, &note));
+    assert_true(dialect_inventory(&p, &m.node, &m.arena, &inv, &note));
     assert_int_equal(inv.overcommit_milli, 1500);
     assert_int_equal(inv.overcommit_mem_milli, 1250);
     assert_int_equal(inv.memory_only, MEMORY_ONLY_FREE);
@@ -692,7 +694,7 @@ static void inventory__annotation_counts__bounded(void **state)
                         i > 1 ? "," : "]}");
         }
         make_node(&m, b.p);
-        assert_true(inventory_of_node(policy_defaults(), &m.node, &m.arena, &inv, &note));
+        assert_true(dialect_inventory(policy_defaults(), &m.node, &m.arena, &inv, &note));
         assert_int_equal(inv.device_n, over ? 0 : DEVICES_PER_NODE_MAX);
         assert_int_equal(note != NULL, over);
         for (size_t i = 0; i < inv.device_n; i++) {
@@ -716,7 +718,7 @@ static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
         const char *note = "left alone";
         make_node(&m, nodes[i]);
         arena_init(&tiny, 1);
-        assert_false(inventory_of_node(policy_defaults(), &m.node, &tiny, &inv, &note));
+        assert_false(dialect_inventory(policy_defaults(), &m.node, &tiny, &inv, &note));
         assert_int_equal(inv.unsteered_n, -7);
         assert_string_equal(note, "left alone");
         arena_fini(&tiny);
@@ -734,7 +736,7 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
     (void)state;
     rng_init(&rng, 4);
     for (int round = 0; round < 6000; round++) {
-        struct kv annotation = {STR(INVENTORY_KEY), {NULL, 0}};
+        struct kv annotation = {STR("fgpu.io/gpus"), {NULL, 0}};
         struct node node = {.annotations = {&annotation, 1}};
         struct inventory inv;
         struct arena a;
@@ -750,7 +752,7 @@ static void inventory__random_damage__indexes_stay_unique_and_in_range(void **st
         }
         annotation.value = (struct str){exact, n};
         arena_init(&a, ARENA_BYTES);
-        assert_true(inventory_of_node(policy_defaults(), &node, &a, &inv, &note));
+        assert_true(dialect_inventory(policy_defaults(), &node, &a, &inv, &note));
         for (size_t i = 0; i < inv.device_n; i++) {
             assert_in_range(inv.devices[i].index, 0, INVENTORY_DEVICE_INDEX_MAX);
             assert_true(i == 0 || inv.devices[i - 1].index < inv.devices[i].index);
@@ -783,7 +785,7 @@ static void inventory__profile_of_virtual_gpus__each_is_a_fixed_slice(void **sta
         {"GFD tells less memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=3968 " WHOLE "1",
          "gfd 0::-1:v100-4q-4GB:3968:1:-1:ok:slice +1", NULL},
         {"GFD tells more memory", "plain:vgpu.type=v100-4q-4GB label:gpu.count=1 label:gpu.memory=32768 " WHOLE "1",
-         "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok:slice +1", "the profile counts"},
+         "gfd 0::-1:v100-4q-4GB:4096:1:-1:ok:slice +1", "fgpu uses the profile"},
         {"by annotation, with UUID", "plain:vgpu.type=v100-4q-4GB note:gpus={\"v\":1,\"gpus\":[{\"uuid\":\"GPU-a\",\"index\":0,\"memMib\":4096}]}",
          "annotation 0:GPU-a:-1:v100-4q-4GB:4096:1:-1:ok:slice", NULL},
     };

@@ -177,6 +177,27 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
     assert_null(ledger_check(fx.l));
 }
 
+/* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted. */
+static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause(void **state)
+{
+    struct wish w, w2;
+    struct demand half = fixture_share(&w, 500), amount = fixture_both(&w2, 500, 30 * GIB);
+    struct assigned_container c;
+    struct assigned_device dev;
+    struct assignment as = fixture_record(&c, &dev, "b", "GPU-n1-0", 0, 500, 40 * GIB);
+
+    (void)state;
+    placed("b", &half);
+    fixture_node(&fx, "n1", 2, 20 * GIB);
+    assert_int_equal(excesses(), 0);
+    assert_int_equal(fixture_pod(&fx, "b", &amount, "n1", &as), 0);
+    assert_null(ledger_check(fx.l));
+    expect_excess("n1/GPU-n1-0", EXCESS_CAPACITY);
+    fixture_node(&fx, "n1", 2, 80 * GIB);
+    assert_int_equal(excesses(), 0);
+    assert_null(ledger_check(fx.l));
+}
+
 static void capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_the_cause(void **state)
 {
     struct demand d = SHARE_AND_MEMORY_OF(400, 40 * GIB), other = SHARE_OF(200);
@@ -301,6 +322,7 @@ int main(void)
         TEST(without_a_record__unproven_until_its_devices_are_known),
         TEST(request_that_grew__raised),
         TEST(capacity_went__a_cause_until_it_is_back),
+        TEST(capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause),
         TEST(capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_the_cause),
         TEST(capacity_of_one_device_went__no_excuse_for_another),
         cmocka_unit_test(given_twice_here__broken),

@@ -360,7 +360,7 @@ static void watch_over(struct simulation *s)
                 bool names = false;
 
                 for (size_t r = 0; r < p->ref_n; r++) {
-                    names = names || ledger_device_find(n, p->refs[r]) == j;
+                    names = names || ledger_device_find(n, p, p->refs[r]) == j;
                 }
                 for (size_t c = 0; c < p->charge_n && names; c++) {
                     if (p->charges[c].ordinal == j) {

@@ -1,5 +1,6 @@
 /* MIG in the ledger: nodes as their annotations and plugins describe them, one situation each. */
 #include "base/compiler.h"
+#include "core/dialects/dialect.h"
 #include "core/fit/verdict.h"
 #include "core/inventory/inventory.h"
 #include "core/support/tested_ledger.h"
@@ -52,7 +53,7 @@ static void node(const char *name, const struct spec *s)
     static char text[16384];
     struct arena a;
     struct inventory inventory;
-    struct kv annotation = {STR(INVENTORY_KEY), STR_NULL};
+    struct kv annotation = {STR("fgpu.io/gpus"), STR_NULL};
     struct node n = {
         .name = str_of(name),
         .annotations = {&annotation, s->gpu_n > 0},
@@ -72,7 +73,7 @@ static void node(const char *name, const struct spec *s)
     snprintf(text + at, sizeof(text) - at, "]}");
     annotation.value = str_of(text);
     arena_init(&a, 1 << 20);
-    assert_true(inventory_of_node(policy_defaults(), &n, &a, &inventory, &op.node.note));
+    assert_true(dialect_inventory(policy_defaults(), &n, &a, &inventory, &op.node.note));
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     assert_null(ledger_check(fx.l));
     arena_fini(&a);

@@ -102,7 +102,7 @@ static void record_edited_after_one_was_refused__charges_nothing_more_and_closes
         expect_closed_for_nobody(900, 100);
     }
     assert_int_equal(ledger_unverified(fx.l, STR_NULL, &a, &left, 1), 0);
-    assert_string_equal(conflict_of("a"), "the signature of its record does not hold");
+    assert_string_equal(conflict_of("a"), "the signature of its record is not valid");
     arena_fini(&a);
 }
 
@@ -147,7 +147,7 @@ static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_no
     observe("a", &d, &own, RECORD_PROVISIONAL, "another signature");
     judge("a", "another signature", false);
     observe("a", &d, &forged, RECORD_PROVISIONAL, "forged");
-    assert_string_equal(conflict_of("a"), "the signature of its record does not hold");
+    assert_string_equal(conflict_of("a"), "the signature of its record is not valid");
     assert_true(must_verify("a", &d, &own, "own"));
     observe("a", &d, &own, RECORD_VERIFIED, "");
     assert_null(conflict_of("a"));

@@ -198,12 +198,12 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
-    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record does not hold");
+    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record is not valid");
     /* The same record again is no news, and a verdict that comes twice is none. */
     observe("a", &d, "n1", &forged, RECORD_PROVISIONAL, "forged");
     judge("a", "forged", true);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
-    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record does not hold");
+    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record is not valid");
 }
 
 /* A key that is taken away too early, in the seconds after a start, and given back. */
@@ -280,7 +280,7 @@ static void item3__own_record_is_seen_unverified_and_refused__devices_chosen_her
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_BOUND);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
-    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record does not hold");
+    assert_string_equal(shown("a", "n1")->conflict_text, "the signature of its record is not valid");
     arena_fini(&a);
 }
 
@@ -349,7 +349,8 @@ static void same_charges(const struct charges *a, const char *node, const char *
     for (size_t i = 0; i < b.n; i++) {
         if (a->on[i].milli != b.on[i].milli || a->on[i].slots != b.on[i].slots ||
             a->on[i].mem_mib != b.on[i].mem_mib || a->on[i].exclusive != b.on[i].exclusive) {
-            fail_msg("%s: device %zu was charged %d milli %lld MiB %d slots%s, now %d milli %lld MiB %d slots%s", when,
+            fail_msg("%s: device %zu was charged %d milli %lld MiB %d slots%s, now %d milli %lld MiB %d "
+                     "slots%s", when,
                      i, a->on[i].milli, (long long)a->on[i].mem_mib, a->on[i].slots,
                      a->on[i].exclusive ? " alone" : "", b.on[i].milli, (long long)b.on[i].mem_mib, b.on[i].slots,
                      b.on[i].exclusive ? " alone" : "");

@@ -1,4 +1,5 @@
 /* One container that wants whole GPUs and a part of one more (decision 0028). */
+#include "core/dialects/dialect.h"
 #include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
 #include "base/compiler.h"
@@ -94,7 +95,7 @@ static void two_and_a_half__record__is_one_container_and_reads_back_the_same(voi
     assert_int_equal(as.containers[0].devices[0].mem_mib, 40 * GIB);
     assert_int_equal(as.containers[0].devices[1].milli, 1000);
     assert_int_equal(as.containers[0].devices[2].milli, 1000);
-    assert_int_equal(assignment_format(&as, &a, &keys, NULL), 0);
+    assert_int_equal(dialect_answer(&as, &a, &keys, NULL), 0);
     assert_true(
         str_eq_cstr(*kv_find(keys, STR("fgpu.io/visible-devices.c0")), "GPU-n-0,GPU-n-1,GPU-n-2"));
     assert_true(str_eq_cstr(*kv_find(keys, STR("fgpu.io/mps-active-thread-percentage.c0")), "50"));

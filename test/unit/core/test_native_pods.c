@@ -326,7 +326,8 @@ static void native__claims__by_keys_only(void **state)
         {"c: gpu-milli=nonsense", true},
         {"c: ~gpu-memory-mib=1", true},
         {"init i: gpu-count=1", true},
-        {"sidecar i: nvidia.com/gpu=0", true},
+        {"sidecar i: gpu-count=0", true},
+        {"c: nvidia.com/gpu=1", false}, /* units */
         {"c:; @gpu-fraction=", true},
         {"c:; @gpu-memory=1", true},
         {"c:; @gpu-count=1", true},
@@ -336,12 +337,9 @@ static void native__claims__by_keys_only(void **state)
         {"c:; @assignment=x", false},
     };
     (void)state;
-    assert_string_equal(dialects[0]->name, "native");
-    assert_string_equal(dialects[1]->name, "kai");
-    assert_null(dialects[2]);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct made_pod *m = made_pod_new(rows[i].pod);
-        if (dialects[0]->claims_pod(policy_defaults(), &m->pod) != rows[i].want) {
+        if (dialect_native.claims_pod(policy_defaults(), &m->pod) != rows[i].want) {
             fail_msg("%s", rows[i].pod);
         }
         made_pod_free(m);

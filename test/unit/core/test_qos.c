@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "core/fit/device_state.h"
+#include "core/dialects/dialect.h"
 #include "core/support/tested_ledger.h"
 
 #include <setjmp.h>
@@ -298,8 +299,8 @@ static int percentage(const struct assignment *as)
     const struct str *text;
     uint64_t v;
 
-    assert_int_equal(assignment_format(as, &records, &list, NULL), 0);
-    text = kv_find(list, STR(ASSIGNMENT_PERCENTAGE_KEY ".c0"));
+    assert_int_equal(dialect_answer(as, &records, &list, NULL), 0);
+    text = kv_find(list, STR("fgpu.io/mps-active-thread-percentage.c0"));
     assert_non_null(text);
     assert_true(str_to_u64(*text, 100, &v));
     return (int)v;

@@ -66,8 +66,9 @@ static void contact_lost__after_stale_after_of_either_resource__says_which_and_w
     contact_news(c, KUBE_PODS, &fine);
     bad = (struct reflector_stats){.trouble = REFLECTOR_FORBIDDEN, .trouble_n = 1, .trouble_verb = "watch"};
     contact_news(c, KUBE_NODES, &bad);
-    assert_string_equal(contact_lost(c), "fgpu is not ready: it has not heard of changes to nodes for longer than "
-                                         "staleAfter (the API server forbids it; see the ClusterRole and the credentials)");
+    assert_string_equal(contact_lost(c), "fgpu is not ready: it has had no news of nodes for longer than "
+                                         "staleAfter (the API server forbids it; see the ClusterRole and the "
+                                         "credentials)");
     assert_int_equal(contact_age_ms(c, KUBE_NODES), 21000);
     assert_int_equal(contact_age_ms(c, KUBE_PODS), 0);
     fine = heard();

@@ -47,7 +47,7 @@ static void sentences__name_gpu_node_and_pods(void **state)
            "GPU 3 of node n1 is given to ns/a, ns/b and ns/c, together more than it has");
     expect(incident_of(INCIDENT_DOUBLE_BOOKING, NULL, 6),
            "GPU 3 of node n1 is given to ns/a, ns/b, ns/c, ns/d and 2 more, together more than it has");
-    expect(over, "GPU 3 (GPU-x) of node n1 is not given twice any more");
+    expect(over, "GPU 3 (GPU-x) of node n1 is no longer given out twice");
     expect(incident_of(INCIDENT_FOREIGN_DECISION, NULL, 1),
            "pod ns/a was bound to node n1 by a decision that this fgpu did not make or had given up");
 }

@@ -1,5 +1,6 @@
 /* Records that are believed before they are verified, and what becomes of them. */
 #include "base/bug.h"
+#include "core/dialects/dialect.h"
 #include "extender/record.h"
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
@@ -78,7 +79,7 @@ static struct ingest_fact *read_pod(const struct seen *s)
         struct kv_list record;
 
         assert_int_equal(record_sign(signing, &as, str_of(s->signed_for), p.node_name, &arena, NULL), 0);
-        assert_int_equal(assignment_format(&as, &arena, &record, NULL), 0);
+        assert_int_equal(dialect_answer(&as, &arena, &record, NULL), 0);
         annotations[n++] = (struct kv){STR(ASSIGNMENT_KEY), *kv_find(record, STR(ASSIGNMENT_KEY))};
     }
     p.annotations = (struct kv_list){annotations, n};

@@ -167,11 +167,11 @@ static void state__bad_query__400_that_says_what(void **state)
     static const struct {
         const char *path, *text;
     } rows[] = {
-        {"/state?nodes=a", "unknown parameter \"nodes\"; there are node, namespace, fields\n"},
-        {"/state?Node=a", "unknown parameter \"Node\"; there are node, namespace, fields\n"},
-        {"/state?node", "node needs a name; leave it out for all\n"},
+        {"/state?nodes=a", "unknown parameter \"nodes\"; use node, namespace or fields\n"},
+        {"/state?Node=a", "unknown parameter \"Node\"; use node, namespace or fields\n"},
+        {"/state?node", "node needs a name; leave it out to get all\n"},
         {"/state?node=a&node=b", "node is given twice\n"},
-        {"/state?namespace=", "namespace needs a name; leave it out for all\n"},
+        {"/state?namespace=", "namespace needs a name; leave it out to get all\n"},
         {"/state?fields=all", "fields can only be \"summary\"\n"},
         {"/state?fields=summary&node=a",
          "fields=summary is about the whole cluster; leave node and namespace out\n"},
@@ -295,7 +295,7 @@ static void state__too_many_slow_readers__503_until_one_leaves(void **state)
     ask(s, "GET", "/state", "", &r);
     assert_int_equal(r.status, 503);
     assert_true(reply_has(&r, "Retry-After: 1"));
-    assert_non_null(strstr(r.body, "4 states are being read already"));
+    assert_non_null(strstr(r.body, "4 requests for /state are already running"));
     reply_fini(&r);
     ask(s, "GET", "/state?fields=summary", "", &r);
     assert_int_equal(r.status, 200);

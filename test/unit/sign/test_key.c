@@ -157,7 +157,7 @@ static void sign_key_write__read_back__same_key_owner_only_never_over(void **sta
     assert_int_equal(strlen(key.public_.id), SIGN_KEY_ID_LEN);
 
     assert_int_equal(sign_key_write(&again, path, &err), -ERR_CONFLICT);
-    assert_non_null(strstr(err.msg, "never written over"));
+    assert_non_null(strstr(err.msg, "never overwritten"));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(sign_key_write(&again, path, &err), -ERR_CONFLICT); /* the public one is still there */
     assert_non_null(strstr(err.msg, "new.pem.pub"));

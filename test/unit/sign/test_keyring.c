@@ -173,7 +173,7 @@ static void keyring__wrong_files__refused_with_a_remedy(void **state)
     assert_non_null(out);
     fputs("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2Vw\n", out);
     fclose(out);
-    refused(f->private_[0], path, "not a whole PUBLIC KEY");
+    refused(f->private_[0], path, "not a complete PUBLIC KEY");
     out = fopen(path, "we");
     assert_non_null(out);
     fputs("-----BEGIN PUBLIC KEY-----\nhush\n-----END PUBLIC KEY-----\n", out);

@@ -40,7 +40,7 @@ static void normalise(struct pack_result *results, size_t n)
 
 const struct strategy strategy_best_fit = {
     .name = "best-fit",
-    .summary = "published: the node with the least cores and GPUs left over",
+    .summary = "published: the node with the least cores and GPUs left",
     .device_cost = published_device_cost,
     .node_score = node_score,
     .normalise = normalise,

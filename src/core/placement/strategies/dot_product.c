@@ -34,7 +34,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
 
 const struct strategy strategy_dot_product = {
     .name = "dot-product",
-    .summary = "published: the smallest product of what is free and what is asked",
+    .summary = "published: the smallest product of free and requested amounts",
     .device_cost = published_device_cost,
     .node_score = node_score,
 };

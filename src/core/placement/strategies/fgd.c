@@ -41,7 +41,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
 
 const struct strategy strategy_fgd = {
     .name = "fgd",
-    .summary = "published: the least compute made useless for the pods that are expected",
+    .summary = "published: the place that leaves the least compute unusable for the expected pods",
     .device_cost = published_device_cost,
     .node_score = node_score,
     .tries_devices = true,

@@ -50,7 +50,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
 
 const struct strategy strategy_gpu_clustering = {
     .name = "gpu-clustering",
-    .summary = "published: pods beside pods that take GPUs as they do",
+    .summary = "published: pods next to pods that use GPUs in the same way",
     .device_cost = published_device_cost,
     .node_score = node_score,
 };

@@ -29,7 +29,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
 
 const struct strategy strategy_rsp = {
     .name = "rsp",
-    .summary = "what is destroyed least of what the pods to come would use: learns the demand",
+    .summary = "the place where the pod takes least of what later pods could use: learns the demand",
     .device_cost = device_cost,
     .node_score = node_score,
     .tries_devices = true,

@@ -71,7 +71,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
 const struct strategy strategy_tight_fit = {
     .name = "tight-fit",
     .summary =
-        "the GPU on which the least is left over; empty GPUs stay empty as long as used ones fit",
+        "the GPU with the least left; empty GPUs stay empty as long as the pod fits on used ones",
     .device_cost = device_cost,
     .node_score = node_score,
 };

@@ -1,12 +1,6 @@
-/* GPUs that a device plugin sells while kubelet picks: whole ones, replicas (time-slicing, MPS) or units.
- *
- * NVIDIA's plugin multiplies its GPUs by their replicas, under the same name or, renamed, as nvidia.com/gpu.shared. What
- * one replica is, labels of GPU Feature Discovery say: nvidia.com/gpu.replicas is per GPU, although it is documented
- * as the total, and the product ends in "-SHARED" unless the resource was renamed. MPS refuses containers that ask
- * for more than one (failRequestsGreaterThanOne, which is on there by default). Source: k8s-device-plugin,
- * internal/lm and api/config/v1. Units of other plugins are those of the configuration.
- */
-#include "core/inventory/internal.h"
+/* Nodes whose plugins sell units. */
+#include "core/dialects/units/units_internal.h"
+
 #include "core/request/demand.h"
 
 #define REPLICAS_LABEL "nvidia.com/gpu.replicas"
@@ -56,21 +50,17 @@ static bool is_shared(const struct inventory_draft *d)
 
     return (replicas != NULL && !str_eq(*replicas, STR("1"))) ||
            (strategy != NULL && !str_eq(*strategy, STR("none"))) ||
-           (product != NULL && str_ends(*product, STR("-SHARED")));
+           (product != NULL && str_ends(*product, STR(INVENTORY_SHARED_PRODUCT)));
 }
 
-void inventory_read_units(struct inventory_draft *d)
+static void read_offers(struct inventory_draft *d)
 {
     const struct policy *p = d->policy;
     const struct str *strategy = kv_find(d->node->labels, STR(STRATEGY_LABEL));
     int32_t replicas;
 
-    d->unsteered_n = 0;
-    d->unsteered_bad = false;
-    d->unsteered_names = 0;
     d->shared = is_shared(d);
     d->one_unit = strategy != NULL && str_eq(*strategy, STR("mps"));
-    d->units_per_gpu = 1;
     for (size_t i = 0; i < p->whole_resource_n; i++) {
         replicas = str_ends(p->whole_resources[i], STR(".shared")) || d->shared ? label_replicas(d->node) : 1;
         add_offer(d, p->whole_resources[i], POLICY_WHOLE_NAME(i), replicas);
@@ -86,9 +76,62 @@ void inventory_read_units(struct inventory_draft *d)
     }
 }
 
-struct str inventory_plain_product(struct str product)
+/* Does anybody who knows say what one of the plugin's GPUs in allocatable is? */
+static bool is_explained(const struct inventory_draft *d)
 {
-    const struct str mark = STR("-SHARED");
+    const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
 
-    return str_ends(product, mark) ? (struct str){product.p, product.n - mark.n} : product;
+    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
+           inventory_has_profile(d->node) || inventory_is_vouched_for(d);
+}
+
+static enum source_result read_allocatable(struct inventory_draft *d)
+{
+    int64_t n = d->unsteered_n;
+
+    if (d->unsteered_bad) {
+        return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
+    }
+    if (n == 0) {
+        return SOURCE_ABSENT;
+    }
+    if (!is_explained(d)) {
+        return inventory_unmeasured(d, d->units_per_gpu == 0 ? INVENTORY_NOTE_REPLICAS : INVENTORY_NOTE_UNMEASURED);
+    }
+    if (d->units_per_gpu == 0) {
+        return inventory_malformed(d, INVENTORY_NOTE_REPLICAS);
+    }
+    if (n % d->units_per_gpu != 0) {
+        inventory_add_note(d, "the number in allocatable is not a multiple of the replicas or units of one "
+                              "GPU: rounded up");
+    }
+    return inventory_add_allocatable(d, (n + d->units_per_gpu - 1) / d->units_per_gpu);
+}
+
+bool units_claims_node(const struct policy *p, const struct node *node)
+{
+    for (size_t i = 0; i < node->allocatable.n; i++) {
+        if (units_owns_resource(p, node->allocatable.items[i].key)) {
+            return true;
+        }
+    }
+    return kv_find(node->labels, STR(REPLICAS_LABEL)) != NULL || kv_find(node->labels, STR(STRATEGY_LABEL)) != NULL ||
+           kv_find(node->labels, STR(PRODUCT_LABEL)) != NULL;
+}
+
+enum source_result units_parse_node(struct inventory_draft *d, enum inventory_source source)
+{
+    switch (source) {
+    case INVENTORY_NONE:
+        read_offers(d);
+        break;
+    case INVENTORY_RESOURCES:
+        return read_allocatable(d);
+    case INVENTORY_ANNOTATION:
+    case INVENTORY_GFD:
+    case INVENTORY_TEMPLATE:
+    case INVENTORY_SOURCE__MAX:
+        break;
+    }
+    return SOURCE_ABSENT;
 }

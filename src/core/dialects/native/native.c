@@ -1,6 +1,6 @@
 /* fgpu's own vocabulary: the pod as a whole. */
 #include "core/dialects/dialect.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 
 #include <string.h>
 
@@ -34,13 +34,12 @@ static bool container_uses_any(const struct container *c, const struct str *name
 static bool container_is_claimed(const struct policy *p, const struct container *c)
 {
     for (size_t i = 0; i < p->compute_resource_n; i++) {
-        if (native_amount(c, p->compute_resources[i].name) != NULL) {
+        if (p->compute_resources[i].picks == PICKS_FGPU && native_amount(c, p->compute_resources[i].name) != NULL) {
             return true;
         }
     }
     return container_uses_any(c, p->memory_resources, p->memory_resource_n) ||
-           container_uses_any(c, p->count_resources, p->count_resource_n) ||
-           container_uses_any(c, p->whole_resources, p->whole_resource_n) || native_asks_for_mig(c);
+           container_uses_any(c, p->count_resources, p->count_resource_n) || native_asks_for_mig(c);
 }
 
 static bool native_claims_pod(const struct policy *p, const struct pod *pod)
@@ -133,89 +132,6 @@ static enum demand_defect read_annotations(struct reading *r)
     return defect != DEMAND_OK ? defect : add_wish(r, &ask, false, position);
 }
 
-static enum demand_defect whole_amount(const struct container *c, struct str resource, int64_t *ret)
-{
-    const struct str *text = native_amount(c, resource);
-    enum demand_defect defect = DEMAND_OK;
-
-    *ret = 0;
-    if (text != NULL) {
-        defect = native_read_integer(*text, ret);
-    }
-    return defect == DEMAND_OK && *ret > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
-}
-
-/* What the pod's effective request for `resource` is: the larger of (app containers + sidecars) and
- * of each ordinary init container with the sidecars started before it. Source: Kubernetes, "Sidecar
- * Containers", resource sharing within containers. */
-static enum demand_defect effective_request(const struct pod *pod, struct str resource,
-                                            int64_t *ret, int64_t *most)
-{
-    int64_t sidecars =
-        0; /* no overflow: each amount is bounded, a pod has fewer than 2^40 containers */
-    int64_t init_peak = 0;
-    int64_t apps = 0;
-    int64_t amount;
-
-    for (size_t i = 0; i < pod->init_container_n; i++) {
-        const struct container *c = &pod->init_containers[i];
-        enum demand_defect defect = whole_amount(c, resource, &amount);
-        if (defect != DEMAND_OK) {
-            return defect;
-        }
-        *most = amount > *most ? amount : *most;
-        if (c->sidecar) {
-            sidecars += amount;
-        } else if (amount + sidecars > init_peak) {
-            init_peak = amount + sidecars;
-        }
-    }
-    for (size_t i = 0; i < pod->container_n; i++) {
-        enum demand_defect defect = whole_amount(&pod->containers[i], resource, &amount);
-        if (defect != DEMAND_OK) {
-            return defect;
-        }
-        *most = amount > *most ? amount : *most;
-        apps += amount;
-    }
-    *ret = apps + sidecars > init_peak ? apps + sidecars : init_peak;
-    return DEMAND_OK;
-}
-
-/* What it asks of device plugins that leave the choice to kubelet. */
-struct plugin_ask {
-    int64_t total;
-    int64_t most; /* in one container */
-    uint64_t names;
-};
-
-static enum demand_defect add_plugin(const struct reading *r, struct str resource, uint64_t name,
-                                     struct plugin_ask *ask)
-{
-    int64_t amount = 0;
-    enum demand_defect defect = effective_request(r->pod, resource, &amount, &ask->most);
-
-    ask->total += amount;
-    ask->names |= amount > 0 ? name : 0;
-    return defect == DEMAND_OK && ask->total > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
-}
-
-static enum demand_defect read_whole(const struct reading *r, struct plugin_ask *ret)
-{
-    const struct policy *p = r->policy;
-    enum demand_defect defect = DEMAND_OK;
-
-    for (size_t i = 0; i < p->whole_resource_n && defect == DEMAND_OK; i++) {
-        defect = add_plugin(r, p->whole_resources[i], POLICY_WHOLE_NAME(i), ret);
-    }
-    for (size_t i = 0; i < p->compute_resource_n && defect == DEMAND_OK; i++) {
-        if (p->compute_resources[i].picks == PICKS_KUBELET) {
-            defect = add_plugin(r, p->compute_resources[i].name, POLICY_UNIT_NAME(i), ret);
-        }
-    }
-    return defect;
-}
-
 /* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it.
  */
 static enum demand_defect set_phases(struct reading *r)
@@ -257,31 +173,19 @@ static bool mixes_mig(const struct reading *r)
     return false;
 }
 
-static enum demand_defect read_pod(struct reading *r, bool annotated, struct demand *d)
+static enum demand_defect read_pod(struct reading *r, bool annotated)
 {
-    struct plugin_ask plugin = {0};
+    bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
     enum demand_defect defect =
         read_containers(r, true); /* init containers come first in a demand */
 
     if (defect == DEMAND_OK) {
         defect = read_containers(r, false);
     }
-    if (defect == DEMAND_OK) {
-        defect = read_whole(r, &plugin);
-    }
     if (defect != DEMAND_OK) {
         return defect;
     }
-    d->unsteered_n = (int32_t)plugin.total;
-    d->unsteered_most = (int32_t)plugin.most;
-    d->unsteered_names = plugin.names;
-
-    bool by_resource = r->wish_n > 0 || d->unsteered_n > 0;
-    bool names_container = kv_find(r->pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL;
-    if (d->unsteered_n > 0 && (r->wish_n > 0 || annotated)) {
-        return DEMAND_MIXED_KINDS;
-    }
-    if (by_resource && (annotated || names_container)) {
+    if (r->wish_n > 0 && (annotated || names_container)) {
         return DEMAND_TWICE;
     }
     if (mixes_mig(r)) {
@@ -304,8 +208,8 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
     r.policy = p;
     r.pod = pod;
     r.wish_n = 0;
-    enum demand_defect defect = read_pod(&r, annotated, &d);
-    if (defect == DEMAND_OK && r.wish_n == 0 && d.unsteered_n == 0) {
+    enum demand_defect defect = read_pod(&r, annotated);
+    if (defect == DEMAND_OK && r.wish_n == 0) {
         *ret = (struct demand){.dialect = ""};
         return true;
     }
@@ -316,15 +220,13 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
         *ret = (struct demand){.defect = defect, .source = source, .dialect = dialect_native.name};
         return true;
     }
-    if (r.wish_n > 0) {
-        struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
-        if (wishes == NULL) {
-            return false;
-        }
-        memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
-        d.wishes = wishes;
-        d.wish_n = r.wish_n;
+    struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
+    if (wishes == NULL) {
+        return false;
     }
+    memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
+    d.wishes = wishes;
+    d.wish_n = r.wish_n;
     *ret = d;
     return true;
 }
@@ -332,6 +234,17 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
 const struct dialect dialect_native = {
     .name = "native",
     .steers = true,
+    .domain = "fgpu.io/",
+    .request_keys = native_request_keys,
+    .resources = native_resources,
+    .answers = native_answers,
+    .owns_resource = native_owns_resource,
     .claims_pod = native_claims_pod,
     .parse_request = native_parse_request,
+    .check_unbound = native_check_unbound,
+    .claims_node = native_claims_node,
+    .parse_node = native_parse_node,
+    .format_assignment = native_format_assignment,
+    .parse_assignment = native_parse_assignment,
+    .hand_off = native_hand_off,
 };

@@ -1,5 +1,5 @@
 /* Constraints of the native dialect: which devices a pod accepts and with whom it shares them. */
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "model/qos.h"
 
 #include <string.h>

@@ -1,11 +1,12 @@
-/* core/dialects/native_internal.h - the pieces of the native dialect: one file reads the pod, one
+/* core/dialects/native/native_internal.h - the pieces of the native dialect: one file reads the pod, one
  * turns the amounts of one container into a wish, one reads the constraints. Contract:
  * core/dialects/dialect.h, design.md 5.
  */
-#ifndef CORE_DIALECTS_NATIVE_INTERNAL_H
-#define CORE_DIALECTS_NATIVE_INTERNAL_H
+#ifndef CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
+#define CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
 
 #include "base/arena.h"
+#include "core/dialects/dialect.h"
 #include "core/request/demand.h"
 #include "model/kv.h"
 #include "model/pod.h"
@@ -21,6 +22,18 @@
 #define NATIVE_KEY_UUID "fgpu.io/gpu-uuid"
 #define NATIVE_KEY_ISOLATE "fgpu.io/isolate-from"
 #define NATIVE_KEY_QOS "fgpu.io/qos"
+
+#define NATIVE_KEY_GPUS "fgpu.io/gpus" /* of a node */
+
+/* Of the answer, a set per container. */
+#define NATIVE_KEY_VISIBLE "fgpu.io/visible-devices"
+#define NATIVE_KEY_PERCENTAGE "fgpu.io/mps-active-thread-percentage"
+#define NATIVE_KEY_MEM_LIMIT "fgpu.io/mps-pinned-device-mem-limit"
+
+extern const struct dialect_key native_request_keys[];
+extern const struct dialect_key native_resources[];
+extern const struct dialect_answer native_answers[];
+bool native_owns_resource(const struct policy *p, struct str name);
 
 /* What is asked for one container, before the rules of the table. */
 struct native_ask {
@@ -56,11 +69,24 @@ enum demand_defect native_ask_of_container(const struct policy *p, const struct 
 enum demand_defect native_ask_of_annotations(const struct policy *p, struct str namespace_,
                                              struct kv_list annotations, struct native_ask *ret);
 
+/* DEMAND_MEMORY_UNIT for an amount of memory that was probably meant in other units. */
+enum demand_defect native_check_unbound(const struct pod *pod);
+
 /* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty, and has no rest. */
 enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
 
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
 bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,
                         enum demand_defect *ret_defect);
+
+bool native_claims_node(const struct policy *p, const struct node *node);
+enum source_result native_parse_node(struct inventory_draft *d, enum inventory_source source);
+/* From the annotation fgpu.io/gpus, which alone knows UUIDs. */
+enum source_result native_read_gpus(struct inventory_draft *d);
+
+/* The last three functions of struct dialect. */
+int native_format_assignment(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
+int native_parse_assignment(struct kv_list annotations, struct arena *a, struct assignment *ret, struct err *reterr);
+int native_hand_off(const struct assignment *as, struct arena *a, struct kv_list *ret, struct err *reterr);
 
 #endif

@@ -1,7 +1,7 @@
 /* Annotation fgpu.io/gpus: the one source that knows UUIDs. Format: design.md section 5. Unknown
  * keys are skipped, so that publishers may add some. */
 #include "base/json_read.h"
-#include "core/inventory/internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "core/request/demand.h"
 #include "model/mig.h"
 
@@ -147,7 +147,7 @@ static void check_layout(struct parsing *ps, const struct entry *e, const struct
         const struct mig_shape *s = family == NULL ? &slot : mig_shape_find(family, in->profile);
 
         if (s == NULL) {
-            complain(ps, HERE "MIG profile that this model of GPU does not have");
+            complain(ps, HERE "this model of GPU does not have the MIG profile");
             return;
         }
         if (!mig_occupy(s, (unsigned)in->start, &occupied)) {
@@ -195,7 +195,7 @@ static void add_instances(struct parsing *ps, const struct entry *e)
 
     check_layout(ps, e, family);
     if (family == NULL && e->instance_n > 0) {
-        inventory_add_note(ps->draft, HERE "MIG on a model of GPU that fgpu has no table of: places are not checked");
+        inventory_add_note(ps->draft, HERE "MIG on a model of GPU that fgpu does not know: places are not checked");
     }
     for (size_t i = 0; i < e->instance_n && !json_failed(&ps->r); i++) {
         const struct instance_entry *in = &e->instances[i];
@@ -322,9 +322,9 @@ static void read_document(struct parsing *ps)
     }
 }
 
-enum source_result inventory_from_annotation(struct inventory_draft *d)
+enum source_result native_read_gpus(struct inventory_draft *d)
 {
-    const struct str *text = kv_find(d->node->annotations, STR(INVENTORY_KEY));
+    const struct str *text = kv_find(d->node->annotations, STR(NATIVE_KEY_GPUS));
     struct parsing ps; /* large, and only its start is touched: not cleared */
 
     if (text == NULL) {

@@ -6,11 +6,13 @@
  * HAMi pkg/device, Volcano and its vGPU plugin, gpushare-device-plugin, gpu-manager, elastic-gpu-agent, Koordinator,
  * metagpu, nvshare, the AWS virtual GPU plugin, nos.
  */
+#include "core/dialects/foreign_internal.h"
+
 #include "base/compiler.h"
-#include "core/inventory/internal.h"
+#include "core/dialects/dialect.h"
 
 #define NOTE(system, what)                                                                                             \
-    system " hands out GPUs here (" what "): no shares are placed beside it. If it has gone, remove what it left on the " \
+    system " assigns GPUs here (" what "): no shares are placed here. If that system is gone, remove what it left on the " \
            "Node object"
 
 struct foreign_agent {
@@ -43,28 +45,6 @@ static bool is_key_of(const struct foreign_agent *agent, struct str key)
     return str_starts(key, agent->prefix) && str_ends(str_drop(key, agent->prefix.n), agent->suffix);
 }
 
-static bool is_one_of(const struct str *names, size_t n, struct str name)
-{
-    bool found = false;
-
-    for (size_t i = 0; i < n && !found; i++) {
-        found = str_eq(names[i], name);
-    }
-    return found;
-}
-
-static bool is_served(const struct policy *p, struct str resource)
-{
-    bool served = is_one_of(p->memory_resources, p->memory_resource_n, resource) ||
-                  is_one_of(p->count_resources, p->count_resource_n, resource) ||
-                  is_one_of(p->whole_resources, p->whole_resource_n, resource);
-
-    for (size_t i = 0; i < p->compute_resource_n && !served; i++) {
-        served = str_eq(p->compute_resources[i].name, resource);
-    }
-    return served;
-}
-
 static bool is_registered(const struct foreign_agent *agent, const struct node *node)
 {
     bool found = false;
@@ -83,14 +63,14 @@ static bool is_offering(const struct foreign_agent *agent, const struct policy *
         const struct kv *r = &node->allocatable.items[i];
         int64_t amount;
 
-        found = is_key_of(agent, r->key) && !is_served(p, r->key) &&
+        found = is_key_of(agent, r->key) && !dialect_owns_resource(p, r->key) &&
                 !(inventory_read_amount(r->value, INT64_MAX, &amount) && amount == 0);
     }
     return found;
 }
 
 /* In the order of the tables, so that the order of keys does not matter where there are two. */
-const char *inventory_foreign_agent(const struct policy *p, const struct node *node)
+const char *foreign_agent(const struct policy *p, const struct node *node)
 {
     for (size_t i = 0; i < ARRAY_LEN(registers); i++) {
         if (is_registered(&registers[i], node)) {

@@ -1,11 +1,12 @@
 /* Amounts of the native dialect: text to numbers, numbers to one wish. Nothing is rounded in the
  * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
 #include "base/quantity.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/native/native_internal.h"
 #include "model/mig.h"
 
 #define NANO_PER_MILLI 1000000
 #define BYTES_PER_MIB (INT64_C(1) << 20)
+#define MEMORY_BYTES_MIN BYTES_PER_MIB /* below, the unit was forgotten */
 
 static enum demand_defect read_quantity(struct str text, struct quantity *ret)
 {
@@ -243,6 +244,21 @@ static enum demand_defect read_bytes(struct str text, int64_t *ret_mib)
         return DEMAND_QUANTITY;
     }
     *ret_mib = bytes / BYTES_PER_MIB + (bytes % BYTES_PER_MIB != 0);
+    return DEMAND_OK;
+}
+
+/* Every unit of a quantity ends in a letter; "4e9" has none, as "4000000000" has none. */
+enum demand_defect native_check_unbound(const struct pod *pod)
+{
+    const struct str *text = kv_find(pod->annotations, STR(NATIVE_KEY_MEMORY));
+    struct quantity q;
+
+    if (text == NULL || quantity_parse(*text, &q) != QUANTITY_OK) {
+        return DEMAND_OK; /* of which read_bytes() says more */
+    }
+    if (text->n == 0 || text->p[text->n - 1] <= '9' || quantity_value(q) < MEMORY_BYTES_MIN) {
+        return DEMAND_MEMORY_UNIT;
+    }
     return DEMAND_OK;
 }
 

@@ -1,8 +1,20 @@
 /* Pod annotations of Run:ai and KAI-Scheduler. Their facts: keys and what is mutually exclusive as in
  * KAI-Scheduler's request validator, rounding as in its node accounting (revision 72de64fc). */
-#include "core/dialects/dialect.h"
-#include "core/dialects/kai_internal.h"
-#include "core/dialects/native_internal.h"
+#include "core/dialects/kai/kai.h"
+
+#include "core/dialects/native/native_internal.h"
+
+/* Annotations of pods. Unlike fgpu's own they have no prefix. */
+#define KAI_KEY_FRACTION "gpu-fraction"
+#define KAI_KEY_MEMORY "gpu-memory" /* MiB */
+#define KAI_KEY_DEVICES "gpu-fraction-num-devices"
+#define KAI_KEY_CONTAINER "gpu-fraction-container-name"
+
+/* None is ever proposed for another one: without a prefix nobody can tell whose a similar key is. */
+static const struct dialect_key request_keys[] = {
+    {KAI_KEY_FRACTION, DEMAND_OK},  {KAI_KEY_MEMORY, DEMAND_OK}, {KAI_KEY_DEVICES, DEMAND_OK},
+    {KAI_KEY_CONTAINER, DEMAND_OK}, {NULL, DEMAND_OK},
+};
 
 static const struct str *annotation(const struct pod *pod, struct str key)
 {
@@ -146,6 +158,8 @@ static bool kai_parse_request(const struct policy *p, const struct pod *pod, str
 const struct dialect dialect_kai = {
     .name = "kai",
     .steers = true,
+    .request_keys = request_keys,
+    .beside = DEMAND_VOCABULARIES,
     .claims_pod = kai_claims_pod,
     .parse_request = kai_parse_request,
 };
