@@ -180,11 +180,8 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
 /* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted. */
 static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause(void **state)
 {
-    struct wish w, w2;
-    struct demand half = fixture_share(&w, 500), amount = fixture_both(&w2, 500, 30 * GIB);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "b", "GPU-n1-0", 0, 500, 40 * GIB);
+    struct demand half = SHARE_OF(500), amount = SHARE_AND_MEMORY_OF(500, 30 * GIB);
+    struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
     (void)state;
     placed("b", &half);
