@@ -4,16 +4,11 @@
 #include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CASES 24000
 #define SEED 20240607

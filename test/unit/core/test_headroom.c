@@ -9,15 +9,10 @@
 #include "core/ledger/view.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CASES 4000
 #define SEED 5

@@ -1,12 +1,7 @@
 /* The safety rules of the ledger, one situation each. */
 #include "core/ledger/view.h"
 #include "core/support/tested_ledger.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static void reserve__two_halves__share_one_device(void **state)
 {

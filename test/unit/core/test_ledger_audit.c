@@ -1,12 +1,8 @@
 /* One situation per way in which a ledger can be wrong, and those in which it only looks wrong. */
 #include "core/ledger/audit.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct ledger *scratch;

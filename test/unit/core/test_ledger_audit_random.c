@@ -5,12 +5,8 @@
 #include "core/ledger/snapshot.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

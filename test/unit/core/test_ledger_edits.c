@@ -1,12 +1,7 @@
 /* What pod authors, and events in an unlucky order, must not achieve: one situation each. Most were found by
  * test_ledger_random.c. */
 #include "core/support/tested_ledger.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static const struct demand nothing = {.dialect = ""};
 

@@ -2,14 +2,9 @@
 #include "base/compiler.h"
 #include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void slices(const char *node, const char *note)
 {

@@ -7,12 +7,8 @@
 #include "core/ledger/pod_table.h"
 #include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,15 +3,10 @@
 #include "core/support/tested_ledger.h"
 
 #include "base/rng.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int setup(void **state)
 {

@@ -5,12 +5,8 @@
 #include "core/ledger/state.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

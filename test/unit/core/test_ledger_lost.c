@@ -1,12 +1,7 @@
 /* A GPU that is not there any more takes no pod away from one that is: whose device is where follows from the node and
  * the pod's own record, whatever others say. Found by random ops (test/fuzz/corpus/ledger_ops/regression-*). */
 #include "core/support/tested_ledger.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static int setup(void **state)
 {

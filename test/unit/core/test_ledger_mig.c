@@ -5,15 +5,10 @@
 #include "core/inventory/inventory.h"
 #include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* "1g.5gb@0 1g.5gb@1", as instances "MIG-<gpu>-<start>" of an A100 of 40 GB; "": none; NULL: not in
  * MIG mode. */

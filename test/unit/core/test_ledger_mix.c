@@ -1,14 +1,9 @@
 /* What the ledger counts into the mix. */
 #include "core/request/mix.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 static void light_in(struct ledger_fixture *in, const char *uid, const char *node,
                      int32_t cpu_milli)

@@ -1,13 +1,9 @@
 /* Records of a pod that are written again and again: only the first is believed before its signature was verified, so
  * that nobody closes a GPU, or fills a log, by editing an annotation. */
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
 static const struct demand nothing = {.dialect = ""};
 

@@ -4,14 +4,10 @@
 #include "core/ledger/audit.h"
 #include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const struct demand nothing = {.dialect = ""};
 

@@ -3,13 +3,7 @@
 #include "core/fit/verdict.h"
 #include "core/support/tested_ledger.h"
 #include "base/compiler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static int setup(void **state)
 {

@@ -2,13 +2,7 @@
 #include "core/ledger/standing.h"
 
 #include "core/support/tested_ledger.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static struct ledger_pod_standing of_pod(const char *uid)
 {

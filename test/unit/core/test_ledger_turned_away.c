@@ -4,12 +4,8 @@
 #include "core/ledger/mirror.h"
 #include "core/ledger/walk.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 enum { NODES = 4, PODS = 6 };

@@ -3,14 +3,9 @@
 #include "core/ledger/ledger.h"
 #include "core/report/mix.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct mix *mix;
 static struct mix_report report;

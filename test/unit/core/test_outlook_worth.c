@@ -3,12 +3,8 @@
 #include "core/forecast/internal.h"
 #include "core/ledger/ledger.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { BOTH = WORTH_FILLED | WORTH_AMONG, ROOMS = 200000 };

@@ -2,12 +2,8 @@
 #include "base/rng.h"
 #include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

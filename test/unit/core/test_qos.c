@@ -7,16 +7,11 @@
 #include "core/fit/device_state.h"
 #include "core/dialects/dialect.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct arena records; /* that of the fixture ends with every snapshot */
 

@@ -3,12 +3,7 @@
 #include "core/ledger/ledger.h"
 #include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 struct scene {
     struct ledger_fixture f;

@@ -5,12 +5,8 @@
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 enum { SEEDS = 25, STEPS = 150, DEMANDS = 6 };

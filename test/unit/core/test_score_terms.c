@@ -5,12 +5,8 @@
 #include "core/placement/score_terms.h"
 #include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 /* Nodes by how many GPUs they have, each filled otherwise. */

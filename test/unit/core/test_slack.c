@@ -6,15 +6,10 @@
 #include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum what { SLICE, INSTANCE, COUNTED, GPU };
 

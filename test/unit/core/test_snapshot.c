@@ -1,12 +1,8 @@
 /* The copy of everything for people: what is in it, and that it is one moment's. */
 #include "core/ledger/snapshot.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 static int setup(void **state)

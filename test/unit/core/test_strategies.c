@@ -5,15 +5,10 @@
 #include "core/placement/strategies/strategies_internal.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEED 4711
 #define CASES 6000

@@ -16,14 +16,9 @@
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
 #include "core/support/town.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { TOWNS = 12, STEPS = 40, NODES = 5, PAIRS_MAX = 64 };
 

@@ -6,13 +6,9 @@
 #include "base/compiler.h"
 #include "core/ledger/preempt.h"
 #include "core/placement/pack.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 #define NO TENANT_UNLIMITED

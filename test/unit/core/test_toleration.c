@@ -2,15 +2,10 @@
 #include "core/request/toleration.h"
 
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define T(key_, op, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, op, effect_}
 #define TAINT(key_, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, effect_}

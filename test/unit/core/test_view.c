@@ -2,12 +2,8 @@
 #include "core/ledger/view.h"
 #include "core/placement/pack.h"
 #include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct arena arena;

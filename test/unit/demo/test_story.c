@@ -5,16 +5,11 @@
 #include "demo/support/server.h"
 
 #include "base/clock.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the tables ---- */
 

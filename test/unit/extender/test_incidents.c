@@ -1,11 +1,7 @@
 /* defects.md H2 and H8: from when on the decisions of others are incidents, and who hears of them. */
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define MS INT64_C(1000000)

@@ -1,12 +1,8 @@
 /* Objects as the API server has them, and what the ledger knows afterwards. */
 #include "extender/support/tested_store.h"
 #include "extender/support/warnings.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 static struct ingest ingest;

@@ -2,12 +2,8 @@
  * other extenders (defects.md). */
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

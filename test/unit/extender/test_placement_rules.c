@@ -3,12 +3,8 @@
 #include "base/rng.h"
 #include "extender/placement.h"
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,18 +3,13 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 #include "support/temp_dir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_MS 30000
 #define POLL_US 2000

@@ -3,14 +3,9 @@
 #include "extender/record.h"
 #include "extender/support/warnings.h"
 #include "extender/warn_limit.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct arena arena;
 static struct signing *ours, *others;

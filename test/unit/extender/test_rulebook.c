@@ -3,12 +3,7 @@
 #include "extender/feed.h"
 #include "extender/support/tested_store.h"
 #include "extender/rulebook.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static struct rulebook *book;
 static unsigned released[8];

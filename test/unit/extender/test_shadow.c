@@ -4,12 +4,7 @@
 
 #include "base/rng.h"
 #include "core/dialects/dialect.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,19 +1,14 @@
 /* Keys that change under everybody: which files count, from when on, and what stays. */
 #include "base/bug.h"
 #include "extender/signing.h"
+#include "support/cmocka.h"
 #include "support/temp_dir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATH_MAX_ 256
 

@@ -2,14 +2,9 @@
 #include "base/compiler.h"
 #include "extender/slices.h"
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct str drivers[] = {STR("gpu.nvidia.com")};
 static struct slices *slices;

@@ -3,12 +3,8 @@
 #include "core/placement/pack.h"
 #include "core/placement/plan.h"
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,8 @@
 /* Walks from several threads beside writers: each shows one moment. */
 #include "base/bug.h"
 #include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,12 +1,7 @@
 /* How much room there is: which nodes count, which sizes, and when it is computed again. */
 #include "extender/vacancy.h"
 #include "extender/support/tested_store.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,17 +6,12 @@
 #include "extender/support/warnings.h"
 #include "extender/verifier.h"
 #include "extender/warn_limit.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_MS 60000
 #define POLL_US 2000

@@ -3,12 +3,8 @@
 #include "extender/support/tested_store.h"
 
 #include "extender/rulebook.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 

@@ -2,20 +2,15 @@
 #include "base/base64.h"
 #include "base/bug.h"
 #include "sign/key.h"
+#include "support/cmocka.h"
 #include "support/temp_dir.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PATH_MAX_ 256
 

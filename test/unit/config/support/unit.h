@@ -5,14 +5,9 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "config/load.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* binpack, spread, tight-fit, rsp. */
 extern const struct config_names unit_names;

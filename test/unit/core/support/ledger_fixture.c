@@ -1,12 +1,8 @@
 #include "core/support/ledger_fixture.h"
 
 #include "base/bug.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

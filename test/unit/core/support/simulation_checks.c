@@ -7,12 +7,8 @@
 #include "core/ledger/snapshot.h"
 #include "core/ledger/state.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 /* ---- rule 1: the charge of a pod whose request can be edited never falls while it lives ---- */

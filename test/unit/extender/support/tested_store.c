@@ -1,12 +1,7 @@
 #include "extender/support/tested_store.h"
 
 #include "extender/rulebook.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 struct store *store;
 struct arena arena;
