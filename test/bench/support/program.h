@@ -1,5 +1,5 @@
-/* bench/support/program.h - what the programs of this folder have in common. What goes wrong here ends the program with a
- * sentence that names it.
+/* bench/support/program.h - what the programs of this folder have in common. An option that is no number ends the
+ * program with a sentence that names it.
  */
 #ifndef BENCH_PROGRAM_H
 #define BENCH_PROGRAM_H

@@ -1,5 +1,5 @@
-/* bench/support/serve.h - a server that lives as long as whoever started it: it prints its URL, and stops when its stdin
- * ends.
+/* bench/support/serve.h - a server that lives as long as whoever started it: it prints its URL, and stops when its
+ * stdin ends.
  */
 #ifndef BENCH_SERVE_H
 #define BENCH_SERVE_H
