@@ -16,13 +16,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    store_check_and_free();
-    return 0;
-}
-
 /* Pod d/a that asks for 300 milli. */
 static struct pod pod(struct kv *limit, struct container *c)
 {
@@ -292,7 +285,7 @@ static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothin
     assert_int_equal(store_generation(store), before);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, store_teardown)
 
 int main(void)
 {

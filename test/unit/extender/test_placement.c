@@ -35,13 +35,6 @@ static int setup_synced(void **state)
     return r;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    store_check_and_free();
-    return 0;
-}
-
 /* A pod with one container and one limit; milli NULL: none. */
 struct test_pod {
     struct kv limit;
@@ -645,9 +638,9 @@ static void filter__nodes_come_and_go_meanwhile__each_name_once(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, store_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, store_teardown),
         T(filter__names_sent_again__are_answered_once),
         T(filter__nodes_come_and_go_meanwhile__each_name_once),
         T(filter__pod_without_gpu__is_not_ours),

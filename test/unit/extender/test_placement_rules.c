@@ -63,13 +63,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    store_check_and_free();
-    return 0;
-}
-
 struct test_pod {
     struct kv limit, label;
     char amount[16];
@@ -306,7 +299,7 @@ static void random__any_rules__the_same_nodes_fit(void **state)
 
 int main(void)
 {
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, store_teardown)
     const struct CMUnitTest tests[] = {
         TEST(rule__of_a_namespace__its_pods_only),
         TEST(rule__of_a_pool__its_nodes_before_all_others_in_the_order_of_the_rules),

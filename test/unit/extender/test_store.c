@@ -22,13 +22,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    store_check_and_free();
-    return 0;
-}
-
 /* ---- readiness ---- */
 
 static void ready__only_when_both_lists_are_complete(void **state)
@@ -258,7 +251,7 @@ static void threads__every_call_at_once__invariants_hold(void **state)
     assert_null(store_check(store));
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, store_teardown)
 
 int main(void)
 {

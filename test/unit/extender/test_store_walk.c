@@ -55,13 +55,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    store_check_and_free();
-    return 0;
-}
-
 static uint32_t roll(uint32_t *state, uint32_t n)
 {
     *state = *state * 1664525 + 1013904223;
@@ -186,7 +179,7 @@ static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(walks__beside_writers__sums_are_those_of_the_opening, setup, teardown),
+        cmocka_unit_test_setup_teardown(walks__beside_writers__sums_are_those_of_the_opening, setup, store_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,13 @@ void store_check_and_free(void)
     arena_fini(&arena);
 }
 
+int store_teardown(void **state)
+{
+    (void)state;
+    store_check_and_free();
+    return 0;
+}
+
 void apply(struct ledger_op op)
 {
     assert_int_equal(store_apply(store, &op, NULL), 0);

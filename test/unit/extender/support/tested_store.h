@@ -16,6 +16,8 @@ extern struct arena arena; /* what answers point into; a test may reset it */
  * listed. The second fails the test if an invariant is broken. */
 void store_open(const struct clock *clock);
 void store_check_and_free(void);
+/* The second as cmocka wants it; `state` is not used. */
+int store_teardown(void **state);
 
 /* ---- what the ledger is told ---- */
 
