@@ -3,12 +3,7 @@
 #include "core/ledger/ledger.h"
 #include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 
