@@ -300,7 +300,7 @@ def test_records_rewritten_again_and_again__logged_by_the_pod_not_by_the_edit_an
     lines = re.findall("A GPU is (?:not )?over-committed", fgpu.log())
     assert len(lines) <= 2 * pods_n, len(lines)
     assert len(re.findall("Ignored the assignment|signature of a record does not hold", fgpu.log())) <= 2 * pods_n
-    assert fgpu.state("?fields=summary")["metadata"]["signing"]["unverified"] == 0
+    eventually(lambda: fgpu.state("?fields=summary")["metadata"]["signing"]["unverified"] == 0, "verdicts on all records")
     assert all(len(fgpu.allocations(p)) == gpus for p in asking) and not any(fgpu.allocations(p) for p in texts)
     charged = sum(a["milli"] for g in fgpu.node_state(node)["gpus"] for a in g["allocations"])
     assert charged == gpus * 10 * len(asking) + 20 * (binds + 1)
