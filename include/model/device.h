@@ -64,7 +64,7 @@ enum lending {
     LEND__MAX
 };
 
-/* What a wish for memory alone takes of the compute of a GPU (design.md section 5, memory-only placement). */
+/* What a GPU request for memory alone takes of the compute of a GPU (design.md section 5, memory-only placement). */
 enum memory_only_mode {
     MEMORY_ONLY_SHARE, /* the same share as of the memory */
     MEMORY_ONLY_FREE,  /* none: compute is shared by all */
@@ -77,10 +77,10 @@ struct inventory {
     size_t device_n;
     /* GPUs that a plugin of its own hands out (allocatable nvidia.com/gpu), or replicas or units of GPUs; kubelet
      * picks them. 0: the node has no such plugin. */
-    int32_t unsteered_n;
-    int32_t unsteered_per_gpu; /* how many of them make one GPU; 0 or 1: each is one, or nobody knows */
-    uint64_t unsteered_names;  /* under which names: model/policy.h; 0: not known */
-    bool unsteered_one;        /* a container gets one of them and no more */
+    int32_t plugin_managed_n;
+    int32_t plugin_managed_per_gpu; /* how many of them make one GPU; 0 or 1: each is one, or nobody knows */
+    uint64_t plugin_managed_names;  /* under which names: model/policy.h; 0: not known */
+    bool plugin_managed_one;        /* a container gets one of them and no more */
     /* How often its GPUs may be given away, in thousandths, >= 1000; 0: as the ledger was told for all nodes. */
     int32_t overcommit_milli, overcommit_mem_milli;
     enum memory_only_mode memory_only; /* of its GPUs, but for MIG instances, which are taken whole */

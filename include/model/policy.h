@@ -31,7 +31,7 @@ struct compute_resource {
     enum who_picks picks;
 };
 
-/* The wishes of a size for pods of some namespaces. */
+/* The GPU requests of a size for pods of some namespaces. */
 struct size_variant {
     const struct str *namespaces; /* names; '*' in them matches any text */
     size_t namespace_n;
@@ -42,7 +42,7 @@ struct size_variant {
 
 #define SIZE_VARIANTS_MAX 100
 
-/* fgpu.io/size: NAME. Exactly the wishes a pod may write itself; 0 = not given. */
+/* fgpu.io/size: NAME. Exactly the GPU requests a pod may write itself; 0 = not given. */
 struct named_size {
     struct str name;
     int32_t milli;

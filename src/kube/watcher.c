@@ -116,7 +116,7 @@ static bool take_refusal(struct kube_watcher *w, const struct kube_outcome *o)
 }
 
 /* Passes what other threads want on to the reflector; returns whether to go on. */
-static bool take_wishes(struct kube_watcher *w)
+static bool take_gpu_requests(struct kube_watcher *w)
 {
     mutex_lock(&w->lock);
     bool stopping = w->stopping;
@@ -131,7 +131,7 @@ static bool take_wishes(struct kube_watcher *w)
 static void *run(void *ctx)
 {
     struct kube_watcher *w = ctx;
-    while (take_wishes(w)) {
+    while (take_gpu_requests(w)) {
         struct reflector_step step;
         (void)take_check(w); /* of a watch that is over */
         int64_t now_ns = clock_mono_ns(w->clock);
@@ -212,7 +212,7 @@ int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
     return 0;
 }
 
-static void wish(struct kube_watcher *w, bool *what)
+static void gpu_request(struct kube_watcher *w, bool *what)
 {
     mutex_lock(&w->lock);
     *what = true;
@@ -224,7 +224,7 @@ static void wish(struct kube_watcher *w, bool *what)
 void kube_watcher_stop(struct kube_watcher *w)
 {
     if (w != NULL) {
-        wish(w, &w->stopping);
+        gpu_request(w, &w->stopping);
         thread_join(&w->thread);
         watcher_free(w);
     }
@@ -232,7 +232,7 @@ void kube_watcher_stop(struct kube_watcher *w)
 
 void kube_watcher_relist(struct kube_watcher *w)
 {
-    wish(w, &w->relist);
+    gpu_request(w, &w->relist);
 }
 
 void kube_watcher_stats(struct kube_watcher *w, struct reflector_stats *ret)

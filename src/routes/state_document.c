@@ -80,7 +80,7 @@ static void keep_node_conflict(struct state_document *d, const struct node_confl
 
 static void keep_node_conflicts(struct state_document *d, const struct snapshot_node *n)
 {
-    if (n->unsteered_used > n->unsteered_cap) {
+    if (n->plugin_managed_used > n->plugin_managed_cap) {
         keep_node_conflict(
             d, &(struct node_conflict){
                    .node = n->name,
@@ -131,7 +131,7 @@ static const struct snapshot_pod **pods_beside_gpus(struct state_document *d, co
     for (size_t i = 0; beside != NULL && i < n->pod_n; i++) {
         const struct snapshot_pod *p = &d->section.pods[n->first_pod + i];
 
-        if (p->unsteered_n > 0 || p->demand != NULL) {
+        if (p->plugin_managed_n > 0 || p->demand != NULL) {
             beside[(*ret_n)++] = p;
         }
     }

@@ -20,18 +20,18 @@ static void write_positive(struct json_writer *w, const char *key, int64_t v)
     }
 }
 
-/* As a wish of a request (state_request.c) says it. */
+/* As a GPU request of a request (state_request.c) says it. */
 static void write_shape(struct json_writer *w, const struct mix_report_shape *s, uint64_t all)
 {
     json_write_object_begin(w);
     json_write_kv_i64(w, "permille", permille(s->weight, all));
     json_write_kv_i64(w, "weight", (int64_t)s->weight);
     json_write_kv_i64(w, "count", s->count);
-    if (s->unsteered) {
+    if (s->plugin_managed) {
         json_write_kv_bool(w, "plugin", true);
     } else if (s->count > 0) {
-        json_write_kv_cstr(w, "kind", wish_kind_name(s->kind));
-        write_positive(w, "milli", wish_kind_has_milli(s->kind) ? s->milli : 0);
+        json_write_kv_cstr(w, "kind", gpu_request_kind_name(s->kind));
+        write_positive(w, "milli", gpu_request_kind_has_milli(s->kind) ? s->milli : 0);
         write_positive(w, "memMib", s->mem_mib);
     }
     write_positive(w, "cpuMilli", s->host.cpu_milli);
@@ -62,7 +62,7 @@ static void write_scarce(struct json_writer *w, const struct outlook_scarce *s)
 {
     json_write_object_begin(w);
     json_write_kv_cstr(w, "good", good_name(s->good));
-    if (s->unsteered) {
+    if (s->plugin_managed) {
         json_write_kv_bool(w, "plugin", true);
     }
     json_write_kv_i64(w, "nodes", s->node_n);

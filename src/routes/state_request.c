@@ -7,26 +7,26 @@
 
 #include <stdlib.h>
 
-static void write_wish(struct json_writer *w, const struct wish *wish)
+static void write_gpu_request(struct json_writer *w, const struct gpu_request *gpu_request)
 {
     json_write_object_begin(w);
-    json_write_kv_str(w, "container", wish->container);
-    json_write_kv_bool(w, "init", wish->init);
-    json_write_kv_i64(w, "count", wish->count);
-    json_write_kv_cstr(w, "kind", wish_kind_name(wish->kind));
-    if (wish_kind_has_milli(wish->kind)) {
-        json_write_kv_i64(w, "milli", wish->milli);
+    json_write_kv_str(w, "container", gpu_request->container);
+    json_write_kv_bool(w, "init", gpu_request->init);
+    json_write_kv_i64(w, "count", gpu_request->count);
+    json_write_kv_cstr(w, "kind", gpu_request_kind_name(gpu_request->kind));
+    if (gpu_request_kind_has_milli(gpu_request->kind)) {
+        json_write_kv_i64(w, "milli", gpu_request->milli);
     }
-    if (wish_kind_has_mem(wish->kind) || wish->mem_mib > 0) {
-        json_write_kv_i64(w, "memMib", wish->mem_mib);
+    if (gpu_request_kind_has_mem(gpu_request->kind) || gpu_request->mem_mib > 0) {
+        json_write_kv_i64(w, "memMib", gpu_request->mem_mib);
     }
-    if (wish->profile != 0) {
+    if (gpu_request->profile != 0) {
         char text[MIG_PROFILE_BYTES_MAX];
 
-        json_write_kv_cstr(w, "mig", mig_profile_text(wish->profile, text));
+        json_write_kv_cstr(w, "mig", mig_profile_text(gpu_request->profile, text));
     }
-    if (wish->phases > 1) {
-        json_write_kv_i64(w, "phases", (int64_t)wish->phases);
+    if (gpu_request->phases > 1) {
+        json_write_kv_i64(w, "phases", (int64_t)gpu_request->phases);
     }
     json_write_object_end(w);
 }
@@ -59,16 +59,16 @@ void state_write_request(struct json_writer *w, const struct demand *d)
     if (d->says_qos) {
         json_write_kv_cstr(w, "qos", qos_name(d->qos));
     }
-    if (d->unsteered_n > 0) {
-        json_write_kv_i64(w, "wholeGpus", d->unsteered_n);
-        if (d->unsteered_most > 1) {
-            json_write_kv_i64(w, "mostInAContainer", d->unsteered_most);
+    if (d->plugin_managed_n > 0) {
+        json_write_kv_i64(w, "wholeGpus", d->plugin_managed_n);
+        if (d->plugin_managed_most > 1) {
+            json_write_kv_i64(w, "mostInAContainer", d->plugin_managed_most);
         }
     }
     json_write_key(w, "wishes");
     json_write_array_begin(w);
-    for (size_t i = 0; i < d->wish_n; i++) {
-        write_wish(w, &d->wishes[i]);
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        write_gpu_request(w, &d->gpu_requests[i]);
     }
     json_write_array_end(w);
     write_patterns(w, "models", d->models, d->model_n);

@@ -130,8 +130,8 @@ static void write_allocation(struct json_writer *w, const struct held *h)
     if (h->allocation->asked_mem_mib > 0) {
         json_write_kv_i64(w, "askedMemMib", h->allocation->asked_mem_mib);
     }
-    if (h->allocation->kind != WISH_KIND__MAX) {
-        json_write_kv_cstr(w, "kind", wish_kind_name(h->allocation->kind));
+    if (h->allocation->kind != GPU_REQUEST_KIND__MAX) {
+        json_write_kv_cstr(w, "kind", gpu_request_kind_name(h->allocation->kind));
     }
     write_qos(w, h->pod->qos);
     if (h->allocation->phases > 1) {
@@ -199,21 +199,21 @@ static void write_unit(struct json_writer *w, const struct snapshot_node *n)
 {
     int64_t mem_mib = INT64_MAX;
 
-    if (n->unsteered_per_gpu <= 1) {
+    if (n->plugin_managed_per_gpu <= 1) {
         return;
     }
-    json_write_kv_i64(w, "unitsPerGpu", n->unsteered_per_gpu);
+    json_write_kv_i64(w, "unitsPerGpu", n->plugin_managed_per_gpu);
     json_write_key(w, "unit");
     json_write_object_begin(w);
-    json_write_kv_i64(w, "milli", DEVICE_MILLI / n->unsteered_per_gpu);
+    json_write_kv_i64(w, "milli", DEVICE_MILLI / n->plugin_managed_per_gpu);
     for (size_t i = 0; i < n->device_n; i++) {
         mem_mib = n->devices[i].mem_base_mib < mem_mib ? n->devices[i].mem_base_mib : mem_mib;
     }
     if (n->device_n > 0 && mem_mib > 0) {
-        json_write_kv_i64(w, "memMib", mem_mib / n->unsteered_per_gpu);
+        json_write_kv_i64(w, "memMib", mem_mib / n->plugin_managed_per_gpu);
     }
     json_write_object_end(w);
-    if (n->unsteered_one) {
+    if (n->plugin_managed_one) {
         json_write_kv_bool(w, "oneToAContainer", true);
     }
 }
@@ -223,12 +223,12 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
 {
     const struct snapshot_node *n = item->node;
 
-    if (n->unsteered_cap == 0 && n->unsteered_used == 0) {
+    if (n->plugin_managed_cap == 0 && n->plugin_managed_used == 0) {
         return;
     }
     json_write_key(w, "wholeGpus");
     json_write_object_begin(w);
-    write_amount_parts(w, n->unsteered_cap, n->unsteered_used);
+    write_amount_parts(w, n->plugin_managed_cap, n->plugin_managed_used);
     json_write_kv_cstr(w, "picks", "kubelet");
     write_unit(w, n);
     json_write_key(w, "allocations");
@@ -236,10 +236,10 @@ static void write_whole(struct json_writer *w, const struct node_item *item)
     for (size_t i = 0; i < item->beside_n; i++) {
         const struct snapshot_pod *p = item->beside[i];
 
-        if (p->unsteered_n > 0) {
+        if (p->plugin_managed_n > 0) {
             json_write_object_begin(w);
             state_write_pod_name(w, p);
-            json_write_kv_i64(w, "count", p->unsteered_n);
+            json_write_kv_i64(w, "count", p->plugin_managed_n);
             state_write_decision(w, p);
             json_write_object_end(w);
         }

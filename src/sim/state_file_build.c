@@ -24,7 +24,7 @@ static int by_pod(const void *x, const void *y)
         r = a->init ? -1 : 1;
     }
     r = r != 0 ? r : str_cmp(a->container, b->container);
-    r = r != 0 ? r : (b->kind == WISH_WHOLE) - (a->kind == WISH_WHOLE); /* and then the rest */
+    r = r != 0 ? r : (b->kind == GPU_REQUEST_WHOLE) - (a->kind == GPU_REQUEST_WHOLE); /* and then the rest */
     return r != 0 ? r : by_device(a, b);
 }
 
@@ -45,36 +45,36 @@ static int64_t asked_milli(const struct file_hold *h)
     return h->asked_milli > 0 ? h->asked_milli : h->asked_mem_mib > 0 ? 0 : h->milli;
 }
 
-static bool same_wish(const struct file_hold *a, const struct file_hold *b)
+static bool same_gpu_request(const struct file_hold *a, const struct file_hold *b)
 {
     return a->kind == b->kind && a->phases == b->phases && a->pod.node == b->pod.node &&
            a->gpu != b->gpu &&
-           (!wish_kind_has_milli(a->kind) || asked_milli(a) == asked_milli(b)) &&
-           (!wish_kind_has_mem(a->kind) || asked_mem(a) == asked_mem(b));
+           (!gpu_request_kind_has_milli(a->kind) || asked_milli(a) == asked_milli(b)) &&
+           (!gpu_request_kind_has_mem(a->kind) || asked_mem(a) == asked_mem(b));
 }
 
 /* A container that wants two and a half GPUs: `b` is the half, `a` one of the whole ones, which stand first. */
 static bool is_rest_of(const struct file_hold *a, const struct file_hold *b)
 {
-    return same_container(a, b) && a->kind == WISH_WHOLE && b->kind == WISH_MILLI && a->phases == b->phases &&
+    return same_container(a, b) && a->kind == GPU_REQUEST_WHOLE && b->kind == GPU_REQUEST_MILLI && a->phases == b->phases &&
            a->pod.node == b->pod.node && a->gpu != b->gpu;
 }
 
-static struct wish wish_of(const struct file_hold *h, size_t count)
+static struct gpu_request gpu_request_of(const struct file_hold *h, size_t count)
 {
-    struct wish w = {.container = h->container,
+    struct gpu_request w = {.container = h->container,
                      .init = h->init,
                      .count = (uint16_t)count,
                      .kind = h->kind,
                      .phases = h->phases};
 
-    if (h->kind == WISH_WHOLE) {
+    if (h->kind == GPU_REQUEST_WHOLE) {
         w.milli = DEVICE_MILLI;
     }
-    if (wish_kind_has_milli(h->kind)) {
+    if (gpu_request_kind_has_milli(h->kind)) {
         w.milli = (int32_t)asked_milli(h);
     }
-    if (wish_kind_has_mem(h->kind)) {
+    if (gpu_request_kind_has_mem(h->kind)) {
         w.mem_mib = asked_mem(h);
     }
     return w;
@@ -89,7 +89,7 @@ static struct assigned_device device_of(const struct file_reader *f, const struc
                                     .milli = (int32_t)h->milli,
                                     .mem_mib = h->mem_mib,
                                     .profile = d->profile == DEVICE_IN_MIG_MODE ? 0 : d->profile,
-                                    .exclusive = h->kind == WISH_WHOLE};
+                                    .exclusive = h->kind == GPU_REQUEST_WHOLE};
 }
 
 static int bad_pod(const struct file_pod *p, const char *why, struct err *reterr)
@@ -108,10 +108,10 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
                         struct file_pod *ret, struct err *reterr)
 {
     struct request *q = ARENA_NEW(f->arena, struct request);
-    struct wish *wishes = ARENA_ARRAY(f->arena, n, struct wish);
+    struct gpu_request *gpu_requests = ARENA_ARRAY(f->arena, n, struct gpu_request);
     struct assigned_container *containers = ARENA_ARRAY(f->arena, n, struct assigned_container);
     struct assigned_device *devices = ARENA_ARRAY(f->arena, n, struct assigned_device);
-    size_t wish_n = 0, container_n = 0;
+    size_t gpu_request_n = 0, container_n = 0;
 
     if (f->arena->overflowed) {
         return err_set(reterr, ERR_LIMIT, "the document does not fit its memory");
@@ -121,7 +121,7 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
         bool goes_on = i > 0 && !h[0].granted && is_rest_of(&h[i - 1], &h[i]);
 
         for (j = i; j < n && same_container(&h[i], &h[j]); j++) {
-            if (h[j].kind == WISH_KIND__MAX) {
+            if (h[j].kind == GPU_REQUEST_KIND__MAX) {
                 return bad_pod(
                     ret,
                     "an allocation without kind: the document is of a version that did not say it",
@@ -137,18 +137,18 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
             if (j > i && is_rest_of(&h[j - 1], &h[j])) {
                 break;
             }
-            if (j > i && !same_wish(&h[i], &h[j])) {
+            if (j > i && !same_gpu_request(&h[i], &h[j])) {
                 return bad_pod(ret, "allocations of one container differ", reterr);
             }
         }
-        if (wish_n == DEMAND_WISHES_MAX || j - i > DEVICES_PER_NODE_MAX) {
+        if (gpu_request_n == DEMAND_GPU_REQUESTS_MAX || j - i > DEVICES_PER_NODE_MAX) {
             return bad_pod(ret, "more than 64 containers or GPUs", reterr);
         }
-        wishes[wish_n] = wish_of(&h[i], j - i);
-        if (h[i].kind == WISH_WHOLE) { /* an instance is held whole, by who asked for its profile */
-            wishes[wish_n].profile = devices[i].profile;
+        gpu_requests[gpu_request_n] = gpu_request_of(&h[i], j - i);
+        if (h[i].kind == GPU_REQUEST_WHOLE) { /* an instance is held whole, by who asked for its profile */
+            gpu_requests[gpu_request_n].profile = devices[i].profile;
         }
-        wish_n++;
+        gpu_request_n++;
         if (goes_on) {
             containers[container_n - 1].device_n += j - i;
             continue;
@@ -158,8 +158,8 @@ static int pod_of_holds(struct file_reader *f, const struct file_hold *h, size_t
     }
     q->demand =
         (struct demand){.dialect = ret->dialect,
-                        .wish_n = wish_n,
-                        .wishes = wishes,
+                        .gpu_request_n = gpu_request_n,
+                        .gpu_requests = gpu_requests,
                         .source = h[0].editable ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES};
     q->assignment = (struct assignment){
         .id = ret->decision, .containers = containers, .container_n = container_n, .qos = h[0].qos};
@@ -342,9 +342,9 @@ static const struct inventory *inventory_of(struct builder *b, const struct file
     *inv = (struct inventory){.source = n->source,
                               .devices = devices,
                               .device_n = k,
-                              .unsteered_n = n->unsteered_n,
-                              .unsteered_per_gpu = n->unsteered_per_gpu,
-                              .unsteered_one = n->unsteered_one,
+                              .plugin_managed_n = n->plugin_managed_n,
+                              .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
+                              .plugin_managed_one = n->plugin_managed_one,
                               .overcommit_milli = n->overcommit_milli,
                               .overcommit_mem_milli = n->overcommit_mem_milli,
                               .memory_only = n->memory_only == MEMORY_ONLY__MAX

@@ -7,7 +7,7 @@
 static void read_allocation(struct file_reader *f, uint32_t gpu)
 {
     struct file_hold h = {.pod = {.node = (uint32_t)f->node_at, .dialect = ""},
-                          .kind = WISH_KIND__MAX,
+                          .kind = GPU_REQUEST_KIND__MAX,
                           .phases = 1,
                           .gpu = gpu};
     struct json_reader *r = &f->json;

@@ -21,8 +21,8 @@ struct file_node {
     bool described, schedulable, closed, elsewhere, unmeasured;
     enum inventory_source source;
     const char *note;
-    int32_t unsteered_n, unsteered_per_gpu;
-    bool unsteered_one;
+    int32_t plugin_managed_n, plugin_managed_per_gpu;
+    bool plugin_managed_one;
     int32_t overcommit_milli, overcommit_mem_milli; /* 0: as the configuration says for all */
     enum memory_only_mode memory_only; /* MEMORY_ONLY__MAX: as the configuration says for all */
     enum qos qos;
@@ -54,10 +54,10 @@ struct file_hold {
     struct str container;
     bool init, editable;
     bool granted; /* charged what a signed record says, not what was asked for */
-    enum wish_kind kind;
+    enum gpu_request_kind kind;
     uint64_t phases;
     int64_t milli, mem_mib;
-    int64_t asked_milli, asked_mem_mib; /* where the wish says other amounts; both 0: as charged */
+    int64_t asked_milli, asked_mem_mib; /* where the GPU request says other amounts; both 0: as charged */
     enum qos qos;
     uint32_t gpu; /* of all */
 };
@@ -102,7 +102,7 @@ void state_file_decode_pod(struct file_reader *f, uint32_t node);
 void *state_file_grow(void *items, size_t *n, size_t *cap, size_t size);
 /* Reads the value if `key` is one of those that allocations and pods share. */
 bool state_file_pod_key(struct file_reader *f, struct str key, struct file_pod *pod);
-void state_file_kind(struct json_reader *r, enum wish_kind *ret);
+void state_file_kind(struct json_reader *r, enum gpu_request_kind *ret);
 void state_file_qos(struct json_reader *r, enum qos *ret);
 /* A profile as "1g.5gb". */
 void state_file_profile(struct json_reader *r, uint16_t *ret);

@@ -7,7 +7,7 @@
 
 struct shape {
     struct demand demand;
-    struct wish wish;
+    struct gpu_request gpu_request;
     struct device_pattern models[MODELS_MAX];
     int64_t weight;
     bool plugin;
@@ -35,15 +35,15 @@ static void read_shape_key(struct json_reader *r, struct str key, struct shape *
     if (str_eq_cstr(key, "weight")) {
         state_file_i64(r, 0, INT64_MAX, &s->weight);
     } else if (str_eq_cstr(key, "count") && state_file_i64(r, 0, UINT16_MAX, &v)) {
-        s->wish.count = (uint16_t)v;
+        s->gpu_request.count = (uint16_t)v;
     } else if (str_eq_cstr(key, "plugin")) {
         json_bool(r, &s->plugin);
     } else if (str_eq_cstr(key, "kind")) {
-        state_file_kind(r, &s->wish.kind);
+        state_file_kind(r, &s->gpu_request.kind);
     } else if (str_eq_cstr(key, "milli") && state_file_i64(r, 0, DEVICE_MILLI, &v)) {
-        s->wish.milli = (int32_t)v;
+        s->gpu_request.milli = (int32_t)v;
     } else if (str_eq_cstr(key, "memMib")) {
-        state_file_i64(r, 0, DEMAND_MEM_MIB_MAX, &s->wish.mem_mib);
+        state_file_i64(r, 0, DEMAND_MEM_MIB_MAX, &s->gpu_request.mem_mib);
     } else if (str_eq_cstr(key, "cpuMilli") && state_file_i64(r, 0, INT32_MAX, &v)) {
         s->demand.host.cpu_milli = (int32_t)v;
     } else if (str_eq_cstr(key, "hostMemMib") && state_file_i64(r, 0, INT32_MAX, &v)) {
@@ -58,7 +58,7 @@ static void read_shape_key(struct json_reader *r, struct str key, struct shape *
 /* As many pods as its weight stands for, one at least. */
 static void read_shape(struct file_reader *f)
 {
-    struct shape s = {.demand = {.dialect = ""}, .wish = {.kind = WISH_WHOLE, .phases = 1}};
+    struct shape s = {.demand = {.dialect = ""}, .gpu_request = {.kind = GPU_REQUEST_WHOLE, .phases = 1}};
     struct str key;
 
     json_object_begin(&f->json);
@@ -68,11 +68,11 @@ static void read_shape(struct file_reader *f)
     if (json_failed(&f->json)) {
         return;
     }
-    s.demand.unsteered_n = s.plugin ? s.wish.count : 0;
-    s.demand.wishes = &s.wish;
-    s.demand.wish_n = !s.plugin && s.wish.count > 0;
-    if (s.wish.kind == WISH_WHOLE) {
-        s.wish.milli = DEVICE_MILLI;
+    s.demand.plugin_managed_n = s.plugin ? s.gpu_request.count : 0;
+    s.demand.gpu_requests = &s.gpu_request;
+    s.demand.gpu_request_n = !s.plugin && s.gpu_request.count > 0;
+    if (s.gpu_request.kind == GPU_REQUEST_WHOLE) {
+        s.gpu_request.milli = DEVICE_MILLI;
     }
     s.weight =
         s.weight < (int64_t)MIX_POD * MIX_PODS_MAX ? s.weight : (int64_t)MIX_POD * MIX_PODS_MAX;

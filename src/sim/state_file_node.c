@@ -42,11 +42,11 @@ static void read_whole(struct file_reader *f, struct file_node *n)
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, "capacity")) {
-            state_file_i32(r, 0, DEMAND_UNSTEERED_MAX, &n->unsteered_n);
+            state_file_i32(r, 0, DEMAND_PLUGIN_MANAGED_MAX, &n->plugin_managed_n);
         } else if (str_eq_cstr(key, "unitsPerGpu")) {
-            state_file_i32(r, 2, 1000000, &n->unsteered_per_gpu);
+            state_file_i32(r, 2, 1000000, &n->plugin_managed_per_gpu);
         } else if (str_eq_cstr(key, "oneToAContainer")) {
-            json_bool(r, &n->unsteered_one);
+            json_bool(r, &n->plugin_managed_one);
         } else if (str_eq_cstr(key, "allocations")) {
             for (json_array_begin(r); json_array_next(r);) {
                 state_file_decode_pod(f, (uint32_t)f->node_at);

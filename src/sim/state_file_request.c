@@ -17,13 +17,13 @@ static void read_defect(struct json_reader *r, enum demand_defect *ret)
     json_fail(r, ERR_INVALID, "a defect that this version does not know");
 }
 
-static void read_wish(struct file_reader *f, struct wish *w)
+static void read_gpu_request(struct file_reader *f, struct gpu_request *w)
 {
     struct json_reader *r = &f->json;
     int64_t count = 0, milli = 0, phases = 1;
     struct str key;
 
-    *w = (struct wish){.kind = WISH_KIND__MAX};
+    *w = (struct gpu_request){.kind = GPU_REQUEST_KIND__MAX};
     json_object_begin(r);
     while (json_object_next(r, &key)) {
         if (str_eq_cstr(key, "container")) {
@@ -46,11 +46,11 @@ static void read_wish(struct file_reader *f, struct wish *w)
             json_skip(r);
         }
     }
-    if (!json_failed(r) && (count == 0 || w->kind == WISH_KIND__MAX || phases == 0)) {
+    if (!json_failed(r) && (count == 0 || w->kind == GPU_REQUEST_KIND__MAX || phases == 0)) {
         json_fail(r, ERR_INVALID, "a wish without count, kind or phases");
     }
     w->count = (uint16_t)count;
-    w->milli = w->kind == WISH_WHOLE ? DEVICE_MILLI : (int32_t)milli;
+    w->milli = w->kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : (int32_t)milli;
     w->phases = (uint64_t)phases;
 }
 
@@ -66,19 +66,19 @@ static const void *kept(struct file_reader *f, const void *items, size_t bytes)
     return memcpy(copy, items, bytes);
 }
 
-static void read_wishes(struct file_reader *f, struct demand *d)
+static void read_gpu_requests(struct file_reader *f, struct demand *d)
 {
-    struct wish wishes[DEMAND_WISHES_MAX];
+    struct gpu_request gpu_requests[DEMAND_GPU_REQUESTS_MAX];
 
     json_array_begin(&f->json);
     while (json_array_next(&f->json)) {
-        if (d->wish_n == DEMAND_WISHES_MAX) {
+        if (d->gpu_request_n == DEMAND_GPU_REQUESTS_MAX) {
             json_fail(&f->json, ERR_LIMIT, "more than 64 wishes of one pod");
             return;
         }
-        read_wish(f, &wishes[d->wish_n++]);
+        read_gpu_request(f, &gpu_requests[d->gpu_request_n++]);
     }
-    d->wishes = kept(f, wishes, d->wish_n * sizeof(*wishes));
+    d->gpu_requests = kept(f, gpu_requests, d->gpu_request_n * sizeof(*gpu_requests));
 }
 
 static const struct device_pattern *read_patterns(struct file_reader *f, size_t *ret_n)
@@ -123,13 +123,13 @@ static void read_request_key(struct file_reader *f, struct str key, struct deman
         d->says_qos = true;
         state_file_qos(r, &d->qos);
     } else if (str_eq_cstr(key, "wholeGpus")) {
-        state_file_i64(r, 1, DEMAND_UNSTEERED_MAX, &n);
-        d->unsteered_n = (int32_t)n;
+        state_file_i64(r, 1, DEMAND_PLUGIN_MANAGED_MAX, &n);
+        d->plugin_managed_n = (int32_t)n;
     } else if (str_eq_cstr(key, "mostInAContainer")) {
-        state_file_i64(r, 2, DEMAND_UNSTEERED_MAX, &n);
-        d->unsteered_most = (int32_t)n;
+        state_file_i64(r, 2, DEMAND_PLUGIN_MANAGED_MAX, &n);
+        d->plugin_managed_most = (int32_t)n;
     } else if (str_eq_cstr(key, "wishes")) {
-        read_wishes(f, d);
+        read_gpu_requests(f, d);
     } else if (str_eq_cstr(key, "models")) {
         d->models = read_patterns(f, &d->model_n);
     } else if (str_eq_cstr(key, "uuids")) {
@@ -188,7 +188,7 @@ void state_file_decode_pod(struct file_reader *f, uint32_t node)
         if (str_eq_cstr(key, "request")) {
             read_request(f, &pod);
         } else if (str_eq_cstr(key, "count")) {
-            state_file_i64(r, 1, DEMAND_UNSTEERED_MAX, &whole_n);
+            state_file_i64(r, 1, DEMAND_PLUGIN_MANAGED_MAX, &whole_n);
         } else if (str_eq_cstr(key, "priority")) {
             state_file_i64(r, INT32_MIN, INT32_MAX, &priority);
         } else if (!state_file_pod_key(f, key, &pod)) {
@@ -198,7 +198,7 @@ void state_file_decode_pod(struct file_reader *f, uint32_t node)
     if (!json_failed(r) && pod.demand == NULL && whole_n > 0) {
         pod.demand = new_demand(f);
         if (pod.demand != NULL) {
-            pod.demand->unsteered_n = (int32_t)whole_n;
+            pod.demand->plugin_managed_n = (int32_t)whole_n;
         }
     }
     if (!json_failed(r) && (pod.uid.n == 0 || pod.demand == NULL)) {

@@ -69,14 +69,14 @@ void state_file_amount(struct json_reader *r, const char *want, int64_t max, int
     }
 }
 
-void state_file_kind(struct json_reader *r, enum wish_kind *ret)
+void state_file_kind(struct json_reader *r, enum gpu_request_kind *ret)
 {
     struct str text = STR_NULL;
 
     json_string(r, &text);
-    for (int i = 0; !json_failed(r) && i < WISH_KIND__MAX; i++) {
-        if (str_eq_cstr(text, wish_kind_name((enum wish_kind)i))) {
-            *ret = (enum wish_kind)i;
+    for (int i = 0; !json_failed(r) && i < GPU_REQUEST_KIND__MAX; i++) {
+        if (str_eq_cstr(text, gpu_request_kind_name((enum gpu_request_kind)i))) {
+            *ret = (enum gpu_request_kind)i;
             return;
         }
     }

@@ -307,10 +307,10 @@ double testbed_fragmentation(struct testbed *b)
         const struct node_state *n = &v.nodes[i];
         const struct fragmentation_node at = {.devices = &v.devices[n->first_device],
                                               .device_n = n->device_n,
-                                              .unsteered_cap = n->unsteered_cap,
-                                              .unsteered_free =
-                                                  n->unsteered_cap - n->unsteered_used,
-                                              .unsteered_per_gpu = n->unsteered_per_gpu,
+                                              .plugin_managed_cap = n->plugin_managed_cap,
+                                              .plugin_managed_free =
+                                                  n->plugin_managed_cap - n->plugin_managed_used,
+                                              .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
                                               .host = n->host};
 
         idle += fragmentation_idle_milli(&at);

@@ -151,7 +151,7 @@ static int add_demand(struct trace *t, const struct csv *c, const struct pod_col
                       struct err *reterr)
 {
     struct demand *d = ARENA_NEW(&t->arena, struct demand);
-    struct wish *w = ARENA_NEW(&t->arena, struct wish);
+    struct gpu_request *w = ARENA_NEW(&t->arena, struct gpu_request);
 
     if (d == NULL || w == NULL) {
         return err_set(reterr, ERR_LIMIT, "%s: too large", c->path);
@@ -163,13 +163,13 @@ static int add_demand(struct trace *t, const struct csv *c, const struct pod_col
         p->class = TRACE_GPULESS;
         return 0;
     }
-    *w = (struct wish){.container = STR("main"),
+    *w = (struct gpu_request){.container = STR("main"),
                        .count = (uint16_t)gpu_n,
-                       .kind = p->milli == DEVICE_MILLI ? WISH_WHOLE : WISH_MILLI,
+                       .kind = p->milli == DEVICE_MILLI ? GPU_REQUEST_WHOLE : GPU_REQUEST_MILLI,
                        .milli = p->milli,
                        .phases = 1};
-    d->wishes = w;
-    d->wish_n = 1;
+    d->gpu_requests = w;
+    d->gpu_request_n = 1;
     p->class = gpu_n > 1 ? TRACE_MULTI : p->milli < DEVICE_MILLI ? TRACE_SHARED : TRACE_WHOLE;
     if (k->spec != CSV_NONE && !add_models(&t->arena, c->fields[k->spec], d)) {
         return err_set(reterr, ERR_LIMIT, "%s:%u: column gpu_spec: more than %d models", c->path,

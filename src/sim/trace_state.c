@@ -19,9 +19,9 @@ static void add_node(struct trace *t, const struct ledger_view *v, const struct 
         }
     }
     if (n->device_n == 0) {
-        t->capacity_milli += plugin_units_milli(n->unsteered_cap, n->unsteered_per_gpu);
+        t->capacity_milli += plugin_units_milli(n->plugin_managed_cap, n->plugin_managed_per_gpu);
     }
-    t->placed_milli += plugin_units_milli(n->unsteered_used, n->unsteered_per_gpu);
+    t->placed_milli += plugin_units_milli(n->plugin_managed_used, n->plugin_managed_per_gpu);
 }
 
 static int add_nodes(struct trace *t, const struct ledger *l, struct arena *a, struct err *reterr)

@@ -52,7 +52,7 @@ static void name_overcommitted(const struct snapshot_node *before,
 
 static bool same_gpus(const struct snapshot_node *a, const struct snapshot_node *b)
 {
-    bool same = a->device_n == b->device_n && a->unsteered_cap == b->unsteered_cap;
+    bool same = a->device_n == b->device_n && a->plugin_managed_cap == b->plugin_managed_cap;
 
     for (size_t i = 0; i < a->device_n && same; i++) {
         const struct snapshot_device *other = find_gpu(b, &a->devices[i], i);

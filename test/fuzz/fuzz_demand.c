@@ -12,7 +12,7 @@
 #define MEMORY (1U << 20)
 #define DEVICES 3
 
-static void check_wish(const struct notation *n, const struct wish *w, uint64_t app_phases)
+static void check_gpu_request(const struct notation *n, const struct gpu_request *w, uint64_t app_phases)
 {
     const struct container *list = w->init ? n->pod.init_containers : n->pod.containers;
 
@@ -24,41 +24,41 @@ static void check_wish(const struct notation *n, const struct wish *w, uint64_t 
     FUZZ_CHECK(w->phases != 0);
     FUZZ_CHECK(((w->phases & app_phases) != 0) == (!w->init || list[w->position].sidecar));
     switch (w->kind) {
-    case WISH_BOTH:
+    case GPU_REQUEST_BOTH:
         FUZZ_CHECK(w->mem_mib > 0);
         return;
-    case WISH_MILLI:
+    case GPU_REQUEST_MILLI:
         FUZZ_CHECK(w->milli > 0 && w->mem_mib == 0);
         return;
-    case WISH_MEMORY:
+    case GPU_REQUEST_MEMORY:
         FUZZ_CHECK(w->mem_mib > 0 && w->milli == 0);
         return;
-    case WISH_WHOLE:
+    case GPU_REQUEST_WHOLE:
         return;
-    case WISH_FRACTION:
+    case GPU_REQUEST_FRACTION:
         FUZZ_CHECK(w->milli > 0 && w->milli < DEVICE_MILLI && w->mem_mib == 0);
         return;
-    case WISH_PORTION:
+    case GPU_REQUEST_PORTION:
         FUZZ_CHECK(w->mem_mib > 0 && w->milli == 0);
         return;
-    case WISH_KIND__MAX:
+    case GPU_REQUEST_KIND__MAX:
         break;
     }
     fuzz_fail(__FILE__, __LINE__, "not a kind of wish");
 }
 
-static void check_charge(const struct wish *w)
+static void check_charge(const struct gpu_request *w)
 {
-    struct charge c = wish_charge(w, 1500, 20000, 16000);
+    struct charge c = gpu_request_charge(w, 1500, 20000, 16000);
 
     FUZZ_CHECK(c.slots == 1 && c.milli >= 0 && c.mem_mib >= 0 && c.milli <= 1500);
-    FUZZ_CHECK(w->kind != WISH_WHOLE || (c.exclusive && c.milli == 1500 && c.mem_mib == 20000));
-    FUZZ_CHECK(w->kind != WISH_MILLI ||
+    FUZZ_CHECK(w->kind != GPU_REQUEST_WHOLE || (c.exclusive && c.milli == 1500 && c.mem_mib == 20000));
+    FUZZ_CHECK(w->kind != GPU_REQUEST_MILLI ||
                (c.milli == w->milli && c.mem_mib == 16000 * (int64_t)w->milli / 1000));
-    FUZZ_CHECK(w->kind != WISH_BOTH || (c.milli == w->milli && c.mem_mib == w->mem_mib));
-    FUZZ_CHECK(w->kind != WISH_MEMORY || (c.milli >= 1 && c.mem_mib == w->mem_mib));
-    FUZZ_CHECK(w->kind != WISH_FRACTION || (c.milli == w->milli && c.mem_mib == 16 * w->milli));
-    FUZZ_CHECK(w->kind != WISH_PORTION || (c.mem_mib == w->mem_mib && c.milli % 10 == 0 &&
+    FUZZ_CHECK(w->kind != GPU_REQUEST_BOTH || (c.milli == w->milli && c.mem_mib == w->mem_mib));
+    FUZZ_CHECK(w->kind != GPU_REQUEST_MEMORY || (c.milli >= 1 && c.mem_mib == w->mem_mib));
+    FUZZ_CHECK(w->kind != GPU_REQUEST_FRACTION || (c.milli == w->milli && c.mem_mib == 16 * w->milli));
+    FUZZ_CHECK(w->kind != GPU_REQUEST_PORTION || (c.mem_mib == w->mem_mib && c.milli % 10 == 0 &&
                                            (c.milli == 1000 || 16 * (int64_t)c.milli >= w->mem_mib)));
 }
 
@@ -66,7 +66,7 @@ static void check_charge(const struct wish *w)
 static void check_search(const struct demand *d)
 {
     const struct node_state node = {
-        .device_n = DEVICES, .flags = NODE_DESCRIBED, .unsteered_cap = 4};
+        .device_n = DEVICES, .flags = NODE_DESCRIBED, .plugin_managed_cap = 4};
     struct device_state devices[DEVICES];
     struct placement p;
     enum verdict v;
@@ -84,12 +84,12 @@ static void check_search(const struct demand *d)
     }
     v = feasibility_place(&node, devices, NULL, d, strategy_find(STR("tight-fit")), &p);
     FUZZ_CHECK(v < VERDICT__MAX);
-    if (d->unsteered_n > 0) {
+    if (d->plugin_managed_n > 0) {
         return;
     }
     if (v == VERDICT_FITS) {
-        FUZZ_SOUND(oracle_objection(devices, DEVICES, NULL, d, d->wish_n, &p));
-    } else if (v != VERDICT_SEARCH_LIMIT && d->wish_n <= 4) {
+        FUZZ_SOUND(oracle_objection(devices, DEVICES, NULL, d, d->gpu_request_n, &p));
+    } else if (v != VERDICT_SEARCH_LIMIT && d->gpu_request_n <= 4) {
         FUZZ_CHECK(!oracle_places(devices, DEVICES, NULL, d, NULL));
     }
 }
@@ -100,17 +100,17 @@ static void check_demand(const struct policy *p, const struct notation *n, const
 
     FUZZ_CHECK(d->defect < DEMAND_DEFECT__MAX && d->qos < QOS__MAX && d->dialect != NULL);
     if (d->defect != DEMAND_OK) {
-        FUZZ_CHECK(d->wish_n == 0 && d->model_n == 0 && d->uuid_n == 0 && d->isolate_n == 0);
+        FUZZ_CHECK(d->gpu_request_n == 0 && d->model_n == 0 && d->uuid_n == 0 && d->isolate_n == 0);
         return;
     }
-    FUZZ_CHECK(d->wish_n <= DEMAND_WISHES_MAX && d->model_n <= DEMAND_PATTERNS_MAX &&
+    FUZZ_CHECK(d->gpu_request_n <= DEMAND_GPU_REQUESTS_MAX && d->model_n <= DEMAND_PATTERNS_MAX &&
                d->uuid_n <= DEMAND_PATTERNS_MAX && d->isolate_n <= DEMAND_ISOLATE_MAX);
-    FUZZ_CHECK(d->unsteered_n >= 0 && d->unsteered_n <= DEMAND_UNSTEERED_MAX);
-    FUZZ_CHECK(d->unsteered_n == 0 || d->wish_n == 0);
+    FUZZ_CHECK(d->plugin_managed_n >= 0 && d->plugin_managed_n <= DEMAND_PLUGIN_MANAGED_MAX);
+    FUZZ_CHECK(d->plugin_managed_n == 0 || d->gpu_request_n == 0);
     FUZZ_CHECK(demand_is_empty(d) || dialect_claims_pod(p, &n->pod));
-    for (size_t i = 0; i < d->wish_n; i++) {
-        check_wish(n, &d->wishes[i], app);
-        check_charge(&d->wishes[i]);
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        check_gpu_request(n, &d->gpu_requests[i], app);
+        check_charge(&d->gpu_requests[i]);
     }
     if (!demand_is_empty(d)) {
         check_search(d);

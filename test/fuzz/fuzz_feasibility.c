@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WISHES 4
+#define GPU_REQUESTS 4
 #define DEVICES 4
 
 static void check_charges(const struct random_case *c, const struct placement *p)
@@ -33,9 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     input_rng_use(&in);
     rng_init(&unused, 0);
-    random_case_draw(&unused, WISHES, DEVICES, &c);
+    random_case_draw(&unused, GPU_REQUESTS, DEVICES, &c);
     random_case_cut(&unused, &c);
-    possible = (c.node.unsteered_used == 0 || !demand_takes_shares(&c.demand)) &&
+    possible = (c.node.plugin_managed_used == 0 || !demand_takes_shares(&c.demand)) &&
                oracle_places(c.devices, c.node.device_n, c.allowed_models, &c.demand, NULL);
     for (size_t i = 0; strategies[i] != NULL; i++) {
         enum verdict v =
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         if (v == VERDICT_FITS) {
             FUZZ_SOUND(oracle_objection(c.devices, c.node.device_n, c.allowed_models, &c.demand,
-                                        c.demand.wish_n, &p));
+                                        c.demand.gpu_request_n, &p));
             check_charges(&c, &p);
         }
     }

@@ -21,7 +21,7 @@ static void check_inventory(const struct inventory *inv)
 {
     FUZZ_CHECK(inv->source < INVENTORY_SOURCE__MAX && inv->device_n <= DEVICES_PER_NODE_MAX);
     FUZZ_CHECK(!inv->unmeasured || inv->device_n == 0); /* what nobody has measured is no device */
-    FUZZ_CHECK(inv->unsteered_n >= 0 && inv->unsteered_n <= DEMAND_UNSTEERED_MAX);
+    FUZZ_CHECK(inv->plugin_managed_n >= 0 && inv->plugin_managed_n <= DEMAND_PLUGIN_MANAGED_MAX);
     for (size_t i = 0; i < inv->device_n; i++) {
         const struct device *d = &inv->devices[i];
 
@@ -39,7 +39,7 @@ static void check_inventory(const struct inventory *inv)
 
 static void check_same(const struct inventory *a, const struct inventory *b)
 {
-    FUZZ_CHECK(a->device_n == b->device_n && a->unsteered_n == b->unsteered_n);
+    FUZZ_CHECK(a->device_n == b->device_n && a->plugin_managed_n == b->plugin_managed_n);
     for (size_t i = 0; i < a->device_n; i++) {
         const struct device *x = &a->devices[i], *y = &b->devices[i];
 

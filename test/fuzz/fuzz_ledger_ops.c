@@ -26,7 +26,7 @@
 #define NODES 4
 #define PODS 8
 #define DEVICES 6
-#define WISHES 4
+#define GPU_REQUESTS 4
 #define OPS_MAX 200
 #define MEMORY (4U << 20)
 
@@ -38,7 +38,7 @@ static const struct str uuids[DEVICES + 1] = {
 static const struct str proofs[] = {{"", 0}, {"p", 1}, {"q", 1}};
 static const struct container inits[] = {{.name = {"side", 4}, .sidecar = true}, {.name = {"init", 4}}};
 static const struct str namespaces[] = {{"d", 1}, {"e", 1}};
-static const struct str container_names[WISHES] = {
+static const struct str container_names[GPU_REQUESTS] = {
     {"main", 4}, {"side", 4}, {"init", 4}, {"more", 4}};
 
 struct run {
@@ -56,11 +56,11 @@ struct run {
     /* storage of the present op */
     struct device devices[DEVICES];
     struct inventory inventory;
-    struct wish wishes[WISHES];
+    struct gpu_request gpu_requests[GPU_REQUESTS];
     struct demand demand;
     uint64_t isolate[2], labels[2];
-    struct assigned_device assigned[WISHES][DEVICES];
-    struct assigned_container containers[WISHES];
+    struct assigned_device assigned[GPU_REQUESTS][DEVICES];
+    struct assigned_container containers[GPU_REQUESTS];
     struct assignment record;
     struct placement placement;
 };
@@ -81,7 +81,7 @@ static void draw_inventory(struct run *r)
 
     r->inventory = (struct inventory){.source = INVENTORY_ANNOTATION, .devices = r->devices};
     r->inventory.device_n = fuzz_below(r->in, DEVICES + 1);
-    r->inventory.unsteered_n = fuzz_below(r->in, 4) == 0 ? (int32_t)fuzz_below(r->in, 5) : 0;
+    r->inventory.plugin_managed_n = fuzz_below(r->in, 4) == 0 ? (int32_t)fuzz_below(r->in, 5) : 0;
     for (size_t i = 0; i < r->inventory.device_n; i++) {
         uint32_t uuid = by_uuid ? 1 + fuzz_below(r->in, DEVICES) : 0;
 
@@ -104,9 +104,9 @@ static void draw_inventory(struct run *r)
 static void draw_demand(struct run *r)
 {
     uint32_t how = fuzz_below(r->in, 12);
-    size_t wish_n = 1 + fuzz_below(r->in, WISHES);
+    size_t gpu_request_n = 1 + fuzz_below(r->in, GPU_REQUESTS);
 
-    r->demand = (struct demand){.dialect = "native", .wishes = r->wishes};
+    r->demand = (struct demand){.dialect = "native", .gpu_requests = r->gpu_requests};
     r->demand.source =
         !r->honest && fuzz_bool(r->in) ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
     if (how == 0) {
@@ -118,17 +118,17 @@ static void draw_demand(struct run *r)
         return;
     }
     if (how == 2) {
-        r->demand.unsteered_n = 1 + (int32_t)fuzz_below(r->in, 4);
+        r->demand.plugin_managed_n = 1 + (int32_t)fuzz_below(r->in, 4);
         return;
     }
-    for (size_t i = 0; i < wish_n; i++) {
-        r->wishes[i] = random_wish(&r->unused, 3);
-        r->wishes[i].container = container_names[i];
-        r->wishes[i].init = i == 2;
-        r->wishes[i].position = i == 2 ? 0 : (uint16_t)i;
-        r->wishes[i].phases = i == 2 ? 2 : 1;
+    for (size_t i = 0; i < gpu_request_n; i++) {
+        r->gpu_requests[i] = random_gpu_request(&r->unused, 3);
+        r->gpu_requests[i].container = container_names[i];
+        r->gpu_requests[i].init = i == 2;
+        r->gpu_requests[i].position = i == 2 ? 0 : (uint16_t)i;
+        r->gpu_requests[i].phases = i == 2 ? 2 : 1;
     }
-    r->demand.wish_n = wish_n;
+    r->demand.gpu_request_n = gpu_request_n;
     if (how == 3) {
         r->isolate[0] = 1 + fuzz_below(r->in, 3);
         r->demand.isolate = r->isolate;
@@ -138,7 +138,7 @@ static void draw_demand(struct run *r)
 
 static const struct assignment *draw_record(struct run *r)
 {
-    size_t n = fuzz_below(r->in, WISHES + 1);
+    size_t n = fuzz_below(r->in, GPU_REQUESTS + 1);
 
     if (n == 0) {
         return NULL;
@@ -214,8 +214,8 @@ static struct ledger_op draw_reservation(struct run *r, size_t pod)
                                     &r->placement) != VERDICT_FITS) {
         forged = true;
     }
-    for (size_t i = 0; forged && i < WISHES; i++) {
-        r->placement.wish_devices[i] = fuzz_u8(r->in);
+    for (size_t i = 0; forged && i < GPU_REQUESTS; i++) {
+        r->placement.gpu_request_devices[i] = fuzz_u8(r->in);
     }
     return op;
 }
@@ -338,8 +338,8 @@ static void check_held(const struct run *r)
 /* Who uses GPUs of a node that takes pods is charged there. */
 static void check_bound(const struct run *r)
 {
-    const struct wish any = {.container = {"main", 4}, .phases = 1, .count = 1, .kind = WISH_MILLI, .milli = 1};
-    const struct demand d = {.dialect = "native", .wishes = &any, .wish_n = 1};
+    const struct gpu_request any = {.container = {"main", 4}, .phases = 1, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1};
+    const struct demand d = {.dialect = "native", .gpu_requests = &any, .gpu_request_n = 1};
     const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
 
     for (size_t i = 0; i < PODS; i++) {
@@ -526,7 +526,7 @@ static void trace(const struct run *r, const struct ledger_op *op)
     }
     fprintf(stderr, "%s", kinds[op->kind]);
     if (op->kind == LEDGER_NODE_DESCRIBED) {
-        fprintf(stderr, " %.*s plugin %d:", STR_ARG(op->node.name), r->inventory.unsteered_n);
+        fprintf(stderr, " %.*s plugin %d:", STR_ARG(op->node.name), r->inventory.plugin_managed_n);
         for (size_t i = 0; i < r->inventory.device_n; i++) {
             const struct device *d = &r->devices[i];
 
@@ -537,10 +537,10 @@ static void trace(const struct run *r, const struct ledger_op *op)
         fprintf(stderr, " %.*s on %.*s", STR_ARG(op->reserve.uid), STR_ARG(op->reserve.node_name));
     } else if (op->kind == LEDGER_POD_OBSERVED) {
         fprintf(stderr, " %.*s on \"%.*s\" defect %d plugin %d %s:", STR_ARG(p->uid),
-                STR_ARG(p->node_name), (int)p->demand->defect, p->demand->unsteered_n,
+                STR_ARG(p->node_name), (int)p->demand->defect, p->demand->plugin_managed_n,
                 p->demand->source == DEMAND_FROM_ANNOTATIONS ? "editable" : "");
-        for (size_t i = 0; i < p->demand->wish_n; i++) {
-            const struct wish *w = &r->wishes[i];
+        for (size_t i = 0; i < p->demand->gpu_request_n; i++) {
+            const struct gpu_request *w = &r->gpu_requests[i];
 
             fprintf(stderr, " %.*s %ux kind %d (%d, %lld)", STR_ARG(w->container), w->count,
                     (int)w->kind, w->milli, (long long)w->mem_mib);

@@ -41,7 +41,7 @@ struct device_state {
     uint16_t model_id;    /* index into the view's table of models */
     uint16_t profile;     /* of struct device; takes only charges of the same */
     uint16_t flags;       /* enum device_flag */
-    uint8_t memory_only;  /* enum memory_only_mode: what a wish for memory alone takes of the compute */
+    uint8_t memory_only;  /* enum memory_only_mode: what a GPU request for memory alone takes of the compute */
 };
 
 /* Equal in everything: what holds for the one holds for the other. */
@@ -54,7 +54,7 @@ static inline bool device_equal(const struct device_state *a, const struct devic
            a->memory_only == b->memory_only;
 }
 
-/* Do the same amounts, in total and of a wish, hold for both devices? Neighbours nearly always say yes, so that a wish
+/* Do the same amounts, in total and of a GPU request, hold for both devices? Neighbours nearly always say yes, so that a GPU request
  * is resolved once per node. */
 static inline bool device_same_capacity(const struct device_state *a, const struct device_state *b)
 {
@@ -110,10 +110,10 @@ struct node_state {
     uint8_t flags;         /* enum node_flag */
     uint8_t pod_classes;   /* enum pod_class, of the pods that hold GPUs here */
     uint64_t version;      /* of the numbers here: no two changes of any node have the same */
-    int32_t unsteered_cap; /* GPUs, replicas or units of a plugin */
-    int32_t unsteered_used;
-    int32_t unsteered_per_gpu; /* how many make one GPU, >= 1 where there are any */
-    uint64_t unsteered_names;  /* as in struct demand; 0: not known */
+    int32_t plugin_managed_cap; /* GPUs, replicas or units of a plugin */
+    int32_t plugin_managed_used;
+    int32_t plugin_managed_per_gpu; /* how many make one GPU, >= 1 where there are any */
+    uint64_t plugin_managed_names;  /* as in struct demand; 0: not known */
     int32_t share_pod_n;   /* pods that hold parts of devices through fgpu */
     struct host_state host;
 };
@@ -131,13 +131,13 @@ static inline bool device_is_overcommitted(const struct device_state *d)
     return d->mem_free_mib < 0 || d->milli_free < 0 || d->slot_free < 0;
 }
 
-/* What the wish `w` of `of` takes of this device: wish_charge(), but no compute for wishes for memory alone where the
+/* What the GPU request `w` of `of` takes of this device: gpu_request_charge(), but no compute for GPU requests for memory alone where the
  * node says so, and what quality of service, virtual GPUs and MIG add. Equal shares take at least the even part
- * (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by wishes for its profile
- * and, where fgpu steers it, by wishes for memory alone. Where the device is no answer to the wish at all, the charge
+ * (model/qos.h). A virtual GPU of a fixed profile is always taken whole. So is an instance, by GPU requests for its profile
+ * and, where fgpu steers it, by GPU requests for memory alone. Where the device is no answer to the GPU request at all, the charge
  * is of another profile, so that the device does not take it. `of` NULL: it says no quality of service. A charge is
  * never negative, has one slot, and depends on the capacities of the device only, not on what is free. */
-struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w);
+struct charge device_charge(const struct device_state *d, const struct demand *of, const struct gpu_request *w);
 
 /* Is it one instance of a GPU in MIG mode? */
 static inline bool device_is_instance(const struct device_state *d)

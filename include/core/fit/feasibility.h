@@ -26,7 +26,7 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
 
 /* `allowed_models`: a byte per model_id of the devices, not 0 where the model is allowed, or NULL when the demand has
  * no model constraint (models_allowed() in core/fit/cluster_view.h). `ret` is written only on VERDICT_FITS, and only as
- * many wishes as the demand has; whole GPUs of a plugin have none, because kubelet picks them. Any other verdict names
+ * many GPU requests as the demand has; whole GPUs of a plugin have none, because kubelet picks them. Any other verdict names
  * the need that is unmet. The demand must have no defect. */
 enum verdict feasibility_place(const struct node_state *n, const struct device_state *devices,
                                const uint8_t *allowed_models, const struct demand *d,

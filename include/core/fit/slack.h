@@ -4,8 +4,8 @@
  * is lost, whatever strategies think of the rest of the node. So slack comes before scores, and the smallest slice that
  * is large enough is taken wherever it is. On one node the search does the same (core/fit/feasibility.h).
  *
- *   wish for memory alone   the slice with the least slack; shares of GPUs after every slice
- *   wish for compute, too   shares of GPUs; then the slice with the least slack
+ *   GPU request for memory alone   the slice with the least slack; shares of GPUs after every slice
+ *   GPU request for compute, too   shares of GPUs; then the slice with the least slack
  *   anything else           all nodes are alike: whole GPUs, profiles, pods with several containers
  *
  * It never decides whether a pod fits.

@@ -30,8 +30,8 @@ struct strategy_node {
     const struct device_state *before;
     const struct device_state *after;
     size_t device_n;
-    int32_t unsteered_cap;  /* GPUs of the plugin; 0: none */
-    int32_t unsteered_free; /* of these, not taken with the placement */
+    int32_t plugin_managed_cap;  /* GPUs of the plugin; 0: none */
+    int32_t plugin_managed_free; /* of these, not taken with the placement */
     struct host_state host; /* after */
 };
 

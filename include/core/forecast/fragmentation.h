@@ -20,9 +20,9 @@
 struct fragmentation_node {
     const struct device_state *devices;
     size_t device_n;
-    int32_t unsteered_cap; /* GPUs of a plugin, which are the same GPUs seen otherwise */
-    int32_t unsteered_free;
-    int32_t unsteered_per_gpu; /* replicas or units: how many make one */
+    int32_t plugin_managed_cap; /* GPUs of a plugin, which are the same GPUs seen otherwise */
+    int32_t plugin_managed_free;
+    int32_t plugin_managed_per_gpu; /* replicas or units: how many make one */
     struct host_state host;
 };
 

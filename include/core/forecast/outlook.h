@@ -51,9 +51,9 @@ uint64_t outlook_work(const struct outlook *o);
  * to 1. */
 struct outlook_typical {
     int32_t cpu_milli;
-    int32_t milli;  /* per device; 0 with count 0. Of a wish for memory alone: its part of the largest device */
+    int32_t milli;  /* per device; 0 with count 0. Of a GPU request for memory alone: its part of the largest device */
     uint16_t count; /* devices */
-    bool unsteered; /* of a plugin */
+    bool plugin_managed; /* of a plugin */
     size_t model_n;
     const struct device_pattern *models;
     const uint8_t *allowed_models; /* by model_id of the ledger; NULL: every model */
@@ -126,7 +126,7 @@ enum outlook_good {
 
 struct outlook_scarce {
     enum outlook_good good;
-    bool unsteered;         /* of a plugin's GPUs */
+    bool plugin_managed;         /* of a plugin's GPUs */
     uint32_t node_n;        /* nodes of the shapes that supply it */
     int32_t count;          /* GPUs of one pod; SIZE: 0 */
     int32_t milli, mem_mib; /* of each GPU, at least; HOSTS: 0. mem_mib 0: no matter, or unknown */

@@ -33,7 +33,7 @@ struct draw_charge {
 struct draw {
     int32_t cpu_milli, mem_mib;
     uint16_t count; /* devices; 0: none */
-    bool unsteered;
+    bool plugin_managed;
     struct draw_charge on[ROLLOUT_TYPES_MAX];
 };
 

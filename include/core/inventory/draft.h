@@ -28,9 +28,9 @@ struct inventory_draft {
     const struct node *node;
     struct arena *arena; /* for text with escapes */
     /* What plugins sell while kubelet picks, beside the devices. Read before any source; as here nobody sells anything. */
-    int64_t unsteered_n; /* GPUs, replicas or units of plugins in allocatable */
-    bool unsteered_bad;  /* they are no number */
-    uint64_t unsteered_names;
+    int64_t plugin_managed_n; /* GPUs, replicas or units of plugins in allocatable */
+    bool plugin_managed_bad;  /* they are no number */
+    uint64_t plugin_managed_names;
     bool shared;           /* NVIDIA's plugin sells replicas, as far as labels tell */
     bool one_unit;         /* one to a container */
     int32_t units_per_gpu; /* 1: whole GPUs; 0: nobody knows */

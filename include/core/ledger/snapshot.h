@@ -23,10 +23,10 @@ struct snapshot_allocation {
     bool init;
     int32_t milli;
     int64_t mem_mib;
-    int32_t asked_milli;   /* where the wish says other amounts than are charged; */
+    int32_t asked_milli;   /* where the GPU request says other amounts than are charged; */
     int64_t asked_mem_mib; /* both 0: the charge says them */
-    enum wish_kind kind; /* which of the amounts were asked for; WISH_KIND__MAX: of a foreign pod */
-    uint64_t phases;     /* of the wish (core/request/demand.h) */
+    enum gpu_request_kind kind; /* which of the amounts were asked for; GPU_REQUEST_KIND__MAX: of a foreign pod */
+    uint64_t phases;     /* of the GPU request (core/request/demand.h) */
 };
 
 /* A pod is charged more on this device than its request says now: it once asked for more, and charges never fall. */
@@ -71,9 +71,9 @@ struct snapshot_node {
     const char *note;
     bool elsewhere;   /* another system hands its GPUs out: no shares are placed */
     bool unmeasured;  /* of struct inventory */
-    int32_t unsteered_cap, unsteered_used;
-    int32_t unsteered_per_gpu; /* how many of them make one GPU */
-    bool unsteered_one;        /* a container gets one of them and no more */
+    int32_t plugin_managed_cap, plugin_managed_used;
+    int32_t plugin_managed_per_gpu; /* how many of them make one GPU */
+    bool plugin_managed_one;        /* a container gets one of them and no more */
     int32_t overcommit_milli, overcommit_mem_milli; /* thousandths */
     enum memory_only_mode memory_only;
     enum qos qos;
@@ -97,7 +97,7 @@ struct snapshot_pod {
     bool deleting;
     bool conflict;          /* its annotations contradict what we know */
     const char *conflict_text; /* static, NULL without conflict */
-    int32_t unsteered_n;
+    int32_t plugin_managed_n;
     int32_t priority;
     enum demand_source source;
     enum qos qos; /* while it holds something */

@@ -43,7 +43,7 @@
 
 /* Ranges of what is read back; the lower end is 0 (1 byte for a name and an id). */
 #define ASSIGNMENT_BYTES_MAX 262144 /* of the whole record: what all annotations may have */
-#define ASSIGNMENT_CONTAINERS_MAX 64 /* that use GPUs; as many as a demand has (DEMAND_WISHES_MAX) */
+#define ASSIGNMENT_CONTAINERS_MAX 64 /* that use GPUs; as many as a demand has (DEMAND_GPU_REQUESTS_MAX) */
 #define ASSIGNMENT_ID_BYTES_MAX 128
 #define ASSIGNMENT_NAME_BYTES_MAX 63 /* a container name is a DNS label */
 #define ASSIGNMENT_UUID_BYTES_MAX 128

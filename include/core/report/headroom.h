@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* How many more pods like `d` the node takes: one wish without constraints, or whole GPUs of a
+/* How many more pods like `d` the node takes: one GPU request without constraints, or whole GPUs of a
  * plugin. */
 uint64_t headroom_node(const struct node_state *n, const struct device_state *devices,
                        const struct demand *d);

@@ -21,8 +21,8 @@
 struct mix_report_shape {
     struct host_request host;
     uint16_t count; /* as in struct mix_shape, with the next four */
-    bool unsteered;
-    enum wish_kind kind;
+    bool plugin_managed;
+    enum gpu_request_kind kind;
     int32_t milli;
     int64_t mem_mib;
     uint64_t weight;                      /* MIX_POD for one pod */

@@ -1,18 +1,18 @@
 /* core/request/demand.h - what a pod asks of GPUs, normalised: the common form of every vocabulary.
  *
- * A demand is a list of wishes, one per container that uses GPUs. A wish says how many distinct
+ * A demand is a list of GPU requests, one per container that uses GPUs. A GPU request says how many distinct
  * devices the container wants and what it takes of each; amounts may depend on the device ("a third
- * of it"), so they are resolved by wish_charge() against one device. A container that wants two and a
- * half devices (decision 0028) has two wishes, side by side: the whole ones first, then the rest. A wish
+ * of it"), so they are resolved by gpu_request_charge() against one device. A container that wants two and a
+ * half devices (decision 0028) has two GPU requests, side by side: the whole ones first, then the rest. A GPU request
  * for whole devices shares them with nobody, so all devices of a container are distinct there, too.
  *
  * Phases. Containers of a pod do not all run at once: each ordinary init container runs alone with
  * the sidecars started before it; then all app containers run with all sidecars. Bit 0 of
- * wish.phases is the app phase, bit k the k-th ordinary init container that uses GPUs. What a pod
+ * GPU request.phases is the app phase, bit k the k-th ordinary init container that uses GPUs. What a pod
  * takes of a device is the peak over the phases, per dimension, and the peak stays charged to the
  * end of the pod (design.md 3.2).
  *
- * A pod whose wish contradicts itself or is absurd has a defect: it is refused on every node with
+ * A pod whose GPU request contradicts itself or is absurd has a defect: it is refused on every node with
  * one constant text, and nobody else is affected.
  */
 #ifndef CORE_REQUEST_DEMAND_H
@@ -26,10 +26,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DEMAND_WISHES_MAX 64 /* containers of one pod that use GPUs */
+#define DEMAND_GPU_REQUESTS_MAX 64 /* containers of one pod that use GPUs */
 #define DEMAND_PHASES_MAX 64
 #define DEMAND_MEM_MIB_MAX (INT64_C(1) << 24) /* per device: 16 TiB, above what any GPU has */
-#define DEMAND_UNSTEERED_MAX 65536            /* whole GPUs of a plugin, of one pod or one node */
+#define DEMAND_PLUGIN_MANAGED_MAX 65536            /* whole GPUs of a plugin, of one pod or one node */
 #define DEMAND_PATTERNS_MAX 64                /* entries of fgpu.io/gpu-model or fgpu.io/gpu-uuid */
 #define DEMAND_ISOLATE_MAX 16                 /* pairs of fgpu.io/isolate-from */
 
@@ -39,7 +39,7 @@ enum demand_defect {
     DEMAND_TOO_LARGE,         /* above what any machine has */
     DEMAND_FRACTION,          /* above 1000 milli and no multiple of it; 0; finer than a milli */
     DEMAND_COUNT,             /* zero or too many devices */
-    DEMAND_TWICE,             /* resource and annotation both, or a size beside single wishes */
+    DEMAND_TWICE,             /* resource and annotation both, or a size beside single GPU requests */
     DEMAND_CONTRADICTION,     /* milli above one device together with a count or memory */
     DEMAND_UNKNOWN_SIZE,      /* fgpu.io/size names no size of the configuration */
     DEMAND_SIZE_ELSEWHERE,    /* ... or one that is for pods of other namespaces */
@@ -47,7 +47,7 @@ enum demand_defect {
     DEMAND_MIXED_KINDS,       /* whole GPUs of a plugin beside shares of fgpu in one pod */
     DEMAND_CONSTRAINT,        /* malformed gpu-model, gpu-uuid, isolate-from or qos */
     DEMAND_MIG,               /* a MIG profile that is none, or several in one container */
-    DEMAND_TOO_MANY,          /* more containers than DEMAND_WISHES_MAX use GPUs */
+    DEMAND_TOO_MANY,          /* more containers than DEMAND_GPU_REQUESTS_MAX use GPUs */
     DEMAND_VOCABULARIES,      /* two vocabularies in one pod */
     DEMAND_KAI_FRACTION,      /* gpu-fraction is no decimal number in (0, 1), or finer than a thousandth */
     DEMAND_KAI_MEMORY,        /* gpu-memory is no whole number of MiB above 0 */
@@ -77,45 +77,45 @@ enum demand_defect {
 const char *demand_defect_text(enum demand_defect d);
 const char *demand_defect_name(enum demand_defect d);
 
-enum wish_kind {
-    WISH_BOTH,   /* milli and mem_mib as given */
-    WISH_MILLI,  /* milli given; memory is the same share of the device */
-    WISH_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli, or none
+enum gpu_request_kind {
+    GPU_REQUEST_BOTH,   /* milli and mem_mib as given */
+    GPU_REQUEST_MILLI,  /* milli given; memory is the same share of the device */
+    GPU_REQUEST_MEMORY, /* mem_mib given; compute is the same share of the device, at least 1 milli, or none
                   * (device_state.memory_only) */
-    WISH_WHOLE,  /* the whole device, nobody else on it */
-    /* As KAI-Scheduler rounds, which sees the memory of a device in whole steps of WISH_KAI_STEP_MIB; compute as with
-     * WISH_MEMORY: */
-    WISH_FRACTION, /* milli given, a fraction of the memory seen, rounded down */
-    WISH_PORTION,  /* mem_mib given; its portion of the memory seen counts in hundredths, rounded up */
-    WISH_KIND__MAX
+    GPU_REQUEST_WHOLE,  /* the whole device, nobody else on it */
+    /* As KAI-Scheduler rounds, which sees the memory of a device in whole steps of GPU_REQUEST_KAI_STEP_MIB; compute as with
+     * GPU_REQUEST_MEMORY: */
+    GPU_REQUEST_FRACTION, /* milli given, a fraction of the memory seen, rounded down */
+    GPU_REQUEST_PORTION,  /* mem_mib given; its portion of the memory seen counts in hundredths, rounded up */
+    GPU_REQUEST_KIND__MAX
 };
 
-#define WISH_KAI_STEP_MIB 100
+#define GPU_REQUEST_KAI_STEP_MIB 100
 
 /* "both", "milli", "memory", "whole", "fraction", "portion" */
-const char *wish_kind_name(enum wish_kind k);
-/* Are milli, is mem_mib given in a wish of this kind? (The milli of WISH_WHOLE say themselves.) */
-bool wish_kind_has_milli(enum wish_kind k);
-bool wish_kind_has_mem(enum wish_kind k);
+const char *gpu_request_kind_name(enum gpu_request_kind k);
+/* Are milli, is mem_mib given in a GPU request of this kind? (The milli of GPU_REQUEST_WHOLE say themselves.) */
+bool gpu_request_kind_has_milli(enum gpu_request_kind k);
+bool gpu_request_kind_has_mem(enum gpu_request_kind k);
 /* Of memory alone, so that the node says whether it takes compute, too? */
-bool wish_kind_is_of_memory(enum wish_kind k);
+bool gpu_request_kind_is_of_memory(enum gpu_request_kind k);
 
-struct wish {
+struct gpu_request {
     struct str container;
     bool init;         /* stands in spec.initContainers */
     uint16_t position; /* in spec.containers or spec.initContainers */
     uint16_t count;    /* distinct devices, >= 1 */
-    enum wish_kind kind;
+    enum gpu_request_kind kind;
     int32_t milli;   /* per device, 0..1000 */
     int64_t mem_mib; /* per device */
     uint64_t phases;
-    uint16_t profile; /* WISH_WHOLE: instances of this MIG profile (model/mig.h); 0: GPUs */
+    uint16_t profile; /* GPU_REQUEST_WHOLE: instances of this MIG profile (model/mig.h); 0: GPUs */
 };
 
 /* Memory and nothing else, of whatever there is. */
-static inline bool wish_is_memory_alone(const struct wish *w)
+static inline bool gpu_request_is_memory_alone(const struct gpu_request *w)
 {
-    return w->profile == 0 && (w->kind == WISH_MEMORY || (w->kind == WISH_BOTH && w->milli == 0));
+    return w->profile == 0 && (w->kind == GPU_REQUEST_MEMORY || (w->kind == GPU_REQUEST_BOTH && w->milli == 0));
 }
 
 /* What is taken of one device. Sums of charges are charges; free capacity is signed and may be
@@ -150,19 +150,19 @@ struct host_request {
     int32_t mem_mib;
 };
 
-/* With a defect, only `defect`, `source`, `dialect` and `host` mean anything: no wishes, no constraints. */
+/* With a defect, only `defect`, `source`, `dialect` and `host` mean anything: no GPU requests, no constraints. */
 struct demand {
     enum demand_defect defect;
     enum demand_source source;
     bool says_qos; /* else its node does */
     enum qos qos;
     const char *dialect; /* name of the vocabulary it was written in; "" when nothing is asked */
-    int32_t unsteered_n; /* GPUs, replicas or units of a plugin that kubelet picks; then wish_n == 0 */
-    int32_t unsteered_most;   /* of these, in one container */
-    uint64_t unsteered_names; /* under which names: model/policy.h; 0: not known */
+    int32_t plugin_managed_n; /* GPUs, replicas or units of a plugin that kubelet picks; then gpu_request_n == 0 */
+    int32_t plugin_managed_most;   /* of these, in one container */
+    uint64_t plugin_managed_names; /* under which names: model/policy.h; 0: not known */
     struct host_request host; /* also of a pod that asks for no GPU; core/request/host.h */
-    size_t wish_n;
-    const struct wish *wishes;
+    size_t gpu_request_n;
+    const struct gpu_request *gpu_requests;
     size_t model_n;
     const struct device_pattern *models;
     size_t uuid_n;
@@ -172,29 +172,29 @@ struct demand {
     const uint64_t *isolate;
 };
 
-/* Do two wishes, neighbours in a demand, belong to the same container? */
-static inline bool wish_goes_on(const struct wish *before, const struct wish *w)
+/* Do two GPU requests, neighbours in a demand, belong to the same container? */
+static inline bool gpu_request_goes_on(const struct gpu_request *before, const struct gpu_request *w)
 {
     return before->init == w->init && before->position == w->position && str_eq(before->container, w->container);
 }
 
-/* Of a container with two wishes, which one a device answers to that was recorded with this much compute: whole
+/* Of a container with two GPU requests, which one a device answers to that was recorded with this much compute: whole
  * devices have all of it, with whatever factor, the rest has less. */
-static inline bool wish_is_of_milli(const struct wish *w, int32_t milli)
+static inline bool gpu_request_is_of_milli(const struct gpu_request *w, int32_t milli)
 {
-    return (w->kind == WISH_WHOLE) == (milli >= DEVICE_MILLI);
+    return (w->kind == GPU_REQUEST_WHOLE) == (milli >= DEVICE_MILLI);
 }
 
 /* Does the pod use GPUs at all (a defective one does)? */
 static inline bool demand_is_empty(const struct demand *d)
 {
-    return d->defect == DEMAND_OK && d->wish_n == 0 && d->unsteered_n == 0;
+    return d->defect == DEMAND_OK && d->gpu_request_n == 0 && d->plugin_managed_n == 0;
 }
 
-/* Does it want MIG instances by profile? Then all its wishes do. */
+/* Does it want MIG instances by profile? Then all its GPU requests do. */
 static inline bool demand_wants_instances(const struct demand *d)
 {
-    return d->wish_n > 0 && d->wishes[0].profile != 0;
+    return d->gpu_request_n > 0 && d->gpu_requests[0].profile != 0;
 }
 
 /* ... and as resources, so that kubelet picks them where a device plugin offers them. */
@@ -206,15 +206,15 @@ static inline bool demand_may_be_counted(const struct demand *d)
 /* Parts of GPUs, or whole ones from fgpu: these and whole GPUs of a plugin exclude each other on a node. */
 static inline bool demand_takes_shares(const struct demand *d)
 {
-    return d->unsteered_n == 0 && !demand_wants_instances(d);
+    return d->plugin_managed_n == 0 && !demand_wants_instances(d);
 }
 
 /* What `w` takes of a whole GPU with these capacities (after reserve and over-commit factors;
  * mem_base_mib is the memory before the factor, which shares are taken of). Design.md section 5,
- * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory wish
+ * table. A capacity of 0 or less counts as unknown: a share of it is no memory, and a memory GPU request
  * then takes all compute of one device, because nobody can say which part of the device it is.
- * Decisions go by device_charge(), which also knows devices whose compute such wishes do not take. */
-struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
+ * Decisions go by device_charge(), which also knows devices whose compute such GPU requests do not take. */
+struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli, int64_t cap_mem_mib,
                           int64_t mem_base_mib);
 
 /* May the pod use a device of this model and UUID? Models match case-insensitively with '*'; a list

@@ -40,8 +40,8 @@
 struct mix_shape {
     struct host_request host;
     uint16_t count;      /* devices; 0: none */
-    bool unsteered;      /* whole GPUs of a plugin */
-    enum wish_kind kind; /* how milli and mem_mib are meant (core/request/demand.h) */
+    bool plugin_managed;      /* whole GPUs of a plugin */
+    enum gpu_request_kind kind; /* how milli and mem_mib are meant (core/request/demand.h) */
     int32_t milli;       /* per device */
     int64_t mem_mib;     /* per device */
     size_t model_n;

@@ -42,7 +42,7 @@ struct decision {
     uint64_t seq; /* counts up from 1 */
     enum decision_kind kind;
     char pod[64];
-    char wish[48];    /* "300 milli", "2 x 500 milli", "8192 MiB" */
+    char gpu_request[48];    /* "300 milli", "2 x 500 milli", "8192 MiB" */
     char node[64];    /* BOUND */
     char devices[48]; /* BOUND: "gpu 2" */
     char reason[320]; /* REFUSED: as kube-scheduler words it; FAILED: the error */

@@ -7,7 +7,7 @@
 void choice_take(const struct node_state *n, const struct device_state *before,
                  const struct demand *d, const struct placement *at, struct device_state *after)
 {
-    uint64_t used = placement_devices(at, d->wish_n);
+    uint64_t used = placement_devices(at, d->gpu_request_n);
 
     memcpy(after, before, n->device_n * sizeof(*after));
     while (used != 0) {
@@ -36,8 +36,8 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
         .before = before,
         .after = after,
         .device_n = n->device_n,
-        .unsteered_cap = n->unsteered_cap,
-        .unsteered_free = n->unsteered_cap - n->unsteered_used - d->unsteered_n,
+        .plugin_managed_cap = n->plugin_managed_cap,
+        .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used - d->plugin_managed_n,
         .host = n->host,
     };
 
@@ -52,14 +52,14 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
     return s->node_score(p->outlook, &at);
 }
 
-/* Every different device that takes the one wish, judged by the device strategy's node score. */
+/* Every different device that takes the one GPU request, judged by the device strategy's node score. */
 static void try_devices(const struct pack_params *p, const struct node_state *n,
                         const struct device_state *devices, const uint8_t *allowed_models,
                         const struct demand *d, struct placement *ret, int64_t *ret_score,
                         struct outlook_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
-    const struct wish *w = &d->wishes[0];
+    const struct gpu_request *w = &d->gpu_requests[0];
     int64_t best = INT64_MIN;
     struct charge c = {0};
     bool found = false;
@@ -86,7 +86,7 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
         if (!found || s > best) {
             found = true;
             best = s;
-            ret->wish_devices[0] = UINT64_C(1) << i;
+            ret->gpu_request_devices[0] = UINT64_C(1) << i;
         }
     }
     *ret_score = best;
@@ -104,8 +104,8 @@ enum verdict choice_make_terms(const struct pack_params *p, const struct node_st
     if (v != VERDICT_FITS) {
         return v;
     }
-    if (p->device_strategy->tries_devices && d->wish_n == 1 && d->wishes[0].count == 1 &&
-        !device_is_instance(&devices[__builtin_ctzll(ret->wish_devices[0])])) {
+    if (p->device_strategy->tries_devices && d->gpu_request_n == 1 && d->gpu_requests[0].count == 1 &&
+        !device_is_instance(&devices[__builtin_ctzll(ret->gpu_request_devices[0])])) {
         try_devices(p, n, devices, allowed_models, d, ret, &known, terms);
         if (p->node_strategy == p->device_strategy) {
             if (ret_score != NULL) {

@@ -8,9 +8,9 @@ static int64_t clamp(int64_t v, int64_t min)
 }
 
 /* The memory that is asked for stays visible where it is too much. */
-static struct charge instance_charge(const struct device_state *d, const struct wish *w)
+static struct charge instance_charge(const struct device_state *d, const struct gpu_request *w)
 {
-    bool serves = w->profile == d->profile || (wish_is_memory_alone(w) && (d->flags & DEVICE_COUNTED) == 0);
+    bool serves = w->profile == d->profile || (gpu_request_is_memory_alone(w) && (d->flags & DEVICE_COUNTED) == 0);
 
     return (struct charge){
         .milli = d->milli_cap,
@@ -26,16 +26,16 @@ static bool is_equal_share(const struct device_state *d, const struct demand *of
     return of != NULL && of->says_qos ? of->qos == QOS_EQUAL_SHARE : (d->flags & DEVICE_EQUAL) != 0;
 }
 
-struct charge device_charge(const struct device_state *d, const struct demand *of, const struct wish *w)
+struct charge device_charge(const struct device_state *d, const struct demand *of, const struct gpu_request *w)
 {
     struct charge c;
 
     if (device_is_instance(d)) {
         return instance_charge(d, w);
     }
-    c = wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    c = gpu_request_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
     /* A fraction of memory that nobody knows would be nothing at all. */
-    if (wish_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
+    if (gpu_request_kind_is_of_memory(w->kind) && d->memory_only == MEMORY_ONLY_FREE && c.mem_mib > 0) {
         c.milli = 0;
     }
     if ((d->flags & DEVICE_SLICE) != 0) { /* nobody else can have the rest */

@@ -43,29 +43,29 @@ static void charge_max(struct charge *peak, const struct charge *c)
     peak->profile = c->profile;
 }
 
-/* The peak over the phases of the wishes in `wishes` (a bit each), all on `device`. Each dimension has its own peak:
+/* The peak over the phases of the GPU requests in `GPU requests` (a bit each), all on `device`. Each dimension has its own peak:
  * the phase with the most memory need not be the one with the most compute. */
-static struct charge peak_charge(const struct demand *d, uint64_t wishes,
+static struct charge peak_charge(const struct demand *d, uint64_t gpu_requests,
                                  const struct device_state *device)
 {
-    struct charge each[DEMAND_WISHES_MAX];
+    struct charge each[DEMAND_GPU_REQUESTS_MAX];
     struct charge peak = {0};
     uint64_t phases = 0;
 
-    for (uint64_t left = wishes; left != 0; left &= left - 1) {
+    for (uint64_t left = gpu_requests; left != 0; left &= left - 1) {
         unsigned w = (unsigned)__builtin_ctzll(left);
 
-        each[w] = device_charge(device, d, &d->wishes[w]);
-        phases |= d->wishes[w].phases;
+        each[w] = device_charge(device, d, &d->gpu_requests[w]);
+        phases |= d->gpu_requests[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
         uint64_t phase = phases & -phases;
         struct charge sum = {0};
 
-        for (uint64_t left = wishes; left != 0; left &= left - 1) {
+        for (uint64_t left = gpu_requests; left != 0; left &= left - 1) {
             unsigned w = (unsigned)__builtin_ctzll(left);
 
-            if ((d->wishes[w].phases & phase) != 0) {
+            if ((d->gpu_requests[w].phases & phase) != 0) {
                 charge_add(&sum, &each[w]);
             }
         }
@@ -77,20 +77,20 @@ static struct charge peak_charge(const struct demand *d, uint64_t wishes,
 struct charge placement_charge(const struct demand *d, const struct placement *p,
                                const struct device_state *devices, size_t ordinal)
 {
-    uint64_t wishes = 0;
+    uint64_t gpu_requests = 0;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        wishes |= ((p->wish_devices[w] >> ordinal) & 1) << w;
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        gpu_requests |= ((p->gpu_request_devices[w] >> ordinal) & 1) << w;
     }
-    if (wishes != 0 && (wishes & (wishes - 1)) == 0) { /* nearly always one */
-        return device_charge(&devices[ordinal], d, &d->wishes[__builtin_ctzll(wishes)]);
+    if (gpu_requests != 0 && (gpu_requests & (gpu_requests - 1)) == 0) { /* nearly always one */
+        return device_charge(&devices[ordinal], d, &d->gpu_requests[__builtin_ctzll(gpu_requests)]);
     }
-    return peak_charge(d, wishes, &devices[ordinal]);
+    return peak_charge(d, gpu_requests, &devices[ordinal]);
 }
 
 struct charge demand_pessimistic_charge(const struct demand *d, const struct device_state *device)
 {
-    uint64_t all = d->wish_n == 0 ? 0 : UINT64_MAX >> (64 - d->wish_n);
+    uint64_t all = d->gpu_request_n == 0 ? 0 : UINT64_MAX >> (64 - d->gpu_request_n);
     struct charge c = {0};
 
     if (d->defect == DEMAND_OK) {
@@ -105,17 +105,17 @@ struct charge demand_pessimistic_charge(const struct demand *d, const struct dev
     return c;
 }
 
-/* ---- one wish ---- */
+/* ---- one GPU request ---- */
 
 struct pick {
     int64_t cost;
     unsigned ordinal;
 };
 
-/* The cheapest device that takes the wish: pick_devices() for one, without its list. This loop runs
+/* The cheapest device that takes the GPU request: pick_devices() for one, without its list. This loop runs
  * for every device of the cluster; it is kept apart so that it keeps its registers. */
 static __attribute__((noinline)) const struct device_state *pick_device(const struct feasibility *f,
-                                                                        const struct wish *w)
+                                                                        const struct gpu_request *w)
 {
     const uint8_t *allowed = f->allowed_models;
     const struct device_state *best = NULL, *before = NULL, *d;
@@ -143,8 +143,8 @@ static __attribute__((noinline)) const struct device_state *pick_device(const st
     return best;
 }
 
-/* The `count` cheapest devices that take the wish, ties by ordinal; false when there are fewer. */
-static bool pick_devices(const struct feasibility *f, const struct wish *w, uint64_t *ret)
+/* The `count` cheapest devices that take the GPU request, ties by ordinal; false when there are fewer. */
+static bool pick_devices(const struct feasibility *f, const struct gpu_request *w, uint64_t *ret)
 {
     struct pick best[DEVICES_PER_NODE_MAX];
     const struct device_state *before = NULL;
@@ -186,7 +186,7 @@ static bool pick_devices(const struct feasibility *f, const struct wish *w, uint
 
 static enum verdict place_one(const struct feasibility *f, struct placement *ret)
 {
-    const struct wish *w = &f->demand->wishes[0];
+    const struct gpu_request *w = &f->demand->gpu_requests[0];
 
     BUG_ON(w->count == 0);
     if (w->count == 1) {
@@ -195,10 +195,10 @@ static enum verdict place_one(const struct feasibility *f, struct placement *ret
         if (d == NULL) {
             return VERDICT_NO_COMBINATION;
         }
-        ret->wish_devices[0] = UINT64_C(1) << (d - f->devices);
+        ret->gpu_request_devices[0] = UINT64_C(1) << (d - f->devices);
         return VERDICT_FITS;
     }
-    if (w->count > f->node->device_n || !pick_devices(f, w, &ret->wish_devices[0])) {
+    if (w->count > f->node->device_n || !pick_devices(f, w, &ret->gpu_request_devices[0])) {
         return VERDICT_NO_COMBINATION;
     }
     return VERDICT_FITS;
@@ -227,15 +227,15 @@ static bool allows_every_device(const struct feasibility *f)
            (demand_allows_model(f->demand, STR_NULL) && demand_allows_uuid(f->demand, STR_NULL));
 }
 
-static enum verdict place_unsteered(const struct feasibility *f)
+static enum verdict place_plugin_managed(const struct feasibility *f)
 {
     const struct node_state *n = f->node;
-    int32_t wanted = f->demand->unsteered_n;
+    int32_t wanted = f->demand->plugin_managed_n;
 
-    if (n->unsteered_cap <= 0) {
+    if (n->plugin_managed_cap <= 0) {
         return VERDICT_NO_PLUGIN;
     }
-    if (wanted > n->unsteered_cap) {
+    if (wanted > n->plugin_managed_cap) {
         return VERDICT_TOO_FEW_GPUS;
     }
     if (!allows_every_device(f)) {
@@ -244,7 +244,7 @@ static enum verdict place_unsteered(const struct feasibility *f)
     if (n->share_pod_n > 0) {
         return VERDICT_SHARES_HERE;
     }
-    return wanted > n->unsteered_cap - n->unsteered_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
+    return wanted > n->plugin_managed_cap - n->plugin_managed_used ? VERDICT_PLUGIN_FULL : VERDICT_FITS;
 }
 
 enum verdict feasibility_of_node(const struct node_state *n, const struct demand *d)
@@ -258,10 +258,10 @@ enum verdict feasibility_of_node(const struct node_state *n, const struct demand
     if ((n->flags & NODE_MIG_CHANGING) != 0) {
         return VERDICT_MIG_CHANGING;
     }
-    if (d->unsteered_n > 0 && n->unsteered_names != 0 && (d->unsteered_names & ~n->unsteered_names) != 0) {
+    if (d->plugin_managed_n > 0 && n->plugin_managed_names != 0 && (d->plugin_managed_names & ~n->plugin_managed_names) != 0) {
         return VERDICT_NO_PLUGIN;
     }
-    if (d->unsteered_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
+    if (d->plugin_managed_most > 1 && (n->flags & NODE_ONE_UNIT) != 0) {
         return VERDICT_ONE_UNIT;
     }
     if (demand_wants_instances(d) &&
@@ -279,7 +279,7 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     const struct feasibility f = {n, devices, allowed_models, d, device_strategy};
     enum verdict v = feasibility_of_node(n, d);
 
-    BUG_ON(d->defect != DEMAND_OK || d->wish_n > DEMAND_WISHES_MAX ||
+    BUG_ON(d->defect != DEMAND_OK || d->gpu_request_n > DEMAND_GPU_REQUESTS_MAX ||
            n->device_n > DEVICES_PER_NODE_MAX);
     if (v != VERDICT_FITS) {
         return v;
@@ -287,15 +287,15 @@ enum verdict feasibility_place(const struct node_state *n, const struct device_s
     if ((n->flags & NODE_CLOSED) != 0) {
         return VERDICT_CLOSED;
     }
-    if (d->unsteered_n > 0) {
-        return place_unsteered(&f);
+    if (d->plugin_managed_n > 0) {
+        return place_plugin_managed(&f);
     }
-    if (d->wish_n == 0) {
+    if (d->gpu_request_n == 0) {
         return VERDICT_FITS; /* wants no GPU: it is asked about only where machines are simulated */
     }
     v = VERDICT_NO_COMBINATION;
-    if (n->unsteered_used == 0 || !demand_takes_shares(d)) {
-        v = d->wish_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
+    if (n->plugin_managed_used == 0 || !demand_takes_shares(d)) {
+        v = d->gpu_request_n == 1 ? place_one(&f, ret) : feasibility_search(&f, ret);
     }
     return v == VERDICT_NO_COMBINATION ? feasibility_reason(&f) : v;
 }

@@ -146,7 +146,7 @@ static unsigned count_of_profile(const struct feasibility *f, bool instances)
 }
 
 /* In the words of MIG, where it is the cause. */
-static enum verdict verdict_of_mig(const struct feasibility *f, const struct wish *w, enum need need,
+static enum verdict verdict_of_mig(const struct feasibility *f, const struct gpu_request *w, enum need need,
                                    unsigned left)
 {
     unsigned gpu_n, instance_n, max;
@@ -156,7 +156,7 @@ static enum verdict verdict_of_mig(const struct feasibility *f, const struct wis
     }
     gpu_n = count_of_profile(f, false);
     instance_n = count_of_profile(f, true);
-    if (need == NEED_DEVICE && f->node->device_n == 0 && f->node->unsteered_cap > 0) {
+    if (need == NEED_DEVICE && f->node->device_n == 0 && f->node->plugin_managed_cap > 0) {
         return VERDICT_UNMEASURED;
     }
     if (need == NEED_DEVICE && gpu_n > 0 && instance_n == 0 && left == 0) {
@@ -173,7 +173,7 @@ static enum verdict verdict_of_mig(const struct feasibility *f, const struct wis
 }
 
 /* The first need of `w` that fewer than `count` devices meet, with how many do; NEED__MAX: fits alone. */
-static enum need unmet_need(const struct feasibility *f, const struct wish *w, unsigned *ret_left)
+static enum need unmet_need(const struct feasibility *f, const struct gpu_request *w, unsigned *ret_left)
 {
     const struct device_state *before = NULL;
     struct charge c = {0};
@@ -208,16 +208,16 @@ static bool wants_more_devices_than(const struct demand *d, unsigned device_n)
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
         unsigned whole_n = 0, shared_n = 0;
 
-        for (size_t w = 0; w < d->wish_n; w++) {
-            const struct wish *wish = &d->wishes[w];
+        for (size_t w = 0; w < d->gpu_request_n; w++) {
+            const struct gpu_request *gpu_request = &d->gpu_requests[w];
 
-            if ((wish->phases >> phase & 1) == 0) {
+            if ((gpu_request->phases >> phase & 1) == 0) {
                 continue;
             }
-            if (wish->kind == WISH_WHOLE) {
-                whole_n += wish->count;
-            } else if (wish->count > shared_n) {
-                shared_n = wish->count;
+            if (gpu_request->kind == GPU_REQUEST_WHOLE) {
+                whole_n += gpu_request->count;
+            } else if (gpu_request->count > shared_n) {
+                shared_n = gpu_request->count;
             }
         }
         if (whole_n + shared_n > device_n) {
@@ -231,19 +231,19 @@ enum verdict feasibility_reason(const struct feasibility *f)
 {
     enum need worst = NEED__MAX;
     unsigned left = 0, device_n = 0;
-    const struct wish *unmet = NULL;
+    const struct gpu_request *unmet = NULL;
 
-    for (size_t w = 0; w < f->demand->wish_n; w++) {
+    for (size_t w = 0; w < f->demand->gpu_request_n; w++) {
         unsigned left_of_this;
-        enum need need = unmet_need(f, &f->demand->wishes[w], &left_of_this);
+        enum need need = unmet_need(f, &f->demand->gpu_requests[w], &left_of_this);
 
         if (need < worst) {
             worst = need;
             left = left_of_this;
-            unmet = &f->demand->wishes[w];
+            unmet = &f->demand->gpu_requests[w];
         }
     }
-    if (worst > NEED_ALLOWED && f->demand->wish_n > 1) {
+    if (worst > NEED_ALLOWED && f->demand->gpu_request_n > 1) {
         for (size_t i = 0; i < f->node->device_n; i++) {
             device_n += (f->devices[i].flags & DEVICE_LOST) == 0 &&
                         (demand_wants_instances(f->demand) ? device_is_instance(&f->devices[i])
@@ -253,7 +253,7 @@ enum verdict feasibility_reason(const struct feasibility *f)
             return demand_wants_instances(f->demand) ? VERDICT_MIG_TOO_FEW : VERDICT_TOO_FEW_GPUS;
         }
     }
-    if (worst > NEED_HEALTHY && f->node->unsteered_used > 0 && demand_takes_shares(f->demand)) {
+    if (worst > NEED_HEALTHY && f->node->plugin_managed_used > 0 && demand_takes_shares(f->demand)) {
         return VERDICT_WHOLE_PODS_HERE;
     }
     return unmet == NULL ? verdict_of(worst, left) : verdict_of_mig(f, unmet, worst, left);

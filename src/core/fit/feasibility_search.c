@@ -52,25 +52,25 @@ struct amount {
 
 struct search {
     const struct feasibility *f;
-    size_t wish_n;
+    size_t gpu_request_n;
     unsigned phase_n;
     unsigned steps;
-    uint64_t exclusive;                        /* wishes that want devices alone */
-    uint64_t phases[DEMAND_PHASES_MAX];        /* wishes of each phase that counts */
-    uint8_t order[DEMAND_WISHES_MAX];          /* wishes, in the order of the search */
-    uint8_t twin[DEMAND_WISHES_MAX];           /* [w]: the first wish equal to w */
-    bool begins_phase[DEMAND_WISHES_MAX];      /* [w]: first of the wishes of its only phase */
-    bool several_phases[DEMAND_WISHES_MAX];    /* [w] */
-    uint64_t alone[DEMAND_WISHES_MAX];         /* [w]: devices on which w fits by itself */
-    uint64_t given[DEVICES_PER_NODE_MAX];      /* [device]: wishes it has been given */
+    uint64_t exclusive;                        /* GPU requests that want devices alone */
+    uint64_t phases[DEMAND_PHASES_MAX];        /* GPU requests of each phase that counts */
+    uint8_t order[DEMAND_GPU_REQUESTS_MAX];          /* GPU requests, in the order of the search */
+    uint8_t twin[DEMAND_GPU_REQUESTS_MAX];           /* [w]: the first GPU request equal to w */
+    bool begins_phase[DEMAND_GPU_REQUESTS_MAX];      /* [w]: first of the GPU requests of its only phase */
+    bool several_phases[DEMAND_GPU_REQUESTS_MAX];    /* [w] */
+    uint64_t alone[DEMAND_GPU_REQUESTS_MAX];         /* [w]: devices on which w fits by itself */
+    uint64_t given[DEVICES_PER_NODE_MAX];      /* [device]: GPU requests it has been given */
     uint8_t capacity_of[DEVICES_PER_NODE_MAX]; /* [device]: first device with the same capacities */
-    struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_WISHES_MAX]; /* [capacity_of][w] */
+    struct amount amounts[DEVICES_PER_NODE_MAX][DEMAND_GPU_REQUESTS_MAX]; /* [capacity_of][w] */
 };
 
 /* A request at its depth in the search: candidate devices, cheapest first, and those chosen. Places are indexes into
  * `candidates`. One of these lies on the stack for each request of the pod. */
 struct choice {
-    unsigned wish;
+    unsigned gpu_request;
     unsigned candidate_n;
     uint64_t chosen;                      /* places */
     uint8_t places[DEVICES_PER_NODE_MAX]; /* the same, ascending */
@@ -93,17 +93,17 @@ static uint64_t bit(unsigned i)
 
 /* ---- sums ---- */
 
-/* What the device is charged for these wishes: per dimension the peak over the phases. False when a wish that wants the
- * device alone has company in a phase; everything is alone on a MIG instance. More wishes never make it less: that is
+/* What the device is charged for these GPU requests: per dimension the peak over the phases. False when a GPU request that wants the
+ * device alone has company in a phase; everything is alone on a MIG instance. More GPU requests never make it less: that is
  * why `alone` may limit the candidates once and for all. */
-static bool sum_up(const struct search *s, unsigned device, uint64_t wishes, struct charge *ret)
+static bool sum_up(const struct search *s, unsigned device, uint64_t gpu_requests, struct charge *ret)
 {
     const struct amount *amounts = s->amounts[s->capacity_of[device]];
     uint16_t profile = s->f->devices[device].profile;
-    struct charge peak = {.exclusive = (wishes & s->exclusive) != 0 || profile != 0, .profile = profile};
+    struct charge peak = {.exclusive = (gpu_requests & s->exclusive) != 0 || profile != 0, .profile = profile};
 
     for (unsigned p = 0; p < s->phase_n; p++) {
-        uint64_t here = wishes & s->phases[p];
+        uint64_t here = gpu_requests & s->phases[p];
         int64_t milli = 0, mem_mib = 0;
         int32_t slots = 0;
 
@@ -147,7 +147,7 @@ static bool judge(const struct search *s, unsigned device, unsigned w, int64_t *
     return true;
 }
 
-/* ---- candidates of one wish ---- */
+/* ---- candidates of one GPU request ---- */
 
 /* Has one device been given as many requests of each kind as the other? Twins are one kind. Only the kinds in `a` but
  * not in `b` are counted: when these are balanced and both sets are equally large, nothing is left over in `b`. */
@@ -206,13 +206,13 @@ static __attribute__((noinline)) void find_candidates(struct search *s, struct c
     int64_t costs[DEVICES_PER_NODE_MAX];
 
     c->candidate_n = 0;
-    for (uint64_t left = s->alone[c->wish]; left != 0; left &= left - 1) {
+    for (uint64_t left = s->alone[c->gpu_request]; left != 0; left &= left - 1) {
         unsigned device = (unsigned)__builtin_ctzll(left);
         unsigned at = c->candidate_n;
         int64_t cost;
 
         s->steps++; /* the bound is looked at by search_from(): at most one node's devices later */
-        if (!judge(s, device, c->wish, &cost)) {
+        if (!judge(s, device, c->gpu_request, &cost)) {
             continue;
         }
         for (; at > 0 && costs[at - 1] > cost; at--) {
@@ -273,7 +273,7 @@ static bool next_set(struct choice *c, unsigned count)
     return false;
 }
 
-/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes a wish
+/* Does the set of `c` come before that of its twin `above`, in the order in which that one looked? What takes a GPU request
  * now took its twin when the devices were emptier, so each device has a place there. Of two sets of one size, that one
  * comes first which has the lowest place that is not in both. */
 static bool before_twin(const struct choice *c, const struct choice *above)
@@ -289,11 +289,11 @@ static bool before_twin(const struct choice *c, const struct choice *above)
 
 /* ---- the search ---- */
 
-/* Gives the wish to the chosen devices, or takes it back: the bit is turned over. */
+/* Gives the GPU request to the chosen devices, or takes it back: the bit is turned over. */
 static void give(struct search *s, const struct choice *c)
 {
     for (uint64_t left = c->chosen; left != 0; left &= left - 1) {
-        s->given[c->candidates[__builtin_ctzll(left)]] ^= bit(c->wish);
+        s->given[c->candidates[__builtin_ctzll(left)]] ^= bit(c->gpu_request);
     }
 }
 
@@ -303,12 +303,12 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
     bool has_twin, more;
     unsigned count;
 
-    if (depth == s->wish_n) {
+    if (depth == s->gpu_request_n) {
         return FOUND;
     }
-    c.wish = s->order[depth];
-    count = s->f->demand->wishes[c.wish].count;
-    has_twin = above != NULL && s->twin[above->wish] == s->twin[c.wish];
+    c.gpu_request = s->order[depth];
+    count = s->f->demand->gpu_requests[c.gpu_request].count;
+    has_twin = above != NULL && s->twin[above->gpu_request] == s->twin[c.gpu_request];
     find_candidates(s, &c);
     for (more = first_set(&c, count); more; more = next_set(&c, count)) {
         enum outcome o;
@@ -325,16 +325,16 @@ static enum outcome search_from(struct search *s, size_t depth, const struct cho
             return o;
         }
         give(s, &c); /* takes it back */
-        if (o == PHASE_EXHAUSTED && !s->several_phases[c.wish]) {
-            return o; /* a later phase failed, and it does not see what this wish gets */
+        if (o == PHASE_EXHAUSTED && !s->several_phases[c.gpu_request]) {
+            return o; /* a later phase failed, and it does not see what this GPU request gets */
         }
     }
-    return s->begins_phase[c.wish] ? PHASE_EXHAUSTED : EXHAUSTED;
+    return s->begins_phase[c.gpu_request] ? PHASE_EXHAUSTED : EXHAUSTED;
 }
 
 /* ---- preparation ---- */
 
-/* Resolves the wishes against every device; false when one of them does not even fit alone. An amount depends on the
+/* Resolves the GPU requests against every device; false when one of them does not even fit alone. An amount depends on the
  * capacities of the device and not on what is free, so it is computed once for all devices of equal capacity. */
 static bool resolve(struct search *s)
 {
@@ -349,11 +349,11 @@ static bool resolve(struct search *s)
         }
         s->given[i] = 0;
         s->capacity_of[i] = (uint8_t)like;
-        for (unsigned w = 0; w < s->wish_n; w++) {
+        for (unsigned w = 0; w < s->gpu_request_n; w++) {
             struct amount *a = &s->amounts[like][w];
 
             if (like == i) {
-                struct charge c = device_charge(d, f->demand, &f->demand->wishes[w]);
+                struct charge c = device_charge(d, f->demand, &f->demand->gpu_requests[w]);
 
                 BUG_ON(c.milli < 0 || c.mem_mib < 0 || c.slots != 1);
                 a->milli = c.milli;
@@ -370,22 +370,22 @@ static bool resolve(struct search *s)
             }
         }
     }
-    for (unsigned w = 0; w < s->wish_n; w++) {
-        if (__builtin_popcountll(s->alone[w]) < f->demand->wishes[w].count) {
+    for (unsigned w = 0; w < s->gpu_request_n; w++) {
+        if (__builtin_popcountll(s->alone[w]) < f->demand->gpu_requests[w].count) {
             return false;
         }
     }
     return true;
 }
 
-static uint64_t wishes_of_phase(const struct demand *d, unsigned phase)
+static uint64_t gpu_requests_of_phase(const struct demand *d, unsigned phase)
 {
-    uint64_t wishes = 0;
+    uint64_t gpu_requests = 0;
 
-    for (unsigned w = 0; w < d->wish_n; w++) {
-        wishes |= (d->wishes[w].phases >> phase & 1) << w;
+    for (unsigned w = 0; w < d->gpu_request_n; w++) {
+        gpu_requests |= (d->gpu_requests[w].phases >> phase & 1) << w;
     }
-    return wishes;
+    return gpu_requests;
 }
 
 /* Keeps the phases that are part of no other; the app phase, bit 0, before init containers. Amounts are never negative,
@@ -395,24 +395,24 @@ static void find_phases(struct search *s, const struct demand *d)
 {
     s->phase_n = 0;
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
-        uint64_t wishes = wishes_of_phase(d, phase);
+        uint64_t gpu_requests = gpu_requests_of_phase(d, phase);
         unsigned kept = 0;
-        bool covered = wishes == 0;
+        bool covered = gpu_requests == 0;
 
         for (unsigned p = 0; p < s->phase_n && !covered; p++) {
-            covered = (wishes & ~s->phases[p]) == 0;
-            if (covered || (s->phases[p] & ~wishes) != 0) {
+            covered = (gpu_requests & ~s->phases[p]) == 0;
+            if (covered || (s->phases[p] & ~gpu_requests) != 0) {
                 s->phases[kept++] = s->phases[p];
             }
         }
         if (!covered) {
-            s->phases[kept++] = wishes;
+            s->phases[kept++] = gpu_requests;
             s->phase_n = kept;
         }
     }
 }
 
-/* Where in the search a wish belongs: before the phases, or in which one. */
+/* Where in the search a GPU request belongs: before the phases, or in which one. */
 static unsigned part_of(const struct search *s, unsigned w)
 {
     unsigned part = 0, n = 0;
@@ -423,7 +423,7 @@ static unsigned part_of(const struct search *s, unsigned w)
             n++;
         }
     }
-    BUG_ON(n == 0); /* a wish without a phase */
+    BUG_ON(n == 0); /* a GPU request without a phase */
     return n == 1 ? part : 0;
 }
 
@@ -434,13 +434,13 @@ static int order_i64(int64_t a, int64_t b)
 
 /* The order of the search: by part; then the hardest first, which has the fewest devices to choose from, so that what
  * cannot be is found near the top of the tree. The last keys only bring twins side by side: 0 must mean that the two
- * wishes are equal in everything that device_charge() and sum_up() read. */
+ * GPU requests are equal in everything that device_charge() and sum_up() read. */
 static int compare(const struct search *s, unsigned v, unsigned w)
 {
-    const struct wish *a = &s->f->demand->wishes[v], *b = &s->f->demand->wishes[w];
+    const struct gpu_request *a = &s->f->demand->gpu_requests[v], *b = &s->f->demand->gpu_requests[w];
     const int64_t keys[][2] = {
         {part_of(s, v), part_of(s, w)},
-        {b->kind == WISH_WHOLE, a->kind == WISH_WHOLE},
+        {b->kind == GPU_REQUEST_WHOLE, a->kind == GPU_REQUEST_WHOLE},
         {__builtin_popcountll(s->alone[v]) - a->count,
          __builtin_popcountll(s->alone[w]) - b->count},
         {b->count, a->count},
@@ -460,11 +460,11 @@ static int compare(const struct search *s, unsigned v, unsigned w)
     return a->phases < b->phases ? -1 : a->phases > b->phases;
 }
 
-static void sort_wishes(struct search *s)
+static void sort_gpu_requests(struct search *s)
 {
     unsigned part = 0;
 
-    for (unsigned w = 0; w < s->wish_n; w++) {
+    for (unsigned w = 0; w < s->gpu_request_n; w++) {
         unsigned at = w;
 
         for (; at > 0 && compare(s, s->order[at - 1], w) > 0; at--) {
@@ -472,7 +472,7 @@ static void sort_wishes(struct search *s)
         }
         s->order[at] = (uint8_t)w;
     }
-    for (unsigned k = 0; k < s->wish_n; k++) {
+    for (unsigned k = 0; k < s->gpu_request_n; k++) {
         unsigned w = s->order[k], before = part;
 
         part = part_of(s, w);
@@ -487,10 +487,10 @@ static void sort_wishes(struct search *s)
 
 static void write_placement(const struct search *s, struct placement *ret)
 {
-    memset(ret->wish_devices, 0, s->wish_n * sizeof(ret->wish_devices[0]));
+    memset(ret->gpu_request_devices, 0, s->gpu_request_n * sizeof(ret->gpu_request_devices[0]));
     for (unsigned i = 0; i < s->f->node->device_n; i++) {
         for (uint64_t left = s->given[i]; left != 0; left &= left - 1) {
-            ret->wish_devices[__builtin_ctzll(left)] |= bit(i);
+            ret->gpu_request_devices[__builtin_ctzll(left)] |= bit(i);
         }
     }
 }
@@ -500,19 +500,19 @@ enum verdict feasibility_search(const struct feasibility *f, struct placement *r
     struct search s; /* 37 KiB; only what is used is written */
 
     s.f = f;
-    s.wish_n = f->demand->wish_n;
+    s.gpu_request_n = f->demand->gpu_request_n;
     s.steps = 0;
     s.exclusive = 0;
-    for (unsigned w = 0; w < s.wish_n; w++) {
-        BUG_ON(f->demand->wishes[w].count == 0);
+    for (unsigned w = 0; w < s.gpu_request_n; w++) {
+        BUG_ON(f->demand->gpu_requests[w].count == 0);
         s.alone[w] = 0;
-        s.exclusive |= f->demand->wishes[w].kind == WISH_WHOLE ? bit(w) : 0;
+        s.exclusive |= f->demand->gpu_requests[w].kind == GPU_REQUEST_WHOLE ? bit(w) : 0;
     }
     if (!resolve(&s)) {
         return VERDICT_NO_COMBINATION;
     }
     find_phases(&s, f->demand);
-    sort_wishes(&s);
+    sort_gpu_requests(&s);
     switch (search_from(&s, 0, NULL)) {
     case FOUND:
         write_placement(&s, ret);

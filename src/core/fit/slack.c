@@ -6,7 +6,7 @@
 
 bool slack_matters(const struct demand *d)
 {
-    return d->wish_n == 1 && d->wishes[0].kind != WISH_WHOLE;
+    return d->gpu_request_n == 1 && d->gpu_requests[0].kind != GPU_REQUEST_WHOLE;
 }
 
 static bool is_slice(const struct device_state *d)
@@ -14,20 +14,20 @@ static bool is_slice(const struct device_state *d)
     return (d->flags & DEVICE_SLICE) != 0 || device_is_instance(d);
 }
 
-/* What the wish would leave of a slice. */
-static int64_t left_of(const struct device_state *d, const struct wish *w)
+/* What the GPU request would leave of a slice. */
+static int64_t left_of(const struct device_state *d, const struct gpu_request *w)
 {
-    struct charge asked = wish_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
+    struct charge asked = gpu_request_charge(w, d->milli_cap, d->mem_cap_mib, d->mem_base_mib);
 
     return asked.mem_mib < d->mem_cap_mib ? d->mem_cap_mib - asked.mem_mib : 0;
 }
 
-/* The smallest first, as many as the wish wants. Returns how many there are. */
+/* The smallest first, as many as the GPU request wants. Returns how many there are. */
 static size_t least_left(const struct node_state *n, const struct device_state *devices,
                          const uint8_t *allowed_models, const struct demand *d,
                          int64_t *ret_left_mib)
 {
-    const struct wish *w = &d->wishes[0];
+    const struct gpu_request *w = &d->gpu_requests[0];
     int64_t left[DEVICES_PER_NODE_MAX];
     size_t found = 0;
 
@@ -65,8 +65,8 @@ static size_t least_left(const struct node_state *n, const struct device_state *
 uint16_t slack_on(const struct node_state *n, const struct device_state *devices,
                   const uint8_t *allowed_models, const struct demand *d)
 {
-    const struct wish *w = &d->wishes[0];
-    bool memory_alone = wish_is_memory_alone(w);
+    const struct gpu_request *w = &d->gpu_requests[0];
+    bool memory_alone = gpu_request_is_memory_alone(w);
     int64_t left_mib, steps;
 
     BUG_ON(!slack_matters(d));

@@ -40,7 +40,7 @@ enum {
 struct kind {
     struct shape_set hosts;
     const struct mix_shape *shape; /* NULL: a phantom */
-    bool unsteered;
+    bool plugin_managed;
     int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
     double pods;
 };
@@ -80,7 +80,7 @@ static struct kind kind_of(const struct outlook *o, const struct cluster_view *c
     struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
     const uint8_t *allowed = models_allowed(c->models, &d, room);
     struct kind k = {.shape = e->shape,
-                     .unsteered = e->shape->unsteered,
+                     .plugin_managed = e->shape->plugin_managed,
                      .count = e->shape->count,
                      .milli = e->shape->milli,
                      .cpu_milli = e->shape->host.cpu_milli,
@@ -103,7 +103,7 @@ static struct kind kind_of(const struct outlook *o, const struct cluster_view *c
         }
     }
     k.milli = milli < DEVICE_MILLI ? milli : DEVICE_MILLI;
-    k.mem_mib = e->shape->kind == WISH_WHOLE || mem == INT32_MAX ? 0 : mem;
+    k.mem_mib = e->shape->kind == GPU_REQUEST_WHOLE || mem == INT32_MAX ? 0 : mem;
     return k;
 }
 
@@ -116,16 +116,16 @@ static int32_t percent(int32_t v, int p)
 static bool phantom_of(const struct outlook *o, uint32_t shape, struct kind *ret)
 {
     const struct node_shape *s = &o->shapes[shape];
-    struct mix_shape pod = {.kind = WISH_WHOLE, .milli = DEVICE_MILLI};
+    struct mix_shape pod = {.kind = GPU_REQUEST_WHOLE, .milli = DEVICE_MILLI};
 
-    if (s->node_n == 0 || (s->device_n < PHANTOM_DEVICES_MIN && s->unsteered_n < PHANTOM_DEVICES_MIN)) {
+    if (s->node_n == 0 || (s->device_n < PHANTOM_DEVICES_MIN && s->plugin_managed_n < PHANTOM_DEVICES_MIN)) {
         return false;
     }
-    pod.unsteered = s->device_n < PHANTOM_DEVICES_MIN;
-    pod.count = (uint16_t)(pod.unsteered ? s->unsteered_n : s->device_n);
+    pod.plugin_managed = s->device_n < PHANTOM_DEVICES_MIN;
+    pod.count = (uint16_t)(pod.plugin_managed ? s->plugin_managed_n : s->device_n);
     pod.host.cpu_milli = percent(s->cpu_cap_milli, PHANTOM_CPU_PERCENT);
     pod.host.mem_mib = percent(s->mem_cap_mib, PHANTOM_MEM_PERCENT);
-    *ret = (struct kind){.unsteered = pod.unsteered,
+    *ret = (struct kind){.plugin_managed = pod.plugin_managed,
                          .count = pod.count,
                          .milli = DEVICE_MILLI,
                          .cpu_milli = pod.host.cpu_milli,
@@ -184,9 +184,9 @@ static size_t collect(const struct outlook *o, const struct cluster_view *c, con
 static bool needs(const struct kind *k, const struct scarcity *c)
 {
     if (c->kind == SCARCE_SIZE) {
-        return !k->unsteered && k->milli >= c->milli;
+        return !k->plugin_managed && k->milli >= c->milli;
     }
-    return k->unsteered == c->unsteered && k->count >= c->count && set_within(&k->hosts, &c->hosts);
+    return k->plugin_managed == c->plugin_managed && k->count >= c->count && set_within(&k->hosts, &c->hosts);
 }
 
 static void weigh(struct scarcity *c, const struct kind *kinds, size_t n)
@@ -207,7 +207,7 @@ static void weigh(struct scarcity *c, const struct kind *kinds, size_t n)
 
 static bool same_class(const struct scarcity *c, const struct kind *k)
 {
-    return c->unsteered == k->unsteered && c->count == k->count && set_within(&c->hosts, &k->hosts) &&
+    return c->plugin_managed == k->plugin_managed && c->count == k->count && set_within(&c->hosts, &k->hosts) &&
            set_within(&k->hosts, &c->hosts);
 }
 
@@ -226,7 +226,7 @@ static size_t class_hosts(struct scarcity *all, size_t n, const struct kind *k)
     }
     if (i == n) {
         all[n++] = (struct scarcity){.kind = k->count > 1 ? SCARCE_GANG : SCARCE_HOST,
-                                     .unsteered = k->unsteered,
+                                     .plugin_managed = k->plugin_managed,
                                      .hosts = k->hosts,
                                      .count = k->count,
                                      .mem_mib = k->mem_mib};
@@ -245,7 +245,7 @@ static int64_t capacity(const struct node_shape *s)
     for (unsigned i = 0; i < s->type_n; i++) {
         sum += (int64_t)s->types[i].device_n * s->types[i].milli_cap;
     }
-    sum = s->device_n == 0 ? (int64_t)s->unsteered_n * DEVICE_MILLI : sum;
+    sum = s->device_n == 0 ? (int64_t)s->plugin_managed_n * DEVICE_MILLI : sum;
     return sum * s->node_n;
 }
 
@@ -273,7 +273,7 @@ static bool class_size(int32_t milli, const struct kind *kinds, size_t n, struct
         const struct kind *k = &kinds[i];
 
         all += volume(k);
-        if (k->unsteered || k->milli < milli) {
+        if (k->plugin_managed || k->milli < milli) {
             continue;
         }
         if (k->milli == milli) {
@@ -306,7 +306,7 @@ static size_t class_sizes(const struct kind *kinds, size_t n, struct scarcity *r
     size_t size_n = 0, class_n = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (kinds[i].milli > SIZE_MILLI_MIN && !kinds[i].unsteered) {
+        if (kinds[i].milli > SIZE_MILLI_MIN && !kinds[i].plugin_managed) {
             sizes[size_n++] = kinds[i].milli;
         }
     }
@@ -331,8 +331,8 @@ static int by_share(const void *a, const void *b)
     if (x->count != y->count) {
         return x->count > y->count ? -1 : 1;
     }
-    if (x->unsteered != y->unsteered) {
-        return x->unsteered - y->unsteered;
+    if (x->plugin_managed != y->plugin_managed) {
+        return x->plugin_managed - y->plugin_managed;
     }
     return memcmp(&x->hosts, &y->hosts, sizeof(x->hosts));
 }

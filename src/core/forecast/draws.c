@@ -33,7 +33,7 @@ enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
  * does. */
 static struct draw_charge charge_on(const struct device_type *t, const struct mix_shape *pod)
 {
-    struct wish w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
+    struct gpu_request w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
     const struct device_state d = {.milli_cap = t->milli_cap,
                                    .mem_cap_mib = t->mem_low_mib,
                                    .mem_base_mib = t->base_low_mib,
@@ -65,7 +65,7 @@ bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const
     *ret = (struct draw){.cpu_milli = pod->host.cpu_milli,
                          .mem_mib = pod->host.mem_mib,
                          .count = pod->count,
-                         .unsteered = pod->unsteered};
+                         .plugin_managed = pod->plugin_managed};
     if (!fits_host(s, pod)) {
         return false;
     }
@@ -77,8 +77,8 @@ bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const
         allowed_n += ok;
         fit_n += ret->on[i].milli != ROLLOUT_NEVER ? t->device_n : 0;
     }
-    if (pod->unsteered) { /* kubelet may pick any of them, so all must be allowed */
-        return pod->count <= s->unsteered_n && allowed_n == s->type_n;
+    if (pod->plugin_managed) { /* kubelet may pick any of them, so all must be allowed */
+        return pod->count <= s->plugin_managed_n && allowed_n == s->type_n;
     }
     return pod->count <= fit_n;
 }
@@ -112,7 +112,7 @@ static int compare_pods(const void *x, const void *y)
         {a->host.mem_mib, b->host.mem_mib},
         {a->mem_mib, b->mem_mib},
         {a->kind, b->kind},
-        {a->unsteered, b->unsteered},
+        {a->plugin_managed, b->plugin_managed},
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -21,12 +21,12 @@ enum cause {
 /* Pods of the plugin run here, or there is nothing but the plugin: what counts are its GPUs. */
 static bool counts_plugin(const struct fragmentation_node *n)
 {
-    return n->unsteered_cap > 0 && (n->device_n == 0 || n->unsteered_free < n->unsteered_cap);
+    return n->plugin_managed_cap > 0 && (n->device_n == 0 || n->plugin_managed_free < n->plugin_managed_cap);
 }
 
 static int64_t plugin_idle_milli(const struct fragmentation_node *n)
 {
-    return n->unsteered_free > 0 ? plugin_units_milli(n->unsteered_free, n->unsteered_per_gpu) : 0;
+    return n->plugin_managed_free > 0 ? plugin_units_milli(n->plugin_managed_free, n->plugin_managed_per_gpu) : 0;
 }
 
 int64_t fragmentation_idle_milli(const struct fragmentation_node *n)
@@ -54,7 +54,7 @@ static struct offer offer_of_plugin(const struct fragmentation_node *n,
 {
     int64_t idle = plugin_idle_milli(n);
 
-    return (struct offer){t->unsteered && t->model_n == 0, (int32_t)(idle / DEVICE_MILLI), idle};
+    return (struct offer){t->plugin_managed && t->model_n == 0, (int32_t)(idle / DEVICE_MILLI), idle};
 }
 
 static struct offer offer_of_devices(const struct fragmentation_node *n,
@@ -80,7 +80,7 @@ static struct offer offer_of_devices(const struct fragmentation_node *n,
             o.usable_milli += idle;
         }
     }
-    if (t->unsteered && (n->unsteered_cap == 0 || used)) {
+    if (t->plugin_managed && (n->plugin_managed_cap == 0 || used)) {
         o.right_kind = false; /* shares keep the plugin's pods away */
     }
     return o;

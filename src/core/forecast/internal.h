@@ -62,7 +62,7 @@ struct device_type {
 struct node_shape {
     int32_t cpu_cap_milli; /* 0: unknown */
     int32_t mem_cap_mib;
-    int32_t unsteered_n;
+    int32_t plugin_managed_n;
     uint16_t type_n;
     uint16_t device_n;
     struct device_type types[ROLLOUT_TYPES_MAX];
@@ -90,7 +90,7 @@ enum scarcity_kind {
 
 struct scarcity {
     enum scarcity_kind kind;
-    bool unsteered;
+    bool plugin_managed;
     struct shape_set hosts;
     int32_t count;     /* devices of one pod; GANG */
     int32_t milli;     /* per device; GANG, SIZE */

@@ -203,7 +203,7 @@ static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t
     const struct strategy_node at = {.node = row,
                                      .before = devices_of(c, row),
                                      .device_n = row->device_n,
-                                     .unsteered_cap = row->unsteered_cap};
+                                     .plugin_managed_cap = row->plugin_managed_cap};
     struct outlook_node *n = &o->nodes[i];
     const struct worth *w;
     struct room room;

@@ -31,7 +31,7 @@ static void tell(const struct outlook *o, uint32_t class, struct outlook_scarce 
 
     *ret = (struct outlook_scarce){
         .good = goods[c->kind],
-        .unsteered = c->unsteered,
+        .plugin_managed = c->plugin_managed,
         .node_n = supplier_n(o, class),
         .count = c->count,
         .milli = sized ? c->milli : 0,

@@ -277,7 +277,7 @@ static void walk_alike(struct walk *w, const struct draw_list *l, const struct r
         charge(w, d, &cpu, &mem);
         if (d->count > 0) { /* from now on the node takes shares or a plugin's pods, not both */
             w->filled += take(&v, d, first);
-            left &= d->unsteered ? l->plugin : l->shares;
+            left &= d->plugin_managed ? l->plugin : l->shares;
         }
     }
 }
@@ -307,7 +307,7 @@ static void walk_mixed(struct walk *w, const struct draw_list *l, const struct d
         charge(w, d, &cpu, &mem);
         if (d->count > 0) {
             w->filled += mixed_take(&v, &full[i], fits);
-            left &= (d->unsteered ? l->plugin : l->shares) | UINT64_C(1) << i;
+            left &= (d->plugin_managed ? l->plugin : l->shares) | UINT64_C(1) << i;
         }
     }
 }

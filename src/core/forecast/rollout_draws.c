@@ -47,7 +47,7 @@ void draws_add(struct draws *s, unsigned k, const struct draw *d)
                                     .cpu_milli = d->cpu_milli,
                                     .mem_mib = d->mem_mib,
                                     .count = d->count,
-                                    .unsteered = d->unsteered};
+                                    .plugin_managed = d->plugin_managed};
     s->full[k][l->n++] = *d;
 }
 
@@ -119,8 +119,8 @@ static void seal_list(struct draws *s, unsigned k)
         uint64_t bit = UINT64_C(1) << i;
 
         l->gpu |= d->count > 0 ? bit : 0;
-        l->plugin |= d->unsteered || d->count == 0 ? bit : 0;
-        l->shares |= d->unsteered ? 0 : bit;
+        l->plugin |= d->plugin_managed || d->count == 0 ? bit : 0;
+        l->shares |= d->plugin_managed ? 0 : bit;
         l->cpu[rollout_step(d->cpu_milli)] |= bit;
         l->mem[rollout_step(d->mem_mib)] |= bit;
         l->milli[rollout_milli_step(least_milli(s, d))] |= bit;
@@ -148,7 +148,7 @@ static void hash_lists(struct draws *s)
             const struct draw *d = &s->full[k][i];
 
             hash_word(s->hash, (uint64_t)(uint32_t)d->cpu_milli << 32 | (uint32_t)d->mem_mib);
-            hash_word(s->hash, (uint64_t)d->count << 1 | d->unsteered);
+            hash_word(s->hash, (uint64_t)d->count << 1 | d->plugin_managed);
             for (unsigned t = 0; t < s->type_n && d->count > 0; t++) {
                 hash_word(s->hash, rollout_amounts(d->on[t].milli, d->on[t].mem_mib));
             }

@@ -18,7 +18,7 @@ struct brief {
     uint64_t charge; /* rollout_amounts() of each device */
     int32_t cpu_milli, mem_mib;
     uint16_t count;
-    bool unsteered;
+    bool plugin_managed;
 };
 
 /* One list. Sets of pods: bit i is the i-th pod. `gpu`: asks for GPUs; `among`: the first ROLLOUT_AMONG, of any kind;

@@ -125,7 +125,7 @@ static void describe(const struct node_state *n, const struct device_state *devi
 
     s->cpu_cap_milli = round_up(n->host.cpu_cap_milli, bits);
     s->mem_cap_mib = round_up(n->host.mem_cap_mib, bits);
-    s->unsteered_n = n->unsteered_cap;
+    s->plugin_managed_n = n->plugin_managed_cap;
     s->device_n = n->device_n;
     s->type_n = 0;
     memset(s->types, 0, sizeof(s->types));
@@ -134,7 +134,7 @@ static void describe(const struct node_state *n, const struct device_state *devi
         s->type_n = 1;
         s->types[0] = (struct device_type){.milli_cap = DEVICE_MILLI, .model_id = UINT16_MAX};
     }
-    h = fold(fold(fold(fold(h, s->cpu_cap_milli), s->mem_cap_mib), s->unsteered_n), s->device_n);
+    h = fold(fold(fold(fold(h, s->cpu_cap_milli), s->mem_cap_mib), s->plugin_managed_n), s->device_n);
     for (unsigned i = 0; i < s->type_n; i++) {
         const struct device_type *t = &s->types[i];
 
@@ -269,16 +269,16 @@ void outlook_room(const struct outlook *o, uint16_t shape, const struct strategy
 {
     const struct node_shape *s = &o->shapes[shape];
     const struct host_state *h = after ? &n->host : &n->node->host;
-    int32_t plugin_free = after ? n->unsteered_free : n->node->unsteered_cap - n->node->unsteered_used;
-    bool shares = n->node->share_pod_n > 0 || (after && n->demand->wish_n > 0);
-    bool plugin = n->node->unsteered_used > 0 || (after && n->demand->unsteered_n > 0);
+    int32_t plugin_free = after ? n->plugin_managed_free : n->node->plugin_managed_cap - n->node->plugin_managed_used;
+    bool shares = n->node->share_pod_n > 0 || (after && n->demand->gpu_request_n > 0);
+    bool plugin = n->node->plugin_managed_used > 0 || (after && n->demand->plugin_managed_n > 0);
 
     ret->shape = shape;
     ret->device_n = 0;
     ret->cpu_milli = free_or_unknown(h->cpu_cap_milli, h->cpu_free_milli);
     ret->mem_mib = free_or_unknown(h->mem_cap_mib, h->mem_free_mib);
     ret->kinds = (uint8_t)((n->device_n > 0 && !plugin ? ROOM_SHARES : 0) |
-                           (n->unsteered_cap > 0 && !shares ? ROOM_PLUGIN : 0));
+                           (n->plugin_managed_cap > 0 && !shares ? ROOM_PLUGIN : 0));
     if (plugin || n->device_n == 0) {
         room_of_plugin(s, plugin_free, ret);
     } else {

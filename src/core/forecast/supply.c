@@ -51,7 +51,7 @@ static int32_t of_size(const struct room *r, const struct scarcity *c)
 static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t idle_milli)
 {
     if (c->kind == SCARCE_SIZE ? (r->kinds & ROOM_SHARES) == 0
-                               : (r->kinds & (c->unsteered ? ROOM_PLUGIN : ROOM_SHARES)) == 0) {
+                               : (r->kinds & (c->plugin_managed ? ROOM_PLUGIN : ROOM_SHARES)) == 0) {
         return 0;
     }
     switch (c->kind) {

@@ -44,7 +44,7 @@ static int compare_shapes(const struct outlook_typical *a, const struct outlook_
     c = c != 0 ? c : compare_i64(b->milli, a->milli);
     c = c != 0 ? c : compare_i64(b->count, a->count);
     c = c != 0 ? c : compare_models(b, a);
-    return c != 0 ? c : b->unsteered - a->unsteered;
+    return c != 0 ? c : b->plugin_managed - a->plugin_managed;
 }
 
 static int by_shape(const void *a, const void *b)
@@ -62,9 +62,9 @@ static int by_weight(const void *a, const void *b)
 
 static int32_t milli_of(const struct mix_shape *s, const struct device_state *largest)
 {
-    struct wish w = {.kind = s->kind, .milli = s->milli, .mem_mib = s->mem_mib};
+    struct gpu_request w = {.kind = s->kind, .milli = s->milli, .mem_mib = s->mem_mib};
 
-    return wish_kind_is_of_memory(s->kind) ? device_charge(largest, NULL, &w).milli : s->milli;
+    return gpu_request_kind_is_of_memory(s->kind) ? device_charge(largest, NULL, &w).milli : s->milli;
 }
 
 static size_t collect(const struct mix *m, const struct device_state *largest, struct candidate *ret)
@@ -79,7 +79,7 @@ static size_t collect(const struct mix *m, const struct device_state *largest, s
                 .shape = {.cpu_milli = s->host.cpu_milli,
                           .milli = milli_of(s, largest),
                           .count = s->count,
-                          .unsteered = s->unsteered,
+                          .plugin_managed = s->plugin_managed,
                           .model_n = s->model_n,
                           .models = s->models},
                 .weight = s->weight,

@@ -135,7 +135,7 @@ static enum source_result from_gfd(struct inventory_draft *d)
     if (text == NULL) {
         return SOURCE_ABSENT;
     }
-    if (d->shared && d->unsteered_n == 0) {
+    if (d->shared && d->plugin_managed_n == 0) {
         return inventory_malformed(d, NOTE_UNKNOWN_NAME);
     }
     if (!str_to_u64(*text, INT32_MAX, &n)) {
@@ -189,7 +189,7 @@ static void note_disagreement(struct inventory_draft *d)
     const struct str *label = kv_find(d->node->labels, STR(GFD_COUNT));
     uint64_t n;
 
-    if (d->unsteered_bad) {
+    if (d->plugin_managed_bad) {
         inventory_add_note(d, INVENTORY_NOTE_RESOURCE);
     }
     size_t gpu_n = 0, healthy_n = 0, whole_n = 0; /* a GPU in MIG mode is none of the plugin's */
@@ -203,9 +203,9 @@ static void note_disagreement(struct inventory_draft *d)
     if (d->mig_counted) {
         return; /* these numbers mean something else, and have been compared */
     }
-    if (d->unsteered_n > 0 && d->units_per_gpu > 0 &&
-        d->unsteered_n != (int64_t)whole_n * d->units_per_gpu &&
-        d->unsteered_n != (int64_t)healthy_n * d->units_per_gpu) {
+    if (d->plugin_managed_n > 0 && d->units_per_gpu > 0 &&
+        d->plugin_managed_n != (int64_t)whole_n * d->units_per_gpu &&
+        d->plugin_managed_n != (int64_t)healthy_n * d->units_per_gpu) {
         inventory_add_note(d, d->units_per_gpu == 1
                                   ? "allocatable has another number of whole GPUs than the inventory of the node"
                                   : "allocatable has another number of replicas or units than the GPUs of the node "
@@ -237,9 +237,9 @@ void inventory_begin(struct inventory_draft *d, const struct policy *p, const st
     d->settings = policy_devices_of(p, node->labels);
     d->node = node;
     d->arena = a;
-    d->unsteered_n = 0;
-    d->unsteered_bad = d->shared = d->one_unit = false;
-    d->unsteered_names = 0;
+    d->plugin_managed_n = 0;
+    d->plugin_managed_bad = d->shared = d->one_unit = false;
+    d->plugin_managed_names = 0;
     d->units_per_gpu = 1;
     d->foreign = NULL;
     d->unmeasured = false;
@@ -283,10 +283,10 @@ bool inventory_finish(struct inventory_draft *d, enum inventory_source source, s
     }
     note_disagreement(d);
     apply_reserve(d);
-    found.unsteered_n = (int32_t)d->unsteered_n;
-    found.unsteered_per_gpu = d->units_per_gpu;
-    found.unsteered_names = d->unsteered_names;
-    found.unsteered_one = d->one_unit;
+    found.plugin_managed_n = (int32_t)d->plugin_managed_n;
+    found.plugin_managed_per_gpu = d->units_per_gpu;
+    found.plugin_managed_names = d->plugin_managed_names;
+    found.plugin_managed_one = d->one_unit;
     found.overcommit_milli = d->settings.overcommit_milli;
     found.overcommit_mem_milli = d->settings.overcommit_mem_milli;
     found.memory_only = d->settings.memory_only;

@@ -74,7 +74,7 @@ static bool read_offer(struct inventory_draft *d, struct offer *ret)
         if (!str_starts(r->key, STR(MIG_RESOURCE_PREFIX))) {
             continue;
         }
-        if (!inventory_read_amount(r->value, DEMAND_UNSTEERED_MAX, &amount)) {
+        if (!inventory_read_amount(r->value, DEMAND_PLUGIN_MANAGED_MAX, &amount)) {
             return false;
         }
         add_offer(d, ret, mig_profile_of_resource(r->key), amount);
@@ -146,13 +146,13 @@ static enum source_result from_single(struct inventory_draft *d, struct str mode
     if (profile == MIG_NO_PROFILE) { /* "-SHARED" behind it, or a new kind */
         return inventory_malformed(d, NOTE_SHARED);
     }
-    if (d->unsteered_n > DEVICES_PER_NODE_MAX) {
+    if (d->plugin_managed_n > DEVICES_PER_NODE_MAX) {
         return inventory_malformed(d, NOTE_TOO_MANY);
     }
-    if (d->unsteered_bad || d->unsteered_n == 0) {
+    if (d->plugin_managed_bad || d->plugin_managed_n == 0) {
         inventory_add_note(d, NOTE_NONE);
     }
-    add_counted(d, profile, d->unsteered_bad ? 0 : d->unsteered_n, model,
+    add_counted(d, profile, d->plugin_managed_bad ? 0 : d->plugin_managed_n, model,
                 memory_of(d, profile, MEMORY_LABEL, family));
     return SOURCE_READ;
 }
@@ -280,10 +280,10 @@ void inventory_compare_mig_plugin(struct inventory_draft *d)
         d->mig_counted = true;
     }
     d->mig_counted = d->mig_counted || o.n > 0;
-    if (!d->mig_counted && d->unsteered_n > 0 && product != NULL &&
+    if (!d->mig_counted && d->plugin_managed_n > 0 && product != NULL &&
         split_product(*product, &model, &profile)) {
         d->mig_counted = d->mig_single = true;
-        count_as(d, profile, d->unsteered_n);
+        count_as(d, profile, d->plugin_managed_n);
     }
     for (size_t i = 0; d->mig_counted && !d->mig_single && i < d->device_n; i++) {
         uint16_t p = d->devices[i].profile;

@@ -32,12 +32,12 @@ static void forget_nodes(struct ledger *l, uint32_t before, uint32_t now)
 
 bool ledger_same_shape(const struct demand *a, const struct demand *b)
 {
-    bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->wish_n == b->wish_n &&
-                a->unsteered_n == b->unsteered_n && a->source == b->source;
+    bool same = a->defect == DEMAND_OK && b->defect == DEMAND_OK && a->gpu_request_n == b->gpu_request_n &&
+                a->plugin_managed_n == b->plugin_managed_n && a->source == b->source;
 
-    for (size_t w = 0; same && w < a->wish_n; w++) {
-        same = a->wishes[w].init == b->wishes[w].init && a->wishes[w].count == b->wishes[w].count &&
-               str_eq(a->wishes[w].container, b->wishes[w].container);
+    for (size_t w = 0; same && w < a->gpu_request_n; w++) {
+        same = a->gpu_requests[w].init == b->gpu_requests[w].init && a->gpu_requests[w].count == b->gpu_requests[w].count &&
+               str_eq(a->gpu_requests[w].container, b->gpu_requests[w].container);
     }
     return same;
 }
@@ -50,11 +50,11 @@ bool ledger_is_read_differently(const struct pod_entry *p, const struct demand *
         d->defect != DEMAND_OK) {
         return false;
     }
-    for (size_t w = 0; same && w < d->wish_n; w++) {
-        same = p->demand->wishes[w].kind == d->wishes[w].kind &&
-               p->demand->wishes[w].milli == d->wishes[w].milli &&
-               p->demand->wishes[w].mem_mib == d->wishes[w].mem_mib &&
-               p->demand->wishes[w].profile == d->wishes[w].profile;
+    for (size_t w = 0; same && w < d->gpu_request_n; w++) {
+        same = p->demand->gpu_requests[w].kind == d->gpu_requests[w].kind &&
+               p->demand->gpu_requests[w].milli == d->gpu_requests[w].milli &&
+               p->demand->gpu_requests[w].mem_mib == d->gpu_requests[w].mem_mib &&
+               p->demand->gpu_requests[w].profile == d->gpu_requests[w].profile;
     }
     return !same;
 }
@@ -94,14 +94,14 @@ void ledger_take_grant(struct ledger *l, struct pod_entry *p, const struct ledge
 static bool take_request(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f,
                          const struct demand *asked, bool stays, int64_t at_ms)
 {
-    struct wish wishes[DEMAND_WISHES_MAX];
+    struct gpu_request gpu_requests[DEMAND_GPU_REQUESTS_MAX];
     struct demand recorded = {0};
     bool withdrawn = stays && demand_is_empty(asked) &&
                      (p->demand->source == DEMAND_FROM_ANNOTATIONS || p->demand->defect == DEMAND_OK);
     bool reread = stays && ledger_is_read_differently(p, asked);
     const struct demand *d = withdrawn ? p->demand : asked;
 
-    d = ledger_read_record(l, p, d, f->assignment, wishes, &recorded);
+    d = ledger_read_record(l, p, d, f->assignment, gpu_requests, &recorded);
     for (size_t i = 0; i < f->known_n; i++) {
         ledger_floor_raise(p, ledger_device_ref(l, f->known[i].uuid, f->known[i].index), &f->known[i].charge);
     }
@@ -115,7 +115,7 @@ static bool take_request(struct ledger *l, struct pod_entry *p, const struct led
     ledger_pod_set_demand(l, p, d);
     p->qos = qos_of(d, f->assignment);
     pod_keep_decision(p, f->assignment == NULL ? STR_NULL : f->assignment->id);
-    if (p->refs == NULL && d->unsteered_n == 0 && !demand_may_be_counted(d)) {
+    if (p->refs == NULL && d->plugin_managed_n == 0 && !demand_may_be_counted(d)) {
         p->conflict = d->defect != DEMAND_OK ? CONFLICT_DEFECT : ledger_conflict_no_record;
         ledger_pod_set_state(l, p, LEDGER_FOREIGN, at_ms);
     } else {

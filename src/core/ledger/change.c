@@ -55,9 +55,9 @@ static bool device_has_more(const struct device_state *b, const struct device_st
 
 static bool plugin_has_more(const struct node_state *b, const struct node_state *now)
 {
-    return now->unsteered_cap - now->unsteered_used > b->unsteered_cap - b->unsteered_used ||
-           now->unsteered_per_gpu != b->unsteered_per_gpu || now->unsteered_names != b->unsteered_names ||
-           (b->unsteered_used > 0 && now->unsteered_used == 0) || (b->share_pod_n > 0 && now->share_pod_n == 0);
+    return now->plugin_managed_cap - now->plugin_managed_used > b->plugin_managed_cap - b->plugin_managed_used ||
+           now->plugin_managed_per_gpu != b->plugin_managed_per_gpu || now->plugin_managed_names != b->plugin_managed_names ||
+           (b->plugin_managed_used > 0 && now->plugin_managed_used == 0) || (b->share_pod_n > 0 && now->share_pod_n == 0);
 }
 
 /* As of all nodes, ledger_less_may_be_more(): but devices that are alike take the same, whichever is chosen. */
@@ -76,8 +76,8 @@ static bool less_may_be_more(const struct ledger *l, const struct node_before *b
 static bool node_is_as_before(const struct ledger *l, const struct node_before *b)
 {
     const struct node_state *now = &l->rows[b->node];
-    bool same = now->device_n == b->row.device_n && now->unsteered_used == b->row.unsteered_used &&
-                now->unsteered_cap == b->row.unsteered_cap && now->share_pod_n == b->row.share_pod_n &&
+    bool same = now->device_n == b->row.device_n && now->plugin_managed_used == b->row.plugin_managed_used &&
+                now->plugin_managed_cap == b->row.plugin_managed_cap && now->share_pod_n == b->row.share_pod_n &&
                 now->flags == b->row.flags;
 
     for (uint32_t i = 0; same && i < now->device_n; i++) {

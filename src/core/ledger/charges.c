@@ -58,10 +58,10 @@ bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p,
     if (p->refs == NULL) {
         return false;
     }
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
         uint64_t mask = 0;
 
-        for (uint16_t i = 0; i < p->demand->wishes[w].count; i++) {
+        for (uint16_t i = 0; i < p->demand->gpu_requests[w].count; i++) {
             uint32_t ordinal = ledger_device_find(n, p, p->refs[at++]);
 
             if (ordinal == LEDGER_NONE || (mask & (UINT64_C(1) << ordinal)) != 0) {
@@ -69,7 +69,7 @@ bool ledger_pod_placement(const struct node_entry *n, const struct pod_entry *p,
             }
             mask |= UINT64_C(1) << ordinal;
         }
-        ret->wish_devices[w] = mask;
+        ret->gpu_request_devices[w] = mask;
     }
     return true;
 }
@@ -88,14 +88,14 @@ static int32_t devices_wanted(const struct demand *d)
     uint64_t phases = 0;
     int32_t most = 0;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        phases |= d->wishes[w].phases;
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        phases |= d->gpu_requests[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
         int32_t n = 0;
 
-        for (size_t w = 0; w < d->wish_n; w++) {
-            n += (d->wishes[w].phases & phases & -phases) != 0 ? d->wishes[w].count : 0;
+        for (size_t w = 0; w < d->gpu_request_n; w++) {
+            n += (d->gpu_requests[w].phases & phases & -phases) != 0 ? d->gpu_requests[w].count : 0;
         }
         most = n > most ? n : most;
     }
@@ -108,8 +108,8 @@ uint8_t ledger_pod_class(const struct node_entry *n, const struct pod_entry *p)
     int32_t device_n = (int32_t)p->charge_n;
     bool whole = true;
 
-    if (p->demand->unsteered_n > 0) {
-        return pod_class_of(p->demand->unsteered_n, true);
+    if (p->demand->plugin_managed_n > 0) {
+        return pod_class_of(p->demand->plugin_managed_n, true);
     }
     for (size_t i = 0; i < p->charge_n; i++) {
         const struct charge *c = &p->charges[i].charge;

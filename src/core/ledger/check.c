@@ -32,7 +32,7 @@ static const char *check_pod(const struct ledger *l, uint32_t i)
         return "a pending pod holds devices";
     }
     if ((p->state == LEDGER_RESERVED || p->state == LEDGER_CONFIRMED) && p->ref_n == 0 &&
-        p->demand->unsteered_n == 0 && !demand_may_be_counted(p->demand)) {
+        p->demand->plugin_managed_n == 0 && !demand_may_be_counted(p->demand)) {
         return "a reservation names no devices";
     }
     return NULL;
@@ -103,7 +103,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
 {
     const struct node_entry *n = &l->nodes[node];
     const struct node_state *row = &l->rows[node];
-    int64_t unsteered = 0;
+    int64_t plugin_managed = 0;
     int32_t shares = 0;
 
     if (ledger_node_find(l, l->names[node]) != node) {
@@ -122,10 +122,10 @@ static const char *check_node(const struct ledger *l, uint32_t node)
         if (!p->used || p->node != node) {
             return "a node lists a pod that is elsewhere";
         }
-        unsteered += p->demand->unsteered_n;
+        plugin_managed += p->demand->plugin_managed_n;
         shares += demand_takes_shares(p->demand);
     }
-    if (unsteered != row->unsteered_used || shares != row->share_pod_n) {
+    if (plugin_managed != row->plugin_managed_used || shares != row->share_pod_n) {
         return "a node's sums over its pods are wrong";
     }
     for (uint32_t i = 0; i < n->device_n; i++) {

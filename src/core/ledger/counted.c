@@ -17,9 +17,9 @@ static unsigned wanted_of(const struct demand *d, uint16_t profile)
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
         unsigned n = 0;
 
-        for (size_t w = 0; w < d->wish_n; w++) {
-            if (d->wishes[w].profile == profile && (d->wishes[w].phases >> phase & 1) != 0) {
-                n += d->wishes[w].count;
+        for (size_t w = 0; w < d->gpu_request_n; w++) {
+            if (d->gpu_requests[w].profile == profile && (d->gpu_requests[w].phases >> phase & 1) != 0) {
+                n += d->gpu_requests[w].count;
             }
         }
         peak = n > peak ? n : peak;
@@ -96,14 +96,14 @@ static void charge_pod(const struct node_entry *n, const struct device_state *st
 
     p->charge_n = 0;
     p->charges = xreallocarray(p->charges, n->device_n + 1, sizeof(*p->charges));
-    for (size_t w = 0; w < d->wish_n; w++) {
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
         size_t first = 0;
 
-        while (d->wishes[first].profile != d->wishes[w].profile) {
+        while (d->gpu_requests[first].profile != d->gpu_requests[w].profile) {
             first++;
         }
         if (first == w) {
-            charge_profile(n, states, p, d->wishes[w].profile, wanted_of(d, d->wishes[w].profile), taken);
+            charge_profile(n, states, p, d->gpu_requests[w].profile, wanted_of(d, d->gpu_requests[w].profile), taken);
         }
     }
 }

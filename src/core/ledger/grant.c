@@ -31,35 +31,35 @@ static bool grants_as_asked(const struct demand *d, const struct assignment *as)
 {
     bool same = d->defect == DEMAND_OK && ledger_matches_record(d, as);
 
-    for (size_t w = 0; same && w < d->wish_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+    for (size_t w = 0; same && w < d->gpu_request_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
         const struct assigned_device *dev;
 
         BUG_ON(c == NULL);
         for (size_t at = 0; same && (dev = ledger_next_device(d, w, c, &at)) != NULL;) {
-            same = dev->profile == d->wishes[w].profile ||
-                   (d->wishes[w].profile == 0 && d->wishes[w].kind != WISH_WHOLE);
+            same = dev->profile == d->gpu_requests[w].profile ||
+                   (d->gpu_requests[w].profile == 0 && d->gpu_requests[w].kind != GPU_REQUEST_WHOLE);
         }
     }
     return same;
 }
 
-static struct wish wish_of_record(const struct assigned_container *c)
+static struct gpu_request gpu_request_of_record(const struct assigned_container *c)
 {
-    struct wish w = {.container = c->name,
+    struct gpu_request w = {.container = c->name,
                      .init = c->init,
                      .count = (uint16_t)c->device_n,
-                     .kind = WISH_WHOLE,
+                     .kind = GPU_REQUEST_WHOLE,
                      .profile = c->devices[0].profile};
 
     for (size_t i = 0; i < c->device_n; i++) {
         const struct assigned_device *dev = &c->devices[i];
 
-        w.kind = dev->exclusive || dev->profile != 0 ? w.kind : WISH_BOTH;
+        w.kind = dev->exclusive || dev->profile != 0 ? w.kind : GPU_REQUEST_BOTH;
         w.milli = dev->milli > w.milli ? dev->milli : w.milli;
         w.mem_mib = dev->mem_mib > w.mem_mib ? dev->mem_mib : w.mem_mib;
     }
-    if (w.kind == WISH_WHOLE) {
+    if (w.kind == GPU_REQUEST_WHOLE) {
         w.milli = DEVICE_MILLI;
         w.mem_mib = 0;
     } else {
@@ -68,26 +68,26 @@ static struct wish wish_of_record(const struct assigned_container *c)
     return w;
 }
 
-static struct wish *wish_of_init(struct wish *wishes, size_t n, struct str name)
+static struct gpu_request *gpu_request_of_init(struct gpu_request *gpu_requests, size_t n, struct str name)
 {
     for (size_t i = 0; i < n; i++) {
-        if (wishes[i].init && str_eq(wishes[i].container, name)) {
-            return &wishes[i];
+        if (gpu_requests[i].init && str_eq(gpu_requests[i].container, name)) {
+            return &gpu_requests[i];
         }
     }
     return NULL;
 }
 
 /* As core/request/demand.h says. Nobody can edit the order of the containers of a pod. */
-static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes, size_t n)
+static void phases_of_spec(const struct ledger_pod_fact *f, struct gpu_request *gpu_requests, size_t n)
 {
     unsigned phase_n = 1;
 
     for (size_t i = 0; i < n; i++) {
-        wishes[i].phases = wishes[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
+        gpu_requests[i].phases = gpu_requests[i].init ? INT64_MAX : 1; /* beside all others, unless the spec says when */
     }
     for (size_t i = 0; i < f->init_container_n; i++) {
-        struct wish *w = wish_of_init(wishes, n, f->init_containers[i].name);
+        struct gpu_request *w = gpu_request_of_init(gpu_requests, n, f->init_containers[i].name);
         uint64_t phase = 1;
 
         if (w == NULL) {
@@ -99,7 +99,7 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes,
         }
         w->phases = phase;
         for (size_t k = 0; k < i && phase != 1; k++) {
-            struct wish *before = wish_of_init(wishes, n, f->init_containers[k].name);
+            struct gpu_request *before = gpu_request_of_init(gpu_requests, n, f->init_containers[k].name);
 
             if (before != NULL && f->init_containers[k].sidecar) {
                 before->phases |= phase;
@@ -108,9 +108,9 @@ static void phases_of_spec(const struct ledger_pod_fact *f, struct wish *wishes,
     }
 }
 
-/* The demand that a signed record implies, with the constraints that are asked for today. Wishes go to `wishes`
- * (DEMAND_WISHES_MAX). */
-static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct wish *wishes)
+/* The demand that a signed record implies, with the constraints that are asked for today. GPU requests go to `GPU requests`
+ * (DEMAND_GPU_REQUESTS_MAX). */
+static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct gpu_request *gpu_requests)
 {
     const struct demand *asked = f->demand;
     bool nothing = demand_is_empty(asked);
@@ -119,21 +119,21 @@ static struct demand demand_of_grant(const struct ledger_pod_fact *f, struct wis
 
     if (asked->defect == DEMAND_OK) {
         d = *asked;
-        d.unsteered_n = d.unsteered_most = 0;
-        d.unsteered_names = 0;
+        d.plugin_managed_n = d.plugin_managed_most = 0;
+        d.plugin_managed_names = 0;
     }
     if (nothing) {
         d.source = DEMAND_FROM_ANNOTATIONS;
         d.dialect = "native";
     }
-    for (size_t i = 0; i < f->assignment->container_n && n < DEMAND_WISHES_MAX; i++) {
-        wishes[n] = wish_of_record(&f->assignment->containers[i]);
-        wishes[n].position = (uint16_t)n;
+    for (size_t i = 0; i < f->assignment->container_n && n < DEMAND_GPU_REQUESTS_MAX; i++) {
+        gpu_requests[n] = gpu_request_of_record(&f->assignment->containers[i]);
+        gpu_requests[n].position = (uint16_t)n;
         n++;
     }
-    phases_of_spec(f, wishes, n);
-    d.wishes = wishes;
-    d.wish_n = n;
+    phases_of_spec(f, gpu_requests, n);
+    d.gpu_requests = gpu_requests;
+    d.gpu_request_n = n;
     return d;
 }
 
@@ -161,8 +161,8 @@ static struct record_part *granted_of_record(const struct demand *d, const struc
     }
     all = xmalloc(n * sizeof(*all) + bytes);
     text = (char *)(all + n);
-    for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
         const struct assigned_device *dev;
 
         BUG_ON(c == NULL);
@@ -196,12 +196,12 @@ struct record_part *ledger_granted_copy(const struct pod_entry *p)
 
 void ledger_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f)
 {
-    struct wish wishes[DEMAND_WISHES_MAX];
+    struct gpu_request gpu_requests[DEMAND_GPU_REQUESTS_MAX];
     struct demand recorded;
     const struct demand *d = f->demand;
 
     if (!grants_as_asked(d, f->assignment)) {
-        recorded = demand_of_grant(f, wishes);
+        recorded = demand_of_grant(f, gpu_requests);
         d = &recorded;
     }
     ledger_pod_free_devices(p);
@@ -228,8 +228,8 @@ static bool same_devices(const struct ledger *l, const struct pod_entry *p, cons
     }
     refs = ledger_refs_of_record(l, p->demand, as, &n);
     same = refs != NULL && n == p->ref_n;
-    for (size_t w = 0; same && w < p->demand->wish_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &p->demand->wishes[w]);
+    for (size_t w = 0; same && w < p->demand->gpu_request_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &p->demand->gpu_requests[w]);
         const struct assigned_device *dev;
 
         BUG_ON(c == NULL);

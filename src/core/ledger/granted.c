@@ -46,11 +46,11 @@ static void sums_of_phase(const struct node_entry *n, const struct pod_entry *p,
     size_t at = 0;
 
     s->used = 0;
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
-        const struct wish *wish = &p->demand->wishes[w];
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
+        const struct gpu_request *gpu_request = &p->demand->gpu_requests[w];
 
-        for (uint16_t i = 0; i < wish->count; i++, at++) {
-            uint32_t ordinal = (wish->phases & phase) != 0 ? ledger_device_find(n, p, p->refs[at]) : LEDGER_NONE;
+        for (uint16_t i = 0; i < gpu_request->count; i++, at++) {
+            uint32_t ordinal = (gpu_request->phases & phase) != 0 ? ledger_device_find(n, p, p->refs[at]) : LEDGER_NONE;
 
             if (ordinal != LEDGER_NONE) {
                 sum_add(s, ordinal, &p->record_parts[at].charge);
@@ -64,8 +64,8 @@ static bool has_one_phase(const struct demand *d)
 {
     bool one = true;
 
-    for (size_t w = 1; w < d->wish_n; w++) {
-        one = one && d->wishes[w].phases == d->wishes[0].phases;
+    for (size_t w = 1; w < d->gpu_request_n; w++) {
+        one = one && d->gpu_requests[w].phases == d->gpu_requests[0].phases;
     }
     return one;
 }
@@ -76,8 +76,8 @@ void ledger_granted_charges(const struct node_entry *n, struct pod_entry *p)
     uint64_t phases = 0;
 
     peak.used = 0;
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
-        phases |= p->demand->wishes[w].phases;
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
+        phases |= p->demand->gpu_requests[w].phases;
     }
     if (has_one_phase(p->demand)) {
         sums_of_phase(n, p, phases, &peak);

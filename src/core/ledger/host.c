@@ -43,7 +43,7 @@ struct host_state ledger_host_left(const struct node_entry *n, const struct host
 
 bool ledger_node_has_gpus(const struct ledger *l, uint32_t node)
 {
-    return l->nodes[node].device_n > 0 || l->rows[node].unsteered_cap > 0;
+    return l->nodes[node].device_n > 0 || l->rows[node].plugin_managed_cap > 0;
 }
 
 void ledger_host_changed(struct ledger *l, uint32_t node)

@@ -43,7 +43,7 @@ static uint8_t plugin_flags(const struct inventory *inv)
 
     flags |= inv->mig_changing ? NODE_MIG_CHANGING : 0;
     flags |= inv->mig_single ? NODE_MIG_SINGLE : 0;
-    flags |= inv->unsteered_one ? NODE_ONE_UNIT : 0;
+    flags |= inv->plugin_managed_one ? NODE_ONE_UNIT : 0;
     for (size_t i = 0; i < inv->device_n; i++) {
         flags |= inv->devices[i].counted && !inv->mig_single ? NODE_MIG_COUNTED : 0;
     }
@@ -52,13 +52,13 @@ static uint8_t plugin_flags(const struct inventory *inv)
 
 static int32_t units_per_gpu(const struct inventory *inv)
 {
-    return inv->unsteered_per_gpu > 1 ? inv->unsteered_per_gpu : 1;
+    return inv->plugin_managed_per_gpu > 1 ? inv->plugin_managed_per_gpu : 1;
 }
 
 bool ledger_same_plugin(const struct node_state *row, const struct inventory *inv)
 {
-    return row->unsteered_cap == inv->unsteered_n && row->unsteered_per_gpu == units_per_gpu(inv) &&
-           row->unsteered_names == inv->unsteered_names &&
+    return row->plugin_managed_cap == inv->plugin_managed_n && row->plugin_managed_per_gpu == units_per_gpu(inv) &&
+           row->plugin_managed_names == inv->plugin_managed_names &&
            (row->flags & NODE_PLUGIN_FLAGS) == plugin_flags(inv);
 }
 
@@ -126,9 +126,9 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     n->touched = l->generation + 1;
     l->rows[node].flags = (uint8_t)(NODE_DESCRIBED | (f->closed ? NODE_CLOSED : 0) |
                                      (n->shut ? NODE_SHUT : 0) | plugin_flags(inv));
-    l->rows[node].unsteered_cap = inv->unsteered_n;
-    l->rows[node].unsteered_per_gpu = units_per_gpu(inv);
-    l->rows[node].unsteered_names = inv->unsteered_names;
+    l->rows[node].plugin_managed_cap = inv->plugin_managed_n;
+    l->rows[node].plugin_managed_per_gpu = units_per_gpu(inv);
+    l->rows[node].plugin_managed_names = inv->plugin_managed_names;
     node_set_settings(l, n, inv);
     ledger_devices_set(l, node, fresh, (uint32_t)inv->device_n);
     ledger_keep_granted(l, node);
@@ -154,9 +154,9 @@ void ledger_node_gone(struct ledger *l, uint32_t node)
     n->host = (struct host_capacity){0};
     n->host_taken = (struct host_request){0};
     l->rows[node].flags = n->shut ? NODE_SHUT : 0;
-    l->rows[node].unsteered_cap = 0;
-    l->rows[node].unsteered_per_gpu = 1;
-    l->rows[node].unsteered_names = 0;
+    l->rows[node].plugin_managed_cap = 0;
+    l->rows[node].plugin_managed_per_gpu = 1;
+    l->rows[node].plugin_managed_names = 0;
     ledger_devices_set(l, node, NULL, 0);
     ledger_recompute(l, node);
     ledger_node_drop_if_empty(l, node);

@@ -22,7 +22,7 @@ void ledger_pod_reobserve(struct ledger *l, uint32_t pod, const struct ledger_po
 /* The pod is charged what its signed record says; `asked` as `request` above. Follow with ledger_recompute. */
 void ledger_take_grant(struct ledger *l, struct pod_entry *p, const struct ledger_pod_fact *f,
                        const struct demand *asked, int64_t at_ms);
-/* Same containers with the same numbers of devices, so that the devices held still answer to the wishes? */
+/* Same containers with the same numbers of devices, so that the devices held still answer to the GPU requests? */
 bool ledger_same_shape(const struct demand *a, const struct demand *b);
 /* A request in resources cannot be edited: when its amounts read differently, the configuration has changed
  * (resource names, units). Without a signed record the charge of the day on which the pod got it becomes its floor. */

@@ -60,7 +60,7 @@ struct pod_entry {
     size_t toleration_n;
     size_t annotation_bytes;
     char *leftovers; /* of the fact; NULL: none */
-    struct device_ref *refs; /* devices of all wishes in wish order; NULL: not known */
+    struct device_ref *refs; /* devices of all GPU requests in GPU request order; NULL: not known */
     size_t ref_n;
     struct record_part *record_parts; /* of each of `refs`, in one block with its text; NULL: the request says the amounts */
     struct charge *promised; /* of each of `refs`, what was written into the record of a reservation; NULL: unknown */

@@ -85,12 +85,12 @@ static bool is_named(const struct preempt_request *r, struct str uid)
 static bool may_leave(const struct pod_entry *p, const struct preempt_request *r)
 {
     return p->state != LEDGER_RESERVED && p->priority < r->priority && !str_eq(p->uid, r->uid) &&
-           (p->charge_n > 0 || p->demand->unsteered_n > 0);
+           (p->charge_n > 0 || p->demand->plugin_managed_n > 0);
 }
 
 static int64_t size_of(const struct pod_entry *p)
 {
-    int64_t milli = INT64_C(1000) * p->demand->unsteered_n;
+    int64_t milli = INT64_C(1000) * p->demand->plugin_managed_n;
 
     for (size_t i = 0; i < p->charge_n; i++) {
         milli += p->charges[i].charge.milli;

@@ -19,7 +19,7 @@ static void charge_add(struct pod_entry *p, uint32_t ordinal, struct charge c)
 static void charges_known(const struct node_entry *n, const struct device_state *states,
                           struct pod_entry *p, const struct placement *at)
 {
-    uint64_t used = placement_devices(at, p->demand->wish_n);
+    uint64_t used = placement_devices(at, p->demand->gpu_request_n);
     const struct demand d = ledger_charged_demand(p);
 
     for (uint32_t i = 0; i < n->device_n; i++) {
@@ -84,7 +84,7 @@ static void pod_charges(const struct node_entry *n, const struct device_state *s
     struct placement at;
 
     p->charge_n = 0;
-    if (p->demand->unsteered_n > 0 || n->device_n == 0) {
+    if (p->demand->plugin_managed_n > 0 || n->device_n == 0) {
         return;
     }
     p->charges = xreallocarray(p->charges, n->device_n, sizeof(*p->charges));
@@ -106,7 +106,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     struct node_state *row = &l->rows[node];
     struct device_state *states = &l->states[row->first_device];
     uint64_t taken = 0;
-    int64_t unsteered = 0;
+    int64_t plugin_managed = 0;
 
     ledger_change_begin(l, node);
     BUG_ON(n->extent_n != n->device_n);
@@ -123,7 +123,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
     for (uint32_t i = 0; i < n->pod_n; i++) {
         struct pod_entry *p = &l->pods[n->pods[i]];
 
-        unsteered += p->demand->unsteered_n;
+        plugin_managed += p->demand->plugin_managed_n;
         row->share_pod_n += demand_takes_shares(p->demand);
         host_sum_add(&n->host_asked, p->demand->host);
         if (ledger_pod_is_counted(row, p)) {
@@ -149,7 +149,7 @@ void ledger_recompute(struct ledger *l, uint32_t node)
         }
     }
     ledger_block_other_form(n, states);
-    row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+    row->plugin_managed_used = plugin_managed > INT32_MAX ? INT32_MAX : (int32_t)plugin_managed;
     row->host = ledger_host_left(n, &n->host_asked);
     row->version = ++l->version;
     ledger_overcommit_note(l, node);

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-_Static_assert(ASSIGNMENT_CONTAINERS_MAX == DEMAND_WISHES_MAX, "every demand that is reserved can be recorded");
+_Static_assert(ASSIGNMENT_CONTAINERS_MAX == DEMAND_GPU_REQUESTS_MAX, "every demand that is reserved can be recorded");
 
-const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct wish *w)
+const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct gpu_request *w)
 {
     for (size_t i = 0; i < as->container_n; i++) {
         if (as->containers[i].init == w->init && str_eq(as->containers[i].name, w->container)) {
@@ -20,46 +20,46 @@ const struct assigned_container *ledger_assigned_to(const struct assignment *as,
     return NULL;
 }
 
-/* Does wish `w` share its container with a neighbour? */
+/* Does GPU request `w` share its container with a neighbour? */
 static bool has_twin(const struct demand *d, size_t w)
 {
-    return (w > 0 && wish_goes_on(&d->wishes[w - 1], &d->wishes[w])) ||
-           (w + 1 < d->wish_n && wish_goes_on(&d->wishes[w], &d->wishes[w + 1]));
+    return (w > 0 && gpu_request_goes_on(&d->gpu_requests[w - 1], &d->gpu_requests[w])) ||
+           (w + 1 < d->gpu_request_n && gpu_request_goes_on(&d->gpu_requests[w], &d->gpu_requests[w + 1]));
 }
 
-/* The next device of the container, from `*at` on, that answers to wish `w`; NULL: there is no other. */
+/* The next device of the container, from `*at` on, that answers to GPU request `w`; NULL: there is no other. */
 const struct assigned_device *ledger_next_device(const struct demand *d, size_t w,
                                                  const struct assigned_container *c, size_t *at)
 {
     for (; *at < c->device_n; ++*at) {
-        if (!has_twin(d, w) || wish_is_of_milli(&d->wishes[w], c->devices[*at].milli)) {
+        if (!has_twin(d, w) || gpu_request_is_of_milli(&d->gpu_requests[w], c->devices[*at].milli)) {
             return &c->devices[(*at)++];
         }
     }
     return NULL;
 }
 
-/* Record and demand match one to one: the same containers, with as many devices as they wish. */
+/* Record and demand match one to one: the same containers, with as many devices as they ask for. */
 bool ledger_matches_record(const struct demand *d, const struct assignment *as)
 {
     size_t container_n = 0;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
         size_t n = 0;
 
         for (size_t at = 0; c != NULL && ledger_next_device(d, w, c, &at) != NULL;) {
             n++;
         }
-        if (c == NULL || n != d->wishes[w].count) {
+        if (c == NULL || n != d->gpu_requests[w].count) {
             return false;
         }
-        container_n += w == 0 || !wish_goes_on(&d->wishes[w - 1], &d->wishes[w]);
+        container_n += w == 0 || !gpu_request_goes_on(&d->gpu_requests[w - 1], &d->gpu_requests[w]);
     }
     return container_n == as->container_n;
 }
 
-/* The devices of every wish, or NULL when record and demand do not match one to one. */
+/* The devices of every GPU request, or NULL when record and demand do not match one to one. */
 struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d,
                                          const struct assignment *as, size_t *ret_n)
 {
@@ -69,13 +69,13 @@ struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct de
     if (as == NULL || d->defect != DEMAND_OK || !ledger_matches_record(d, as)) {
         return NULL;
     }
-    for (size_t w = 0; w < d->wish_n; w++) {
-        n += d->wishes[w].count;
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        n += d->gpu_requests[w].count;
     }
     refs = xcalloc(n + 1, sizeof(*refs));
     *ret_n = 0;
-    for (size_t w = 0; w < d->wish_n; w++) {
-        const struct assigned_container *c = ledger_assigned_to(as, &d->wishes[w]);
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        const struct assigned_container *c = ledger_assigned_to(as, &d->gpu_requests[w]);
         const struct assigned_device *dev;
 
         BUG_ON(c == NULL);
@@ -120,21 +120,21 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
 {
     uint64_t phases = 0;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        phases |= d->wishes[w].phases;
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        phases |= d->gpu_requests[w].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
         struct phase_charges f = {.n = 0};
         size_t at = 0;
 
-        for (size_t w = 0; w < d->wish_n; w++) {
-            const struct wish *wish = &d->wishes[w];
-            const struct assigned_container *c = ledger_assigned_to(as, wish);
+        for (size_t w = 0; w < d->gpu_request_n; w++) {
+            const struct gpu_request *gpu_request = &d->gpu_requests[w];
+            const struct assigned_container *c = ledger_assigned_to(as, gpu_request);
             const struct assigned_device *dev;
 
             BUG_ON(c == NULL);
             for (size_t i = 0; (dev = ledger_next_device(d, w, c, &i)) != NULL; at++) {
-                if ((wish->phases & phases & -phases) != 0) {
+                if ((gpu_request->phases & phases & -phases) != 0) {
                     phase_add(&f, refs[at], dev);
                 }
             }
@@ -146,28 +146,28 @@ static void floors_of_record(struct pod_entry *p, const struct assignment *as, c
 }
 
 /* The demand that a record alone implies, for a bound pod whose request annotations are gone or spoilt.
- * Wishes go to `wishes` (DEMAND_WISHES_MAX). */
-static struct demand demand_of_record(const struct assignment *as, struct wish *wishes)
+ * GPU requests go to `GPU requests` (DEMAND_GPU_REQUESTS_MAX). */
+static struct demand demand_of_record(const struct assignment *as, struct gpu_request *gpu_requests)
 {
-    struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .wishes = wishes};
+    struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .gpu_requests = gpu_requests};
 
-    for (size_t i = 0; i < as->container_n && d.wish_n < DEMAND_WISHES_MAX; i++) {
+    for (size_t i = 0; i < as->container_n && d.gpu_request_n < DEMAND_GPU_REQUESTS_MAX; i++) {
         const struct assigned_container *c = &as->containers[i];
-        struct wish *w = &wishes[d.wish_n];
+        struct gpu_request *w = &gpu_requests[d.gpu_request_n];
 
         if (c->device_n == 0) {
             continue;
         }
-        *w = (struct wish){.container = c->name,
+        *w = (struct gpu_request){.container = c->name,
                            .init = c->init,
                            .count = (uint16_t)c->device_n,
-                           .kind = WISH_BOTH,
+                           .kind = GPU_REQUEST_BOTH,
                            .phases = 1};
         for (size_t j = 0; j < c->device_n; j++) {
             w->milli = c->devices[j].milli > w->milli ? c->devices[j].milli : w->milli;
             w->mem_mib = c->devices[j].mem_mib > w->mem_mib ? c->devices[j].mem_mib : w->mem_mib;
         }
-        d.wish_n++;
+        d.gpu_request_n++;
     }
     return d;
 }
@@ -192,7 +192,7 @@ bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, co
 }
 
 const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry *p, const struct demand *d,
-                                        const struct assignment *as, struct wish *wishes,
+                                        const struct assignment *as, struct gpu_request *gpu_requests,
                                         struct demand *recorded)
 {
     bool lost = demand_is_empty(d) || d->defect != DEMAND_OK;
@@ -207,9 +207,9 @@ const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry
         floors_of_record(p, as, d, refs);
         return d;
     }
-    *recorded = demand_of_record(as, wishes);
+    *recorded = demand_of_record(as, gpu_requests);
     recorded->host = d->host;
-    refs = recorded->wish_n > 0 ? ledger_refs_of_record(l, recorded, as, &n) : NULL;
+    refs = recorded->gpu_request_n > 0 ? ledger_refs_of_record(l, recorded, as, &n) : NULL;
     if (refs == NULL) {
         return d;
     }

@@ -13,22 +13,22 @@ struct record_part;
 
 /* ---- read (records.c) ---- */
 
-/* The container that the wish is of; NULL: the record does not have it. */
-const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct wish *w);
-/* The next device of the container, from `*at` on, that answers to wish `w`; NULL: there is no other. */
+/* The container that the GPU request is of; NULL: the record does not have it. */
+const struct assigned_container *ledger_assigned_to(const struct assignment *as, const struct gpu_request *w);
+/* The next device of the container, from `*at` on, that answers to GPU request `w`; NULL: there is no other. */
 const struct assigned_device *ledger_next_device(const struct demand *d, size_t w, const struct assigned_container *c,
                                                  size_t *at);
-/* Record and demand match one to one: the same containers, with as many devices as they wish. */
+/* Record and demand match one to one: the same containers, with as many devices as they ask for. */
 bool ledger_matches_record(const struct demand *d, const struct assignment *as);
-/* The devices of every wish, malloc'ed, or NULL when record and demand do not match one to one. `as` may be NULL. */
+/* The devices of every GPU request, malloc'ed, or NULL when record and demand do not match one to one. `as` may be NULL. */
 struct device_ref *ledger_refs_of_record(const struct ledger *l, const struct demand *d, const struct assignment *as,
                                          size_t *ret_n);
 /* Does the annotation still say what we know: same decision, same devices? */
 bool ledger_record_is_ours(const struct ledger *l, const struct pod_entry *p, const struct assignment *as);
 /* Devices (p->refs) and floors from the record, and the demand to go by: `d`, or, where that is gone or spoilt,
- * the one that the record implies, in *recorded and `wishes` (DEMAND_WISHES_MAX). `as` may be NULL. */
+ * the one that the record implies, in *recorded and `GPU requests` (DEMAND_GPU_REQUESTS_MAX). `as` may be NULL. */
 const struct demand *ledger_read_record(const struct ledger *l, struct pod_entry *p, const struct demand *d,
-                                        const struct assignment *as, struct wish *wishes,
+                                        const struct assignment *as, struct gpu_request *gpu_requests,
                                         struct demand *recorded);
 
 /* ---- signed ones (grant.c) ---- */

@@ -20,10 +20,10 @@ static bool placement_fits(const struct ledger *l, uint32_t node, const struct d
     const struct device_state *states = &l->states[row->first_device];
     uint64_t used = 0;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        uint64_t mask = at->wish_devices[w];
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        uint64_t mask = at->gpu_request_devices[w];
 
-        if (__builtin_popcountll(mask) != d->wishes[w].count ||
+        if (__builtin_popcountll(mask) != d->gpu_requests[w].count ||
             (row->device_n < 64 && mask >> row->device_n != 0)) {
             return false;
         }
@@ -41,9 +41,9 @@ static bool placement_fits(const struct ledger *l, uint32_t node, const struct d
     return true;
 }
 
-static bool unsteered_fits(const struct node_state *row, const struct demand *d)
+static bool plugin_managed_fits(const struct node_state *row, const struct demand *d)
 {
-    return row->share_pod_n == 0 && d->unsteered_n <= row->unsteered_cap - row->unsteered_used;
+    return row->share_pod_n == 0 && d->plugin_managed_n <= row->plugin_managed_cap - row->plugin_managed_used;
 }
 
 static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node,
@@ -51,11 +51,11 @@ static void keep_refs(const struct ledger *l, struct pod_entry *p, uint32_t node
 {
     const struct node_entry *n = &l->nodes[node];
 
-    p->refs = xcalloc(n->device_n * p->demand->wish_n + 1, sizeof(*p->refs));
+    p->refs = xcalloc(n->device_n * p->demand->gpu_request_n + 1, sizeof(*p->refs));
     p->ref_n = 0;
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
         for (uint32_t i = 0; i < n->device_n; i++) {
-            if ((at->wish_devices[w] & (UINT64_C(1) << i)) != 0) {
+            if ((at->gpu_request_devices[w] & (UINT64_C(1) << i)) != 0) {
                 p->refs[p->ref_n++] = n->devices[i].ref;
             }
         }
@@ -71,12 +71,12 @@ static void keep_promise(const struct ledger *l, struct pod_entry *p)
     size_t at = 0;
 
     p->promised = xcalloc(p->ref_n + 1, sizeof(*p->promised));
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
-        for (uint16_t i = 0; i < p->demand->wishes[w].count; i++, at++) {
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
+        for (uint16_t i = 0; i < p->demand->gpu_requests[w].count; i++, at++) {
             uint32_t ordinal = ledger_device_find(n, p, p->refs[at]);
 
             BUG_ON(ordinal == LEDGER_NONE);
-            p->promised[at] = device_charge(&states[ordinal], &d, &p->demand->wishes[w]);
+            p->promised[at] = device_charge(&states[ordinal], &d, &p->demand->gpu_requests[w]);
             p->promised[at].profile = device_is_instance(&states[ordinal]) ? states[ordinal].profile : 0;
         }
     }
@@ -105,10 +105,10 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
     }
     if (feasibility_of_node(&l->rows[node], p->demand) != VERDICT_FITS) {
         fits = false;
-    } else if (p->demand->unsteered_n > 0) {
-        fits = unsteered_fits(&l->rows[node], p->demand);
+    } else if (p->demand->plugin_managed_n > 0) {
+        fits = plugin_managed_fits(&l->rows[node], p->demand);
     } else {
-        fits = (l->rows[node].unsteered_used == 0 || !demand_takes_shares(p->demand)) &&
+        fits = (l->rows[node].plugin_managed_used == 0 || !demand_takes_shares(p->demand)) &&
                placement_fits(l, node, p->demand, r->placement);
     }
     if (!fits) {
@@ -118,7 +118,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
                       ledger_tenant_room(l, p->namespace_))) {
         return err_set(reterr, ERR_CONFLICT, "%s", verdict_text(VERDICT_TENANT_LIMIT));
     }
-    if (p->demand->unsteered_n == 0 && !ledger_is_counted(&l->rows[node], p->demand)) {
+    if (p->demand->plugin_managed_n == 0 && !ledger_is_counted(&l->rows[node], p->demand)) {
         keep_refs(l, p, node, r->placement);
     }
     free(p->decision_id);
@@ -203,9 +203,9 @@ bool ledger_chose_devices(const struct ledger *l, struct str uid)
     return pod != LEDGER_NONE && l->pods[pod].ref_n > 0;
 }
 
-/* Adds the devices of wishes `w` and, where its container goes on, of the next one, in the order of the node. */
+/* Adds the devices of GPU requests `w` and, where its container goes on, of the next one, in the order of the node. */
 static size_t devices_of(const struct ledger *l, const struct pod_entry *p, const struct placement *at, size_t w,
-                         size_t wish_n, struct arena *a, struct assigned_device *ret)
+                         size_t gpu_request_n, struct arena *a, struct assigned_device *ret)
 {
     const struct node_entry *n = &l->nodes[p->node];
     const struct device_state *states = &l->states[l->rows[p->node].first_device];
@@ -213,13 +213,13 @@ static size_t devices_of(const struct ledger *l, const struct pod_entry *p, cons
     size_t found_n = 0;
 
     for (uint32_t i = 0; i < n->device_n; i++) {
-        for (size_t k = w; k < w + wish_n; k++) {
+        for (size_t k = w; k < w + gpu_request_n; k++) {
             struct charge c;
 
-            if ((at->wish_devices[k] & (UINT64_C(1) << i)) == 0) {
+            if ((at->gpu_request_devices[k] & (UINT64_C(1) << i)) == 0) {
                 continue;
             }
-            c = device_charge(&states[i], &d, &p->demand->wishes[k]);
+            c = device_charge(&states[i], &d, &p->demand->gpu_requests[k]);
             ret[found_n++] = (struct assigned_device){
                 .uuid = arena_str(a, n->devices[i].uuid),
                 .index = n->devices[i].ref.index,
@@ -250,26 +250,26 @@ int ledger_assignment(const struct ledger *l, struct str uid, struct arena *a, s
     if (!ledger_pod_placement(&l->nodes[p->node], p, &at)) {
         return err_set(reterr, ERR_NOT_FOUND, "the pod's devices left the node");
     }
-    containers = ARENA_ARRAY(a, p->demand->wish_n, struct assigned_container);
+    containers = ARENA_ARRAY(a, p->demand->gpu_request_n, struct assigned_container);
     for (int init = 1; containers != NULL && init >= 0; init--) {
-        for (size_t w = 0, wish_n; w < p->demand->wish_n; w += wish_n) {
-            const struct wish *wish = &p->demand->wishes[w];
+        for (size_t w = 0, gpu_request_n; w < p->demand->gpu_request_n; w += gpu_request_n) {
+            const struct gpu_request *gpu_request = &p->demand->gpu_requests[w];
             struct assigned_device *devices;
-            size_t device_n = wish->count;
+            size_t device_n = gpu_request->count;
 
-            for (wish_n = 1; w + wish_n < p->demand->wish_n && wish_goes_on(wish, &wish[wish_n]); wish_n++) {
-                device_n += wish[wish_n].count;
+            for (gpu_request_n = 1; w + gpu_request_n < p->demand->gpu_request_n && gpu_request_goes_on(gpu_request, &gpu_request[gpu_request_n]); gpu_request_n++) {
+                device_n += gpu_request[gpu_request_n].count;
             }
-            if (wish->init != (init == 1)) {
+            if (gpu_request->init != (init == 1)) {
                 continue;
             }
             devices = ARENA_ARRAY(a, device_n, struct assigned_device);
             containers[n_out++] = (struct assigned_container){
-                .name = arena_str(a, wish->container),
-                .init = wish->init,
-                .position = wish->position,
+                .name = arena_str(a, gpu_request->container),
+                .init = gpu_request->init,
+                .position = gpu_request->position,
                 .devices = devices,
-                .device_n = devices == NULL ? 0 : devices_of(l, p, &at, w, wish_n, a, devices),
+                .device_n = devices == NULL ? 0 : devices_of(l, p, &at, w, gpu_request_n, a, devices),
             };
         }
     }

@@ -97,7 +97,7 @@ static bool allocations_tell(const struct ledger *l, const struct pod_entry *p)
 
     return p->node != LEDGER_NONE &&
            !ledger_pod_is_counted(&l->rows[p->node], p) &&
-           (p->demand->unsteered_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
+           (p->demand->plugin_managed_n > 0 || ledger_pod_placement(&l->nodes[p->node], p, &at));
 }
 
 void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
@@ -120,7 +120,7 @@ void snapshot_take_pod(struct snapshot_taker *t, const struct pod_entry *p)
         .deleting = p->deleting,
         .conflict = p->conflict != NULL,
         .conflict_text = p->conflict,
-        .unsteered_n = p->demand->unsteered_n,
+        .plugin_managed_n = p->demand->plugin_managed_n,
         .priority = p->priority,
         .source = p->demand->source,
         .qos = p->qos,
@@ -190,41 +190,41 @@ static void put_raised(const struct snapshot_taker *t, const struct pod_entry *p
     }
 }
 
-/* What the wish says, where its charge does not tell. Memory that stands alone says that no milli were asked for. */
-static void set_asked(const struct wish *w, const struct charge *c, struct snapshot_allocation *ret)
+/* What the GPU request says, where its charge does not tell. Memory that stands alone says that no milli were asked for. */
+static void set_asked(const struct gpu_request *w, const struct charge *c, struct snapshot_allocation *ret)
 {
-    bool milli = wish_kind_has_milli(w->kind) && w->milli != c->milli;
-    bool mem = wish_kind_has_mem(w->kind) && w->mem_mib != c->mem_mib;
+    bool milli = gpu_request_kind_has_milli(w->kind) && w->milli != c->milli;
+    bool mem = gpu_request_kind_has_mem(w->kind) && w->mem_mib != c->mem_mib;
 
-    ret->asked_milli = wish_kind_has_milli(w->kind) && (milli || mem) ? w->milli : 0;
-    ret->asked_mem_mib = wish_kind_has_mem(w->kind) && (milli || mem) ? w->mem_mib : 0;
+    ret->asked_milli = gpu_request_kind_has_milli(w->kind) && (milli || mem) ? w->milli : 0;
+    ret->asked_mem_mib = gpu_request_kind_has_mem(w->kind) && (milli || mem) ? w->mem_mib : 0;
 }
 
-static enum wish_kind kind_of_grant(const struct charge *c)
+static enum gpu_request_kind kind_of_grant(const struct charge *c)
 {
-    return c->exclusive ? WISH_WHOLE : c->mem_mib == 0 ? WISH_MILLI : c->milli == 0 ? WISH_MEMORY : WISH_BOTH;
+    return c->exclusive ? GPU_REQUEST_WHOLE : c->mem_mib == 0 ? GPU_REQUEST_MILLI : c->milli == 0 ? GPU_REQUEST_MEMORY : GPU_REQUEST_BOTH;
 }
 
-/* What the record gives to one container. What was asked for is shown in the words of the wish, unless that says
+/* What the record gives to one container. What was asked for is shown in the words of the GPU request, unless that says
  * something else today. */
 static void put_granted(const struct node_entry *n, const struct pod_entry *p, size_t w, size_t *first,
                         const struct device_state *states, struct snapshot_allocation a, struct placing *to)
 {
     const struct demand d = ledger_charged_demand(p);
-    const struct wish *wish = &p->demand->wishes[w];
+    const struct gpu_request *gpu_request = &p->demand->gpu_requests[w];
 
-    for (uint16_t i = 0; i < wish->count; i++, ++*first) {
+    for (uint16_t i = 0; i < gpu_request->count; i++, ++*first) {
         const struct charge *c = &p->record_parts[*first].charge;
         uint32_t ordinal = ledger_device_find(n, p, p->refs[*first]);
         struct charge today;
 
         BUG_ON(ordinal == LEDGER_NONE);
-        today = device_charge(&states[ordinal], &d, wish);
+        today = device_charge(&states[ordinal], &d, gpu_request);
         a.milli = c->milli;
         a.mem_mib = c->mem_mib;
         if (same_charge(c, &today)) {
-            a.kind = wish->kind;
-            set_asked(wish, &today, &a);
+            a.kind = gpu_request->kind;
+            set_asked(gpu_request, &today, &a);
         } else {
             a.kind = kind_of_grant(c);
             a.asked_milli = 0;
@@ -238,7 +238,7 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
                     const struct device_state *states, struct placing *to)
 {
     struct placement at;
-    struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = WISH_KIND__MAX};
+    struct snapshot_allocation a = {.pod = (uint32_t)t->pod_n - 1, .kind = GPU_REQUEST_KIND__MAX};
     bool known = !ledger_pod_is_counted(&t->l->rows[p->node], p) && ledger_pod_placement(n, p, &at);
     const struct demand d = ledger_charged_demand(p);
     size_t first = 0;
@@ -252,24 +252,24 @@ static void put_pod(const struct snapshot_taker *t, const struct node_entry *n, 
         }
         return;
     }
-    for (size_t w = 0; w < p->demand->wish_n; w++) {
-        const struct wish *wish = &p->demand->wishes[w];
+    for (size_t w = 0; w < p->demand->gpu_request_n; w++) {
+        const struct gpu_request *gpu_request = &p->demand->gpu_requests[w];
 
-        a.container = at.wish_devices[w] == 0 ? STR_NULL : arena_str(t->a, wish->container);
-        a.init = wish->init;
-        a.phases = wish->phases;
+        a.container = at.gpu_request_devices[w] == 0 ? STR_NULL : arena_str(t->a, gpu_request->container);
+        a.init = gpu_request->init;
+        a.phases = gpu_request->phases;
         if (p->record_parts != NULL) {
             put_granted(n, p, w, &first, states, a, to);
             continue;
         }
-        a.kind = wish->kind;
-        for (uint64_t left = at.wish_devices[w]; left != 0; left &= left - 1) {
+        a.kind = gpu_request->kind;
+        for (uint64_t left = at.gpu_request_devices[w]; left != 0; left &= left - 1) {
             unsigned i = (unsigned)__builtin_ctzll(left);
-            struct charge c = device_charge(&states[i], &d, wish);
+            struct charge c = device_charge(&states[i], &d, gpu_request);
 
             a.milli = c.milli;
             a.mem_mib = c.mem_mib;
-            set_asked(wish, &c, &a);
+            set_asked(gpu_request, &c, &a);
             put(to, i, &a);
         }
     }
@@ -439,10 +439,10 @@ void snapshot_take_node(struct snapshot_taker *t, uint32_t node, struct snapshot
         .mig_changing = (l->rows[node].flags & NODE_MIG_CHANGING) != 0,
         .mig_counted = (l->rows[node].flags & NODE_MIG_COUNTED) != 0,
         .mig_single = (l->rows[node].flags & NODE_MIG_SINGLE) != 0,
-        .unsteered_cap = l->rows[node].unsteered_cap,
-        .unsteered_used = l->rows[node].unsteered_used,
-        .unsteered_per_gpu = l->rows[node].unsteered_per_gpu,
-        .unsteered_one = (l->rows[node].flags & NODE_ONE_UNIT) != 0,
+        .plugin_managed_cap = l->rows[node].plugin_managed_cap,
+        .plugin_managed_used = l->rows[node].plugin_managed_used,
+        .plugin_managed_per_gpu = l->rows[node].plugin_managed_per_gpu,
+        .plugin_managed_one = (l->rows[node].flags & NODE_ONE_UNIT) != 0,
         .overcommit_milli = n->overcommit_milli,
         .overcommit_mem_milli = n->overcommit_mem_milli,
         .memory_only = n->memory_only,

@@ -9,10 +9,10 @@ static struct holding held_by(const struct ledger *l, const struct pod_entry *p)
 {
     struct holding h = {0};
 
-    if (p->node != LEDGER_NONE && p->demand->unsteered_n > 0) {
+    if (p->node != LEDGER_NONE && p->demand->plugin_managed_n > 0) {
         const struct node_state *row = &l->rows[p->node];
 
-        h = tenancy_plugin(row, &l->states[row->first_device], p->demand->unsteered_n);
+        h = tenancy_plugin(row, &l->states[row->first_device], p->demand->plugin_managed_n);
     }
     for (size_t i = 0; p->node != LEDGER_NONE && i < p->charge_n; i++) {
         h.milli += p->charges[i].charge.milli;

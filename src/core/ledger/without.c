@@ -9,7 +9,7 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
 {
     const struct node_entry *n = &l->nodes[node];
     struct host_sum asked = {0};
-    int64_t unsteered = 0;
+    int64_t plugin_managed = 0;
 
     *ret_row = l->rows[node];
     ret_row->share_pod_n = 0;
@@ -23,7 +23,7 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
         if (leaves(p, ctx)) {
             continue;
         }
-        unsteered += p->demand->unsteered_n;
+        plugin_managed += p->demand->plugin_managed_n;
         ret_row->share_pod_n += demand_takes_shares(p->demand);
         ret_row->pod_classes |= ledger_pod_class(n, p);
         host_sum_add(&asked, p->demand->host);
@@ -32,6 +32,6 @@ void ledger_without(const struct ledger *l, uint32_t node, ledger_leaves_fn *lea
         }
     }
     ledger_block_other_form(n, ret_states);
-    ret_row->unsteered_used = unsteered > INT32_MAX ? INT32_MAX : (int32_t)unsteered;
+    ret_row->plugin_managed_used = plugin_managed > INT32_MAX ? INT32_MAX : (int32_t)plugin_managed;
     ret_row->host = ledger_host_left(n, &asked);
 }

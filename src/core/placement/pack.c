@@ -82,7 +82,7 @@ static bool fits_beside_holds(const struct ledger_view *v, const struct node_sta
             !place_other(&node, devices, held, q->params, &at)) {
             continue;
         }
-        node.unsteered_used += held->unsteered_n;
+        node.plugin_managed_used += held->plugin_managed_n;
         node.share_pod_n += demand_takes_shares(held);
         choice_take(&node, devices, held, &at, next);
         memcpy(devices, next, node.device_n * sizeof(devices[0]));
@@ -133,7 +133,7 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
             row_without = row_with = q->row;
             memcpy(without, q->devices, n->device_n * sizeof(without[0]));
             choice_take(n, without, d, at, with);
-            row_with.unsteered_used += d->unsteered_n;
+            row_with.plugin_managed_used += d->plugin_managed_n;
             row_with.share_pod_n += demand_takes_shares(d);
         }
         if (!place_other(&row_without, without, q->demand, p, &there)) {
@@ -146,9 +146,9 @@ static bool keeps_nominations(const struct ledger_view *v, const struct node_sta
         }
         choice_take(n, with, q->demand, &there, next);
         memcpy(with, next, n->device_n * sizeof(next[0]));
-        row_with.unsteered_used += q->demand->unsteered_n;
+        row_with.plugin_managed_used += q->demand->plugin_managed_n;
         row_with.share_pod_n += demand_takes_shares(q->demand);
-        row_without.unsteered_used += q->demand->unsteered_n;
+        row_without.plugin_managed_used += q->demand->plugin_managed_n;
         row_without.share_pod_n += demand_takes_shares(q->demand);
     }
     return true;

@@ -81,14 +81,14 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
         (p->node_strategy->looks_ahead || p->device_strategy->looks_ahead)) {
         key_add_number(k, outlook_typical_version(p->outlook));
     }
-    key_add_number(k, (uint64_t)d->unsteered_n);
-    key_add_number(k, (uint64_t)d->unsteered_most);
-    key_add_number(k, d->unsteered_names);
+    key_add_number(k, (uint64_t)d->plugin_managed_n);
+    key_add_number(k, (uint64_t)d->plugin_managed_most);
+    key_add_number(k, d->plugin_managed_names);
     key_add_number(k, (uint64_t)d->host.cpu_milli << 32 | (uint32_t)d->host.mem_mib);
-    key_add_number(k, (uint64_t)d->wish_n << 1 | demand_may_be_counted(d));
+    key_add_number(k, (uint64_t)d->gpu_request_n << 1 | demand_may_be_counted(d));
     key_add_number(k, !d->says_qos ? QOS__MAX : d->qos == QOS_EQUAL_SHARE); /* what a charge depends on */
-    for (size_t i = 0; i < d->wish_n; i++) {
-        const struct wish *w = &d->wishes[i];
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        const struct gpu_request *w = &d->gpu_requests[i];
 
         key_add_number(k, (uint64_t)w->kind << 32 | (uint64_t)w->profile << 16 | w->count);
         key_add_number(k, (uint64_t)w->milli);

@@ -154,13 +154,13 @@ static double fragmentation_of(const struct trial *t, const struct outlook *o, u
     const struct node_state *n = &t->mirror->nodes[node];
     struct fragmentation_node f = {.devices = devices,
                                    .device_n = n->device_n,
-                                   .unsteered_cap = n->unsteered_cap,
-                                   .unsteered_free = n->unsteered_cap - n->unsteered_used,
-                                   .unsteered_per_gpu = n->unsteered_per_gpu,
+                                   .plugin_managed_cap = n->plugin_managed_cap,
+                                   .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
+                                   .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
                                    .host = n->host};
 
     if (with_pod) {
-        f.unsteered_free -= t->demand->unsteered_n;
+        f.plugin_managed_free -= t->demand->plugin_managed_n;
         f.host.cpu_free_milli = less(n->host.cpu_free_milli, t->demand->host.cpu_milli);
         f.host.mem_free_mib = less(n->host.mem_free_mib, t->demand->host.mem_mib);
     }

@@ -61,19 +61,19 @@ uint64_t headroom_node(const struct node_state *n, const struct device_state *de
     uint32_t each[DEVICES_PER_NODE_MAX];
     struct placement at;
 
-    BUG_ON(d->defect != DEMAND_OK || d->wish_n > 1 || d->model_n > 0 || d->uuid_n > 0);
+    BUG_ON(d->defect != DEMAND_OK || d->gpu_request_n > 1 || d->model_n > 0 || d->uuid_n > 0);
     if (feasibility_place(n, devices, NULL, d, strategies[0], &at) != VERDICT_FITS) {
         return 0; /* the rules of the node, too */
     }
-    if (d->unsteered_n > 0) {
-        return (uint64_t)((n->unsteered_cap - n->unsteered_used) / d->unsteered_n);
+    if (d->plugin_managed_n > 0) {
+        return (uint64_t)((n->plugin_managed_cap - n->plugin_managed_used) / d->plugin_managed_n);
     }
     for (size_t i = 0; i < n->device_n; i++) {
-        struct charge c = device_charge(&devices[i], d, &d->wishes[0]);
+        struct charge c = device_charge(&devices[i], d, &d->gpu_requests[0]);
 
         each[i] = headroom_device(&devices[i], &c);
     }
-    return pods_of(each, n->device_n, d->wishes[0].count);
+    return pods_of(each, n->device_n, d->gpu_requests[0].count);
 }
 
 struct headroom_hole headroom_hole(const struct node_state *n, const struct device_state *devices)
@@ -81,7 +81,7 @@ struct headroom_hole headroom_hole(const struct node_state *n, const struct devi
     const struct charge nothing = {.slots = 1};
     struct headroom_hole h = {0};
 
-    if (n->unsteered_used > 0) {
+    if (n->plugin_managed_used > 0) {
         return h; /* whole GPUs of a plugin keep shares away */
     }
     for (size_t i = 0; i < n->device_n; i++) {

@@ -13,7 +13,7 @@ static int compare(const struct mix_shape *a, const struct mix_shape *b)
         {(uint64_t)b->mem_mib, (uint64_t)a->mem_mib},
         {(uint64_t)b->host.cpu_milli, (uint64_t)a->host.cpu_milli},
         {(uint64_t)b->host.mem_mib, (uint64_t)a->host.mem_mib},
-        {b->unsteered, a->unsteered},
+        {b->plugin_managed, a->plugin_managed},
         {b->kind, a->kind},
         {b->model_n, a->model_n},
     };
@@ -60,7 +60,7 @@ static void copy(const struct mix_shape *s, struct mix_report_shape *ret)
 {
     *ret = (struct mix_report_shape){.host = s->host,
                                      .count = s->count,
-                                     .unsteered = s->unsteered,
+                                     .plugin_managed = s->plugin_managed,
                                      .kind = s->kind,
                                      .milli = s->milli,
                                      .mem_mib = s->mem_mib,

@@ -30,9 +30,9 @@ void survey_take(const struct mirror *m, const struct outlook *o, struct survey 
         const struct node_state *n = &m->nodes[i];
         const struct fragmentation_node f = {.devices = mirror_devices(m, i),
                                              .device_n = n->device_n,
-                                             .unsteered_cap = n->unsteered_cap,
-                                             .unsteered_free = n->unsteered_cap - n->unsteered_used,
-                                             .unsteered_per_gpu = n->unsteered_per_gpu,
+                                             .plugin_managed_cap = n->plugin_managed_cap,
+                                             .plugin_managed_free = n->plugin_managed_cap - n->plugin_managed_used,
+                                             .plugin_managed_per_gpu = n->plugin_managed_per_gpu,
                                              .host = n->host};
 
         if (m->open[i]) {

@@ -97,34 +97,34 @@ const char *demand_defect_name(enum demand_defect d)
     return defect_words_of(d)->name;
 }
 
-const char *wish_kind_name(enum wish_kind k)
+const char *gpu_request_kind_name(enum gpu_request_kind k)
 {
-    static const char *const names[WISH_KIND__MAX] = {
-        [WISH_BOTH] = "both",
-        [WISH_MILLI] = "milli",
-        [WISH_MEMORY] = "memory",
-        [WISH_WHOLE] = "whole",
-        [WISH_FRACTION] = "fraction",
-        [WISH_PORTION] = "portion",
+    static const char *const names[GPU_REQUEST_KIND__MAX] = {
+        [GPU_REQUEST_BOTH] = "both",
+        [GPU_REQUEST_MILLI] = "milli",
+        [GPU_REQUEST_MEMORY] = "memory",
+        [GPU_REQUEST_WHOLE] = "whole",
+        [GPU_REQUEST_FRACTION] = "fraction",
+        [GPU_REQUEST_PORTION] = "portion",
     };
 
-    BUG_ON((unsigned)k >= WISH_KIND__MAX);
+    BUG_ON((unsigned)k >= GPU_REQUEST_KIND__MAX);
     return names[k];
 }
 
-bool wish_kind_has_milli(enum wish_kind k)
+bool gpu_request_kind_has_milli(enum gpu_request_kind k)
 {
-    return k == WISH_BOTH || k == WISH_MILLI || k == WISH_FRACTION;
+    return k == GPU_REQUEST_BOTH || k == GPU_REQUEST_MILLI || k == GPU_REQUEST_FRACTION;
 }
 
-bool wish_kind_has_mem(enum wish_kind k)
+bool gpu_request_kind_has_mem(enum gpu_request_kind k)
 {
-    return k == WISH_BOTH || k == WISH_MEMORY || k == WISH_PORTION;
+    return k == GPU_REQUEST_BOTH || k == GPU_REQUEST_MEMORY || k == GPU_REQUEST_PORTION;
 }
 
-bool wish_kind_is_of_memory(enum wish_kind k)
+bool gpu_request_kind_is_of_memory(enum gpu_request_kind k)
 {
-    return k == WISH_MEMORY || k == WISH_FRACTION || k == WISH_PORTION;
+    return k == GPU_REQUEST_MEMORY || k == GPU_REQUEST_FRACTION || k == GPU_REQUEST_PORTION;
 }
 
 static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
@@ -149,7 +149,7 @@ static int64_t mul_div(int64_t a, int64_t b, int64_t c, int64_t max)
 /* What KAI-Scheduler sees of the memory of a device. Source: its node info, which floors the label nvidia.com/gpu.memory. */
 static int64_t kai_mem(int64_t mem_mib)
 {
-    return mem_mib - mem_mib % WISH_KAI_STEP_MIB;
+    return mem_mib - mem_mib % GPU_REQUEST_KAI_STEP_MIB;
 }
 
 /* ceil(100 * mem / seen) hundredths, in thousandths. */
@@ -165,42 +165,42 @@ static int32_t kai_portion_milli(int64_t mem_mib, int64_t seen_mib)
     return (int32_t)(clamp_i64(portion, 1, 100) * hundredth);
 }
 
-struct charge wish_charge(const struct wish *w, int32_t cap_milli, int64_t cap_mem_mib,
+struct charge gpu_request_charge(const struct gpu_request *w, int32_t cap_milli, int64_t cap_mem_mib,
                           int64_t mem_base_mib)
 {
     struct charge c = {.milli = w->milli, .slots = 1, .mem_mib = w->mem_mib, .profile = w->profile};
 
     switch (w->kind) {
-    case WISH_BOTH:
+    case GPU_REQUEST_BOTH:
         break;
-    case WISH_MILLI:
+    case GPU_REQUEST_MILLI:
         c.mem_mib = 0;
         if (mem_base_mib > 0 && cap_mem_mib > 0) {
             c.mem_mib = mul_div(mem_base_mib, w->milli, DEVICE_MILLI, cap_mem_mib);
         }
         break;
-    case WISH_MEMORY:
+    case GPU_REQUEST_MEMORY:
         c.milli = DEVICE_MILLI;
         if (mem_base_mib > 0) {
             int64_t share = mul_div(w->mem_mib, DEVICE_MILLI, mem_base_mib, DEVICE_MILLI);
             c.milli = (int32_t)clamp_i64(share, 1, DEVICE_MILLI);
         }
         break;
-    case WISH_WHOLE:
+    case GPU_REQUEST_WHOLE:
         c.milli = cap_milli > 0 ? cap_milli : 0;
         c.mem_mib = cap_mem_mib > 0 ? cap_mem_mib : 0;
         c.exclusive = true;
         break;
-    case WISH_FRACTION:
+    case GPU_REQUEST_FRACTION:
         c.mem_mib = 0;
         if (mem_base_mib > 0 && cap_mem_mib > 0) {
             c.mem_mib = mul_div(kai_mem(mem_base_mib), w->milli, DEVICE_MILLI, cap_mem_mib);
         }
         break;
-    case WISH_PORTION:
+    case GPU_REQUEST_PORTION:
         c.milli = kai_portion_milli(w->mem_mib, mem_base_mib > 0 ? kai_mem(mem_base_mib) : 0);
         break;
-    case WISH_KIND__MAX:
+    case GPU_REQUEST_KIND__MAX:
         BUG("no such kind of wish");
     }
     return c;
@@ -330,24 +330,24 @@ static const struct device_pattern *take_patterns(char **arrays, char **text,
 const struct demand *demand_amounts(const struct demand *d, struct arena *a)
 {
     struct demand *copy = ARENA_NEW(a, struct demand);
-    struct wish *wishes = ARENA_ARRAY(a, d->wish_n, struct wish);
+    struct gpu_request *gpu_requests = ARENA_ARRAY(a, d->gpu_request_n, struct gpu_request);
 
-    if (copy == NULL || wishes == NULL) {
+    if (copy == NULL || gpu_requests == NULL) {
         return NULL;
     }
-    *copy = (struct demand){.unsteered_n = d->unsteered_n, .unsteered_most = d->unsteered_most,
-                            .unsteered_names = d->unsteered_names, .wish_n = d->wish_n, .wishes = wishes,
+    *copy = (struct demand){.plugin_managed_n = d->plugin_managed_n, .plugin_managed_most = d->plugin_managed_most,
+                            .plugin_managed_names = d->plugin_managed_names, .gpu_request_n = d->gpu_request_n, .gpu_requests = gpu_requests,
                             .dialect = d->dialect, .says_qos = d->says_qos, .qos = d->qos};
-    for (size_t i = 0; i < d->wish_n; i++) {
-        wishes[i] = d->wishes[i];
-        wishes[i].container = STR_NULL;
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        gpu_requests[i] = d->gpu_requests[i];
+        gpu_requests[i].container = STR_NULL;
     }
     return copy;
 }
 
 static size_t demand_array_bytes(const struct demand *d)
 {
-    return d->wish_n * sizeof(*d->wishes) + d->model_n * sizeof(*d->models) +
+    return d->gpu_request_n * sizeof(*d->gpu_requests) + d->model_n * sizeof(*d->models) +
            d->uuid_n * sizeof(*d->uuids) + d->isolate_n * sizeof(*d->isolate);
 }
 
@@ -358,10 +358,10 @@ static size_t demand_bytes(const struct demand *d)
         patterns_text_bytes(d->models, d->model_n) + patterns_text_bytes(d->uuids, d->uuid_n);
 
     _Static_assert(sizeof(struct demand) % 8 == 0, "arrays follow the demand");
-    _Static_assert(sizeof(struct wish) % 8 == 0, "arrays follow the wishes");
+    _Static_assert(sizeof(struct gpu_request) % 8 == 0, "arrays follow the wishes");
     _Static_assert(sizeof(struct device_pattern) % 8 == 0, "arrays follow the patterns");
-    for (size_t i = 0; i < d->wish_n; i++) {
-        text_bytes += d->wishes[i].container.n;
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        text_bytes += d->gpu_requests[i].container.n;
     }
     return sizeof(*d) + demand_array_bytes(d) + text_bytes;
 }
@@ -373,11 +373,11 @@ static struct demand *demand_put(struct demand *copy, const struct demand *d)
 
     *copy = *d;
 
-    struct wish *wishes = take_array(&arrays, d->wishes, d->wish_n, sizeof(*wishes));
-    for (size_t i = 0; i < d->wish_n; i++) {
-        wishes[i].container = take_text(&text, d->wishes[i].container);
+    struct gpu_request *gpu_requests = take_array(&arrays, d->gpu_requests, d->gpu_request_n, sizeof(*gpu_requests));
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        gpu_requests[i].container = take_text(&text, d->gpu_requests[i].container);
     }
-    copy->wishes = wishes;
+    copy->gpu_requests = gpu_requests;
     copy->models = take_patterns(&arrays, &text, d->models, d->model_n);
     copy->uuids = take_patterns(&arrays, &text, d->uuids, d->uuid_n);
     copy->isolate = take_array(&arrays, d->isolate, d->isolate_n, sizeof(*d->isolate));
@@ -396,7 +396,7 @@ const struct demand *demand_copy_to(const struct demand *d, struct arena *a)
     return copy == NULL ? NULL : demand_put(copy, d);
 }
 
-static bool wish_equal(const struct wish *a, const struct wish *b)
+static bool gpu_request_equal(const struct gpu_request *a, const struct gpu_request *b)
 {
     return str_eq(a->container, b->container) && a->init == b->init && a->position == b->position &&
            a->count == b->count && a->kind == b->kind && a->milli == b->milli &&
@@ -417,15 +417,15 @@ bool demand_equal(const struct demand *a, const struct demand *b)
 {
     if (a->defect != b->defect || a->source != b->source || a->says_qos != b->says_qos ||
         (a->says_qos && a->qos != b->qos) ||
-        strcmp(a->dialect, b->dialect) != 0 || a->unsteered_n != b->unsteered_n ||
-        a->unsteered_most != b->unsteered_most || a->unsteered_names != b->unsteered_names ||
-        a->wish_n != b->wish_n || a->host.cpu_milli != b->host.cpu_milli ||
+        strcmp(a->dialect, b->dialect) != 0 || a->plugin_managed_n != b->plugin_managed_n ||
+        a->plugin_managed_most != b->plugin_managed_most || a->plugin_managed_names != b->plugin_managed_names ||
+        a->gpu_request_n != b->gpu_request_n || a->host.cpu_milli != b->host.cpu_milli ||
         a->host.mem_mib != b->host.mem_mib || a->model_n != b->model_n || a->uuid_n != b->uuid_n ||
         a->isolate_n != b->isolate_n) {
         return false;
     }
-    for (size_t i = 0; i < a->wish_n; i++) {
-        if (!wish_equal(&a->wishes[i], &b->wishes[i])) {
+    for (size_t i = 0; i < a->gpu_request_n; i++) {
+        if (!gpu_request_equal(&a->gpu_requests[i], &b->gpu_requests[i])) {
             return false;
         }
     }

@@ -56,30 +56,30 @@ static int32_t cut(int64_t v, int64_t max)
     return (int32_t)(v < max ? v : max);
 }
 
-/* Several wishes: what runs at once, summed up in the phase that asks for most, on as few devices
+/* Several GPU requests: what runs at once, summed up in the phase that asks for most, on as few devices
  * as that needs. */
-static void sum_wishes(const struct demand *d, struct mix_shape *s)
+static void sum_gpu_requests(const struct demand *d, struct mix_shape *s)
 {
     uint64_t phases = 0;
 
-    s->kind = WISH_BOTH;
-    for (size_t i = 0; i < d->wish_n; i++) {
-        phases |= d->wishes[i].phases;
+    s->kind = GPU_REQUEST_BOTH;
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        phases |= d->gpu_requests[i].phases;
     }
     for (; phases != 0; phases &= phases - 1) {
         uint64_t phase = phases & -phases;
         int64_t milli = 0, mem = 0, count = 1;
 
-        for (size_t i = 0; i < d->wish_n; i++) {
-            const struct wish *w = &d->wishes[i];
+        for (size_t i = 0; i < d->gpu_request_n; i++) {
+            const struct gpu_request *w = &d->gpu_requests[i];
 
             if ((w->phases & phase) == 0) {
                 continue;
             }
-            s->kind = w->kind == WISH_WHOLE || s->kind == WISH_WHOLE ? WISH_WHOLE
-                      : s->kind == WISH_BOTH                         ? w->kind
+            s->kind = w->kind == GPU_REQUEST_WHOLE || s->kind == GPU_REQUEST_WHOLE ? GPU_REQUEST_WHOLE
+                      : s->kind == GPU_REQUEST_BOTH                         ? w->kind
                                                                      : s->kind;
-            milli += (int64_t)w->count * (w->kind == WISH_WHOLE ? DEVICE_MILLI : w->milli);
+            milli += (int64_t)w->count * (w->kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : w->milli);
             mem += w->count * w->mem_mib;
             count = w->count > count ? w->count : count;
         }
@@ -99,18 +99,18 @@ static void sum_wishes(const struct demand *d, struct mix_shape *s)
 static void shape_of(const struct demand *d, struct mix_shape *s)
 {
     *s = (struct mix_shape){.host = d->host, .model_n = d->model_n, .models = d->models};
-    if (d->unsteered_n > 0) {
-        s->unsteered = true;
-        s->kind = WISH_WHOLE;
+    if (d->plugin_managed_n > 0) {
+        s->plugin_managed = true;
+        s->kind = GPU_REQUEST_WHOLE;
         s->milli = DEVICE_MILLI;
-        s->count = (uint16_t)cut(d->unsteered_n, UINT16_MAX);
-    } else if (d->wish_n == 1 && !demand_wants_instances(d)) {
-        s->kind = d->wishes[0].kind;
-        s->count = d->wishes[0].count;
-        s->milli = s->kind == WISH_WHOLE ? DEVICE_MILLI : d->wishes[0].milli;
-        s->mem_mib = d->wishes[0].mem_mib;
-    } else if (!demand_wants_instances(d) && d->wish_n > 1) {
-        sum_wishes(d, s);
+        s->count = (uint16_t)cut(d->plugin_managed_n, UINT16_MAX);
+    } else if (d->gpu_request_n == 1 && !demand_wants_instances(d)) {
+        s->kind = d->gpu_requests[0].kind;
+        s->count = d->gpu_requests[0].count;
+        s->milli = s->kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : d->gpu_requests[0].milli;
+        s->mem_mib = d->gpu_requests[0].mem_mib;
+    } else if (!demand_wants_instances(d) && d->gpu_request_n > 1) {
+        sum_gpu_requests(d, s);
     } /* MIG instances leave the GPUs to others: such a pod takes of the machine alone */
     if (s->count == 0) {
         s->model_n = 0;
@@ -120,7 +120,7 @@ static void shape_of(const struct demand *d, struct mix_shape *s)
 static uint64_t shape_hash(const struct mix_shape *s)
 {
     const struct hash_key key = {0, 0};
-    int64_t numbers[] = {s->host.cpu_milli, s->host.mem_mib, s->count,   s->unsteered,
+    int64_t numbers[] = {s->host.cpu_milli, s->host.mem_mib, s->count,   s->plugin_managed,
                          s->kind,           s->milli,        s->mem_mib, (int64_t)s->model_n};
     uint64_t h = hash_name(key, (struct str){(const char *)numbers, sizeof(numbers)});
 
@@ -133,7 +133,7 @@ static uint64_t shape_hash(const struct mix_shape *s)
 static bool shape_equal(const struct mix_shape *a, const struct mix_shape *b)
 {
     if (a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib ||
-        a->count != b->count || a->unsteered != b->unsteered || a->kind != b->kind ||
+        a->count != b->count || a->plugin_managed != b->plugin_managed || a->kind != b->kind ||
         a->milli != b->milli || a->mem_mib != b->mem_mib || a->model_n != b->model_n) {
         return false;
     }

@@ -288,14 +288,14 @@ static struct holding times(struct holding unit, int64_t n)
 struct holding tenancy_plugin(const struct node_state *n, const struct device_state *devices, int32_t unit_n)
 {
     struct holding all = times(tenancy_unit(devices, n->device_n), unit_n);
-    int32_t per_gpu = n->unsteered_per_gpu > 1 ? n->unsteered_per_gpu : 1;
+    int32_t per_gpu = n->plugin_managed_per_gpu > 1 ? n->plugin_managed_per_gpu : 1;
 
     return (struct holding){all.milli / per_gpu, all.mem_mib / per_gpu};
 }
 
 struct holding tenancy_node_total(const struct node_state *n, const struct device_state *devices)
 {
-    struct holding plugin = tenancy_plugin(n, devices, n->unsteered_cap);
+    struct holding plugin = tenancy_plugin(n, devices, n->plugin_managed_cap);
     struct holding all = {0};
 
     for (uint32_t i = 0; i < n->device_n; i++) {
@@ -314,10 +314,10 @@ struct holding tenancy_wanted(const struct demand *d, const struct placement *at
 {
     struct holding all = {0};
 
-    if (d->unsteered_n > 0) {
-        return tenancy_plugin(n, devices, d->unsteered_n);
+    if (d->plugin_managed_n > 0) {
+        return tenancy_plugin(n, devices, d->plugin_managed_n);
     }
-    for (uint64_t used = placement_devices(at, d->wish_n); used != 0; used &= used - 1) {
+    for (uint64_t used = placement_devices(at, d->gpu_request_n); used != 0; used &= used - 1) {
         struct charge c = placement_charge(d, at, devices, (size_t)__builtin_ctzll(used));
 
         all = sum(all, (struct holding){c.milli, c.mem_mib});
@@ -327,17 +327,17 @@ struct holding tenancy_wanted(const struct demand *d, const struct placement *at
 
 struct holding tenancy_wanted_at_most(const struct demand *d, struct holding largest, bool may_be_all)
 {
-    struct holding all = times(largest, d->unsteered_n);
+    struct holding all = times(largest, d->plugin_managed_n);
 
-    for (size_t i = 0; i < d->wish_n; i++) {
-        const struct wish *w = &d->wishes[i];
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        const struct gpu_request *w = &d->gpu_requests[i];
         struct holding one = {w->milli, w->mem_mib};
 
-        if (w->kind == WISH_WHOLE) {
+        if (w->kind == GPU_REQUEST_WHOLE) {
             one = largest;
-        } else if (!wish_kind_has_milli(w->kind) || (w->kind == WISH_BOTH && w->milli == 0)) {
+        } else if (!gpu_request_kind_has_milli(w->kind) || (w->kind == GPU_REQUEST_BOTH && w->milli == 0)) {
             one = largest; /* on a device small enough for it, or on a MIG instance, which it takes whole */
-        } else if (!wish_kind_has_mem(w->kind)) {
+        } else if (!gpu_request_kind_has_mem(w->kind)) {
             one.mem_mib = largest.mem_mib;
         }
         if (may_be_all || (d->says_qos && d->qos == QOS_EQUAL_SHARE)) { /* the even part of one may be all of it */

@@ -261,7 +261,7 @@ static void add_decision(const struct decision *d, const struct picture_style *s
     color(&l, colors[d->kind]);
     addf(&l, "%-8s", words[d->kind]);
     color(&l, "0");
-    addf(&l, "%-14.14s %-15.15s ", d->pod, d->wish);
+    addf(&l, "%-14.14s %-15.15s ", d->pod, d->gpu_request);
     if (d->kind == DECISION_BOUND) {
         addf(&l, "%s %s, %s", d->node, d->devices, took);
     } else {

@@ -94,6 +94,6 @@ struct workload *workload_new(uint64_t seed);
 void workload_free(struct workload *w);
 
 /* "300 milli", "2 x 500 milli", "8192 MiB", "1 GPU": what a pod asks for, for people. */
-void wish_text(const cJSON *pod, char *buf, size_t size);
+void gpu_request_text(const cJSON *pod, char *buf, size_t size);
 
 #endif

@@ -80,7 +80,7 @@ static void take_pending(struct pass *pass, const cJSON *pod)
     snprintf(d->job.name, sizeof(d->job.name), "%s", doc_text(pod, "metadata.name"));
     snprintf(d->job.decision.pod, sizeof(d->job.decision.pod), "%s",
              doc_text(pod, "metadata.name"));
-    wish_text(pod, d->job.decision.wish, sizeof(d->job.decision.wish));
+    gpu_request_text(pod, d->job.decision.gpu_request, sizeof(d->job.decision.gpu_request));
 }
 
 /* Second look, with the lock: which pending pods may be tried now. A refused one waits for another

@@ -22,12 +22,12 @@
 #define RAMP_FACTOR 6
 #define SERIAL_LABEL "demo.fgpu.io/serial"
 
-enum wish_form { FORM_MILLI, FORM_MEMORY, FORM_DEVICES, FORM_FRACTION };
+enum gpu_request_form { FORM_MILLI, FORM_MEMORY, FORM_DEVICES, FORM_FRACTION };
 
 struct shape {
     const char *name;
     uint32_t share; /* of 100 */
-    enum wish_form form;
+    enum gpu_request_form form;
     int32_t devices;
     int32_t from, to, step; /* milli, or MiB for FORM_MEMORY */
     int32_t typical_milli;  /* all devices together, to set the arrival rate */
@@ -112,7 +112,7 @@ static const struct shape *pick_shape(struct workload *w)
     }
 }
 
-static void write_wish(struct json_writer *w, const struct shape *s, int64_t amount)
+static void write_gpu_request(struct json_writer *w, const struct shape *s, int64_t amount)
 {
     char text[24];
     json_write_key(w, "limits");
@@ -167,7 +167,7 @@ static void write_pod(struct strbuf *out, const struct workload *wl, const struc
     json_write_kv_cstr(&w, "image", "example.com/demo");
     json_write_key(&w, "resources");
     json_write_object_begin(&w);
-    write_wish(&w, s, amount);
+    write_gpu_request(&w, s, amount);
     json_write_object_end(&w);
     json_write_object_end(&w);
     json_write_array_end(&w);

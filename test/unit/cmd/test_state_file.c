@@ -289,7 +289,7 @@ static bool take_shape(struct mix_report *r, const cJSON *s)
 
         if (x->weight == (uint64_t)cJSON_GetObjectItem(s, "weight")->valuedouble &&
             x->count == cJSON_GetObjectItem(s, "count")->valueint &&
-            x->mem_mib == (mem == NULL ? 0 : mem->valueint) && x->unsteered == cJSON_HasObjectItem(s, "plugin") &&
+            x->mem_mib == (mem == NULL ? 0 : mem->valueint) && x->plugin_managed == cJSON_HasObjectItem(s, "plugin") &&
             strcmp(x->models, models == NULL ? "" : models->valuestring) == 0) {
             x->weight = 0; /* taken */
             return true;

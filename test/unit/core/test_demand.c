@@ -1,4 +1,4 @@
-/* Charges of wishes, matching of constraints, copies. */
+/* Charges of GPU requests, matching of constraints, copies. */
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "core/request/demand.h"
@@ -11,7 +11,7 @@
 
 struct charge_row {
     const char *name;
-    enum wish_kind kind;
+    enum gpu_request_kind kind;
     int32_t milli;
     int64_t mem_mib;
     int32_t cap_milli;
@@ -20,32 +20,32 @@ struct charge_row {
 };
 
 static const struct charge_row charge_rows[] = {
-    {"both as given", WISH_BOTH, 300, 4096, 1000, 81920, 81920, {300, 1, 4096, false}},
+    {"both as given", GPU_REQUEST_BOTH, 300, 4096, 1000, 81920, 81920, {300, 1, 4096, false}},
     {"both, more than the device has",
-     WISH_BOTH,
+     GPU_REQUEST_BOTH,
      1000,
      99999,
      1000,
      81920,
      81920,
      {1000, 1, 99999, false}},
-    {"both, memory only in mode free", WISH_BOTH, 0, 4096, 1000, 81920, 81920, {0, 1, 4096, false}},
-    {"milli, even", WISH_MILLI, 500, 0, 1000, 81920, 81920, {500, 1, 40960, false}},
-    {"milli, rounded down", WISH_MILLI, 333, 0, 1000, 81559, 81559, {333, 1, 27159, false}},
-    {"milli, one of a small device", WISH_MILLI, 1, 0, 1000, 999, 999, {1, 1, 0, false}},
+    {"both, memory only in mode free", GPU_REQUEST_BOTH, 0, 4096, 1000, 81920, 81920, {0, 1, 4096, false}},
+    {"milli, even", GPU_REQUEST_MILLI, 500, 0, 1000, 81920, 81920, {500, 1, 40960, false}},
+    {"milli, rounded down", GPU_REQUEST_MILLI, 333, 0, 1000, 81559, 81559, {333, 1, 27159, false}},
+    {"milli, one of a small device", GPU_REQUEST_MILLI, 1, 0, 1000, 999, 999, {1, 1, 0, false}},
     {"milli, of the memory before over-commit",
-     WISH_MILLI,
+     GPU_REQUEST_MILLI,
      500,
      0,
      2000,
      163840,
      81920,
      {500, 1, 40960, false}},
-    {"milli, limited to the capacity", WISH_MILLI, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
-    {"milli, memory unknown", WISH_MILLI, 900, 0, 1000, 0, 0, {900, 1, 0, false}},
-    {"milli, negative capacity", WISH_MILLI, 900, 0, 1000, -5, 81920, {900, 1, 0, false}},
+    {"milli, limited to the capacity", GPU_REQUEST_MILLI, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
+    {"milli, memory unknown", GPU_REQUEST_MILLI, 900, 0, 1000, 0, 0, {900, 1, 0, false}},
+    {"milli, negative capacity", GPU_REQUEST_MILLI, 900, 0, 1000, -5, 81920, {900, 1, 0, false}},
     {"milli, product above 64 bits",
-     WISH_MILLI,
+     GPU_REQUEST_MILLI,
      999,
      0,
      1000,
@@ -53,18 +53,18 @@ static const struct charge_row charge_rows[] = {
      MEM_HUGE,
      {999, 1, MEM_HUGE / 1000 * 999 + MEM_HUGE % 1000 * 999 / 1000, false}},
     {"memory, its share of compute",
-     WISH_MEMORY,
+     GPU_REQUEST_MEMORY,
      0,
      8192,
      1000,
      81920,
      81920,
      {100, 1, 8192, false}},
-    {"memory, share rounded down", WISH_MEMORY, 0, 8191, 1000, 81920, 81920, {99, 1, 8191, false}},
-    {"memory, at least one milli", WISH_MEMORY, 0, 1, 1000, 81920, 81920, {1, 1, 1, false}},
-    {"memory, all of it", WISH_MEMORY, 0, 81920, 1000, 81920, 81920, {1000, 1, 81920, false}},
+    {"memory, share rounded down", GPU_REQUEST_MEMORY, 0, 8191, 1000, 81920, 81920, {99, 1, 8191, false}},
+    {"memory, at least one milli", GPU_REQUEST_MEMORY, 0, 1, 1000, 81920, 81920, {1, 1, 1, false}},
+    {"memory, all of it", GPU_REQUEST_MEMORY, 0, 81920, 1000, 81920, 81920, {1000, 1, 81920, false}},
     {"memory, more than all of it",
-     WISH_MEMORY,
+     GPU_REQUEST_MEMORY,
      0,
      163840,
      1000,
@@ -72,7 +72,7 @@ static const struct charge_row charge_rows[] = {
      81920,
      {1000, 1, 163840, false}},
     {"memory, of the memory before over-commit",
-     WISH_MEMORY,
+     GPU_REQUEST_MEMORY,
      0,
      8192,
      1000,
@@ -80,44 +80,44 @@ static const struct charge_row charge_rows[] = {
      81920,
      {100, 1, 8192, false}},
     {"memory, product above 64 bits",
-     WISH_MEMORY,
+     GPU_REQUEST_MEMORY,
      0,
      MEM_HUGE,
      1000,
      81920,
      81920,
      {1000, 1, MEM_HUGE, false}},
-    {"memory, device unknown", WISH_MEMORY, 0, 8192, 1000, 0, 0, {1000, 1, 8192, false}},
-    {"fraction", WISH_FRACTION, 500, 0, 1000, 81920, 81920, {500, 1, 40950, false}},
-    {"fraction, rounded down", WISH_FRACTION, 333, 0, 1000, 81559, 81559, {333, 1, 27139, false}},
-    {"fraction, whole steps", WISH_FRACTION, 125, 0, 1000, 40000, 40000, {125, 1, 5000, false}},
-    {"fraction, below one step", WISH_FRACTION, 999, 0, 1000, 99, 99, {999, 1, 0, false}},
-    {"fraction, of the memory before over-commit", WISH_FRACTION, 500, 0, 1000, 163840, 81920, {500, 1, 40950, false}},
-    {"fraction, memory unknown", WISH_FRACTION, 500, 0, 1000, 0, 0, {500, 1, 0, false}},
-    {"fraction, limited to the capacity", WISH_FRACTION, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
-    {"portion, rounded up", WISH_PORTION, 0, 20480, 1000, 81559, 81559, {260, 1, 20480, false}},
-    {"portion, even", WISH_PORTION, 0, 20375, 1000, 81559, 81559, {250, 1, 20375, false}},
-    {"portion, a bit more", WISH_PORTION, 0, 20376, 1000, 81559, 81559, {260, 1, 20376, false}},
-    {"portion, least", WISH_PORTION, 0, 1, 1000, 81559, 81559, {10, 1, 1, false}},
-    {"portion, all that is seen", WISH_PORTION, 0, 81500, 1000, 81559, 81559, {1000, 1, 81500, false}},
-    {"portion, more than is seen", WISH_PORTION, 0, 81559, 1000, 81559, 81559, {1000, 1, 81559, false}},
-    {"portion, more than there is", WISH_PORTION, 0, 90000, 1000, 81559, 81559, {1000, 1, 90000, false}},
-    {"portion, below one step", WISH_PORTION, 0, 1, 1000, 99, 99, {1000, 1, 1, false}},
-    {"portion, memory unknown", WISH_PORTION, 0, 1, 1000, 0, 0, {1000, 1, 1, false}},
-    {"whole", WISH_WHOLE, 1000, 0, 1000, 81920, 81920, {1000, 1, 81920, true}},
-    {"whole, with over-commit", WISH_WHOLE, 1000, 0, 1500, 163840, 81920, {1500, 1, 163840, true}},
-    {"whole, memory unknown", WISH_WHOLE, 1000, 0, 1000, 0, 0, {1000, 1, 0, true}},
-    {"whole, negative capacity", WISH_WHOLE, 1000, 0, -1, -1, -1, {0, 1, 0, true}},
+    {"memory, device unknown", GPU_REQUEST_MEMORY, 0, 8192, 1000, 0, 0, {1000, 1, 8192, false}},
+    {"fraction", GPU_REQUEST_FRACTION, 500, 0, 1000, 81920, 81920, {500, 1, 40950, false}},
+    {"fraction, rounded down", GPU_REQUEST_FRACTION, 333, 0, 1000, 81559, 81559, {333, 1, 27139, false}},
+    {"fraction, whole steps", GPU_REQUEST_FRACTION, 125, 0, 1000, 40000, 40000, {125, 1, 5000, false}},
+    {"fraction, below one step", GPU_REQUEST_FRACTION, 999, 0, 1000, 99, 99, {999, 1, 0, false}},
+    {"fraction, of the memory before over-commit", GPU_REQUEST_FRACTION, 500, 0, 1000, 163840, 81920, {500, 1, 40950, false}},
+    {"fraction, memory unknown", GPU_REQUEST_FRACTION, 500, 0, 1000, 0, 0, {500, 1, 0, false}},
+    {"fraction, limited to the capacity", GPU_REQUEST_FRACTION, 900, 0, 1000, 100, 81920, {900, 1, 100, false}},
+    {"portion, rounded up", GPU_REQUEST_PORTION, 0, 20480, 1000, 81559, 81559, {260, 1, 20480, false}},
+    {"portion, even", GPU_REQUEST_PORTION, 0, 20375, 1000, 81559, 81559, {250, 1, 20375, false}},
+    {"portion, a bit more", GPU_REQUEST_PORTION, 0, 20376, 1000, 81559, 81559, {260, 1, 20376, false}},
+    {"portion, least", GPU_REQUEST_PORTION, 0, 1, 1000, 81559, 81559, {10, 1, 1, false}},
+    {"portion, all that is seen", GPU_REQUEST_PORTION, 0, 81500, 1000, 81559, 81559, {1000, 1, 81500, false}},
+    {"portion, more than is seen", GPU_REQUEST_PORTION, 0, 81559, 1000, 81559, 81559, {1000, 1, 81559, false}},
+    {"portion, more than there is", GPU_REQUEST_PORTION, 0, 90000, 1000, 81559, 81559, {1000, 1, 90000, false}},
+    {"portion, below one step", GPU_REQUEST_PORTION, 0, 1, 1000, 99, 99, {1000, 1, 1, false}},
+    {"portion, memory unknown", GPU_REQUEST_PORTION, 0, 1, 1000, 0, 0, {1000, 1, 1, false}},
+    {"whole", GPU_REQUEST_WHOLE, 1000, 0, 1000, 81920, 81920, {1000, 1, 81920, true}},
+    {"whole, with over-commit", GPU_REQUEST_WHOLE, 1000, 0, 1500, 163840, 81920, {1500, 1, 163840, true}},
+    {"whole, memory unknown", GPU_REQUEST_WHOLE, 1000, 0, 1000, 0, 0, {1000, 1, 0, true}},
+    {"whole, negative capacity", GPU_REQUEST_WHOLE, 1000, 0, -1, -1, -1, {0, 1, 0, true}},
 };
 
-static void wish_charge__table__as_in_the_design(void **state)
+static void gpu_request_charge__table__as_in_the_design(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(charge_rows); i++) {
         const struct charge_row *row = &charge_rows[i];
-        struct wish w = {
+        struct gpu_request w = {
             .count = 1, .kind = row->kind, .milli = row->milli, .mem_mib = row->mem_mib};
-        struct charge c = wish_charge(&w, row->cap_milli, row->cap_mem, row->base_mem);
+        struct charge c = gpu_request_charge(&w, row->cap_milli, row->cap_mem, row->base_mem);
         if (c.milli != row->want.milli || c.slots != row->want.slots ||
             c.mem_mib != row->want.mem_mib || c.exclusive != row->want.exclusive) {
             fail_msg("%s: milli %d, slots %d, memory %lld, exclusive %d", row->name, c.milli,
@@ -127,7 +127,7 @@ static void wish_charge__table__as_in_the_design(void **state)
 }
 
 /* Shares that add up to one device never take more than it has. */
-static void wish_charge__random_shares_of_one_device__never_add_up_to_more(void **state)
+static void gpu_request_charge__random_shares_of_one_device__never_add_up_to_more(void **state)
 {
     struct rng rng;
 
@@ -142,13 +142,13 @@ static void wish_charge__random_shares_of_one_device__never_add_up_to_more(void 
         int64_t tiny_n = 0; /* those raised to one milli */
         while (left > 0) {
             int64_t part = (int64_t)rng_below(&rng, (uint64_t)left) + 1;
-            struct wish w = {.kind = by_memory ? WISH_MEMORY : WISH_MILLI};
+            struct gpu_request w = {.kind = by_memory ? GPU_REQUEST_MEMORY : GPU_REQUEST_MILLI};
             if (by_memory) {
                 w.mem_mib = part;
             } else {
                 w.milli = (int32_t)part;
             }
-            struct charge c = wish_charge(&w, DEVICE_MILLI, mem, mem);
+            struct charge c = gpu_request_charge(&w, DEVICE_MILLI, mem, mem);
             assert_true(c.milli >= 1);
             tiny_n += by_memory && part * DEVICE_MILLI < mem;
             milli_sum += c.milli;
@@ -271,10 +271,10 @@ static void label_hashes_match__lists__all_wanted_must_be_there(void **state)
 static void demand_copy__source_overwritten__still_equal(void **state)
 {
     char text[] = "main-init-GPU-a*-UUID-x";
-    struct wish wishes[] = {
+    struct gpu_request gpu_requests[] = {
         {.container = {text, 4},
          .count = 2,
-         .kind = WISH_BOTH,
+         .kind = GPU_REQUEST_BOTH,
          .milli = 300,
          .mem_mib = 5,
          .phases = 1},
@@ -282,7 +282,7 @@ static void demand_copy__source_overwritten__still_equal(void **state)
          .init = true,
          .position = 3,
          .count = 1,
-         .kind = WISH_WHOLE,
+         .kind = GPU_REQUEST_WHOLE,
          .phases = 6},
     };
     struct device_pattern models[] = {{{text + 10, 6}, true}, {{text + 10, 3}, false}};
@@ -293,8 +293,8 @@ static void demand_copy__source_overwritten__still_equal(void **state)
         .says_qos = true,
         .qos = QOS_EQUAL_SHARE,
         .dialect = "native",
-        .wish_n = 2,
-        .wishes = wishes,
+        .gpu_request_n = 2,
+        .gpu_requests = gpu_requests,
         .model_n = 2,
         .models = models,
         .uuid_n = 1,
@@ -308,13 +308,13 @@ static void demand_copy__source_overwritten__still_equal(void **state)
     struct demand *second = demand_copy(first);
     assert_true(demand_equal(&d, first));
     memset(text, '?', sizeof(text) - 1);
-    memset(wishes, 0, sizeof(wishes));
+    memset(gpu_requests, 0, sizeof(gpu_requests));
     memset(models, 0, sizeof(models));
     memset(uuids, 0, sizeof(uuids));
     memset(isolate, 0, sizeof(isolate));
     assert_false(demand_equal(&d, first));
     assert_true(demand_equal(first, second));
-    assert_true(str_eq(first->wishes[1].container, STR("init")));
+    assert_true(str_eq(first->gpu_requests[1].container, STR("init")));
     assert_true(str_eq(first->models[0].text, STR("GPU-a*")));
     assert_true(str_eq(first->uuids[0].text, STR("UUID-x")));
     free(first);
@@ -342,12 +342,12 @@ static void demand_equal__one_field_changed__differs(void **state)
     static const uint64_t hashes[2] = {1, 2};
     static const struct device_pattern patterns[3] = {
         {{"a", 1}, false}, {{"b", 1}, false}, {{"a", 1}, true}};
-    struct wish base_wish = {
-        .container = STR("c"), .count = 1, .kind = WISH_BOTH, .milli = 1, .phases = 1};
+    struct gpu_request base_gpu_request = {
+        .container = STR("c"), .count = 1, .kind = GPU_REQUEST_BOTH, .milli = 1, .phases = 1};
     struct demand a = {
         .dialect = "native",
-        .wish_n = 1,
-        .wishes = &base_wish,
+        .gpu_request_n = 1,
+        .gpu_requests = &base_gpu_request,
         .model_n = 1,
         .models = patterns,
         .uuid_n = 1,
@@ -355,23 +355,23 @@ static void demand_equal__one_field_changed__differs(void **state)
         .isolate_n = 1,
         .isolate = hashes,
     };
-    struct wish wishes[9];
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-        wishes[i] = base_wish;
+    struct gpu_request gpu_requests[9];
+    for (size_t i = 0; i < ARRAY_LEN(gpu_requests); i++) {
+        gpu_requests[i] = base_gpu_request;
     }
-    wishes[0].container = STR("d");
-    wishes[1].init = true;
-    wishes[2].position = 1;
-    wishes[3].count = 2;
-    wishes[4].kind = WISH_MILLI;
-    wishes[5].milli = 2;
-    wishes[6].mem_mib = 1;
-    wishes[7].phases = 3;
+    gpu_requests[0].container = STR("d");
+    gpu_requests[1].init = true;
+    gpu_requests[2].position = 1;
+    gpu_requests[3].count = 2;
+    gpu_requests[4].kind = GPU_REQUEST_MILLI;
+    gpu_requests[5].milli = 2;
+    gpu_requests[6].mem_mib = 1;
+    gpu_requests[7].phases = 3;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(gpu_requests); i++) {
         struct demand b = a;
-        b.wishes = &wishes[i];
+        b.gpu_requests = &gpu_requests[i];
         assert_int_equal(demand_equal(&a, &b), i == 8); /* the last one is unchanged */
     }
     struct demand changed[12];
@@ -382,8 +382,8 @@ static void demand_equal__one_field_changed__differs(void **state)
     changed[1].source = DEMAND_FROM_ANNOTATIONS;
     changed[2].says_qos = true;
     changed[3].dialect = "other";
-    changed[4].unsteered_n = 1;
-    changed[5].wish_n = 0;
+    changed[4].plugin_managed_n = 1;
+    changed[5].gpu_request_n = 0;
     changed[6].models = patterns + 1;
     changed[7].models = patterns + 2;
     changed[8].uuids = patterns + 1;
@@ -398,8 +398,8 @@ static void demand_equal__one_field_changed__differs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wish_charge__table__as_in_the_design),
-        cmocka_unit_test(wish_charge__random_shares_of_one_device__never_add_up_to_more),
+        cmocka_unit_test(gpu_request_charge__table__as_in_the_design),
+        cmocka_unit_test(gpu_request_charge__random_shares_of_one_device__never_add_up_to_more),
         cmocka_unit_test(demand_words__every_defect__unique_and_plain),
         cmocka_unit_test(demand_allows__table__exclusions_win),
         cmocka_unit_test(label_pair_hash__pairs__differ_where_the_pairs_do),

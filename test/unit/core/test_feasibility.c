@@ -27,7 +27,7 @@ static void check_against_oracle(int k, const struct random_case *c, const struc
     struct placement p = untouched;
     enum verdict v = place(c, s, &p);
     bool possible =
-        (c->node.unsteered_used == 0 || !demand_takes_shares(&c->demand)) &&
+        (c->node.plugin_managed_used == 0 || !demand_takes_shares(&c->demand)) &&
         oracle_places(c->devices, c->node.device_n, c->allowed_models, &c->demand, NULL);
     const char *why;
 
@@ -40,7 +40,7 @@ static void check_against_oracle(int k, const struct random_case *c, const struc
         return;
     }
     why = oracle_objection(c->devices, c->node.device_n, c->allowed_models, &c->demand,
-                           c->demand.wish_n, &p);
+                           c->demand.gpu_request_n, &p);
     if (why != NULL) {
         FAIL_CASE(k, c, "placement of %s: %s", s->name, why);
     }
@@ -85,7 +85,7 @@ static void place__many_containers__equals_oracle(void **state)
     (void)state;
     rng_init(&r, SEED + 1);
     for (int k = 0; k < CASES / 4; k++) {
-        random_case_draw(&r, RANDOM_WISHES_MAX, 4, &c);
+        random_case_draw(&r, RANDOM_GPU_REQUESTS_MAX, 4, &c);
         check_against_oracle(k, &c, strategies[(size_t)k % n]);
     }
 }
@@ -107,22 +107,22 @@ static void draw_tight(struct rng *r, struct random_case *c)
                                               .slot_free = 8,
                                               .slot_cap = 16,
                                               .flags = DEVICE_HEALTHY | DEVICE_IN_USE};
-        for (size_t k = 0; k < parts && n < RANDOM_WISHES_MAX; k++) {
+        for (size_t k = 0; k < parts && n < RANDOM_GPU_REQUESTS_MAX; k++) {
             int32_t part = k + 1 == parts ? left : 50 + 50 * (int32_t)rng_below(r, 6);
 
             part = part < left ? part : left;
             left -= part;
             if (part > 0) {
-                c->wishes[n++] =
-                    (struct wish){.kind = WISH_MILLI, .milli = part, .count = 1, .phases = 1};
+                c->gpu_requests[n++] =
+                    (struct gpu_request){.kind = GPU_REQUEST_MILLI, .milli = part, .count = 1, .phases = 1};
             }
         }
     }
     if (rng_below(r, 3) == 0) {
-        c->wishes[rng_below(r, n)].milli += 50;
+        c->gpu_requests[rng_below(r, n)].milli += 50;
     }
     c->node = (struct node_state){.device_n = (uint16_t)device_n, .flags = NODE_DESCRIBED};
-    c->demand = (struct demand){.wish_n = n, .wishes = c->wishes};
+    c->demand = (struct demand){.gpu_request_n = n, .gpu_requests = c->gpu_requests};
 }
 
 static void place__tight_sums__equals_oracle(void **state)
@@ -149,7 +149,7 @@ static void charge__random_placements__equals_sums(void **state)
     for (int k = 0; k < 5000; k++) {
         struct placement p;
 
-        random_case_draw(&r, RANDOM_WISHES_MAX, 4, &c);
+        random_case_draw(&r, RANDOM_GPU_REQUESTS_MAX, 4, &c);
         if (place(&c, strategies[0], &p) != VERDICT_FITS) {
             continue;
         }
@@ -160,11 +160,11 @@ static void charge__random_placements__equals_sums(void **state)
             for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
                 struct charge sum = {0};
 
-                for (size_t w = 0; w < c.demand.wish_n; w++) {
-                    struct charge one = device_charge(&c.devices[i], NULL, &c.wishes[w]);
+                for (size_t w = 0; w < c.demand.gpu_request_n; w++) {
+                    struct charge one = device_charge(&c.devices[i], NULL, &c.gpu_requests[w]);
 
-                    if ((p.wish_devices[w] >> i & 1) != 0 &&
-                        (c.wishes[w].phases >> phase & 1) != 0) {
+                    if ((p.gpu_request_devices[w] >> i & 1) != 0 &&
+                        (c.gpu_requests[w].phases >> phase & 1) != 0) {
                         sum.milli += one.milli;
                         sum.mem_mib += one.mem_mib;
                         sum.slots++;
@@ -197,16 +197,16 @@ static void charge__random_placements__equals_sums(void **state)
         .milli_free = 1000, .milli_cap = 1000, .slot_free = 16, .slot_cap = 16,                    \
         .flags = DEVICE_HEALTHY                                                                    \
     }
-#define SHARE(m) .kind = WISH_MILLI, .milli = (m), .count = 1
-#define WHOLE(n) .kind = WISH_WHOLE, .count = (n)
-#define BOTH(m, b) .kind = WISH_BOTH, .milli = (m), .mem_mib = (b), .count = 1
+#define SHARE(m) .kind = GPU_REQUEST_MILLI, .milli = (m), .count = 1
+#define WHOLE(n) .kind = GPU_REQUEST_WHOLE, .count = (n)
+#define BOTH(m, b) .kind = GPU_REQUEST_BOTH, .milli = (m), .mem_mib = (b), .count = 1
 
 struct named_case {
     const char *name;
     size_t device_n;
     struct device_state devices[4];
-    size_t wish_n;
-    struct wish wishes[4];
+    size_t gpu_request_n;
+    struct gpu_request gpu_requests[4];
     enum verdict want;
     uint64_t placed[4]; /* under tight-fit, when it fits */
 };
@@ -349,7 +349,7 @@ static void place__named_cases__as_expected(void **state)
     for (size_t i = 0; i < ARRAY_LEN(named_cases); i++) {
         const struct named_case *row = &named_cases[i];
         struct node_state node = {.device_n = (uint16_t)row->device_n, .flags = NODE_DESCRIBED};
-        struct demand d = {.wish_n = row->wish_n, .wishes = row->wishes};
+        struct demand d = {.gpu_request_n = row->gpu_request_n, .gpu_requests = row->gpu_requests};
         struct placement p;
         enum verdict v =
             feasibility_place(&node, row->devices, NULL, &d, strategy_find(STR("tight-fit")), &p);
@@ -357,9 +357,9 @@ static void place__named_cases__as_expected(void **state)
         if (v != row->want) {
             fail_msg("%s: %s, not %s", row->name, verdict_name(v), verdict_name(row->want));
         }
-        for (size_t w = 0; v == VERDICT_FITS && w < row->wish_n; w++) {
-            if (p.wish_devices[w] != row->placed[w]) {
-                fail_msg("%s: wish %zu on %#lx", row->name, w, (unsigned long)p.wish_devices[w]);
+        for (size_t w = 0; v == VERDICT_FITS && w < row->gpu_request_n; w++) {
+            if (p.gpu_request_devices[w] != row->placed[w]) {
+                fail_msg("%s: wish %zu on %#lx", row->name, w, (unsigned long)p.gpu_request_devices[w]);
             }
         }
     }
@@ -372,66 +372,66 @@ struct node_case {
     enum verdict want;
 };
 
-static const struct wish one_share = {SHARE(100), .phases = 1};
+static const struct gpu_request one_share = {SHARE(100), .phases = 1};
 
 #define DESCRIBED .flags = NODE_DESCRIBED, .device_n = 1
-#define PLUGIN(cap, used) DESCRIBED, .unsteered_cap = (cap), .unsteered_used = (used)
-#define ONE_SHARE .wish_n = 1, .wishes = &one_share
+#define PLUGIN(cap, used) DESCRIBED, .plugin_managed_cap = (cap), .plugin_managed_used = (used)
+#define ONE_SHARE .gpu_request_n = 1, .gpu_requests = &one_share
 
 static const struct device_pattern only_a100 = {.text = {"A100", 4}};
 static const struct device_pattern no_t4 = {.text = {"T4", 2}, .exclude = true};
 
 static const struct node_case node_cases[] = {
     {"not seen yet", {.device_n = 1}, {ONE_SHARE}, VERDICT_NODE_UNKNOWN},
-    {"not seen yet, whole", {.unsteered_cap = 8}, {.unsteered_n = 1}, VERDICT_NODE_UNKNOWN},
+    {"not seen yet, whole", {.plugin_managed_cap = 8}, {.plugin_managed_n = 1}, VERDICT_NODE_UNKNOWN},
     {"closed, and room", {.flags = NODE_DESCRIBED | NODE_CLOSED, .device_n = 1}, {ONE_SHARE}, VERDICT_CLOSED},
-    {"closed, whole", {.flags = NODE_DESCRIBED | NODE_CLOSED, .unsteered_cap = 8}, {.unsteered_n = 1}, VERDICT_CLOSED},
+    {"closed, whole", {.flags = NODE_DESCRIBED | NODE_CLOSED, .plugin_managed_cap = 8}, {.plugin_managed_n = 1}, VERDICT_CLOSED},
     {"share, no devices but those of a plugin", /* issue item 15 */
-     {.flags = NODE_DESCRIBED, .unsteered_cap = 10},
+     {.flags = NODE_DESCRIBED, .plugin_managed_cap = 10},
      {ONE_SHARE},
      VERDICT_UNMEASURED},
     {"share, plugin idle", {PLUGIN(8, 0)}, {ONE_SHARE}, VERDICT_FITS},
     {"share, plugin in use", {PLUGIN(8, 1)}, {ONE_SHARE}, VERDICT_WHOLE_PODS_HERE},
-    {"whole, no plugin", {PLUGIN(0, 0)}, {.unsteered_n = 1}, VERDICT_NO_PLUGIN},
-    {"whole, more than the node has", {PLUGIN(8, 0)}, {.unsteered_n = 9}, VERDICT_TOO_FEW_GPUS},
-    {"whole, fits", {PLUGIN(8, 6)}, {.unsteered_n = 2}, VERDICT_FITS},
-    {"whole, taken", {PLUGIN(8, 7)}, {.unsteered_n = 2}, VERDICT_PLUGIN_FULL},
-    {"whole, more taken than there are", {PLUGIN(8, 9)}, {.unsteered_n = 1}, VERDICT_PLUGIN_FULL},
+    {"whole, no plugin", {PLUGIN(0, 0)}, {.plugin_managed_n = 1}, VERDICT_NO_PLUGIN},
+    {"whole, more than the node has", {PLUGIN(8, 0)}, {.plugin_managed_n = 9}, VERDICT_TOO_FEW_GPUS},
+    {"whole, fits", {PLUGIN(8, 6)}, {.plugin_managed_n = 2}, VERDICT_FITS},
+    {"whole, taken", {PLUGIN(8, 7)}, {.plugin_managed_n = 2}, VERDICT_PLUGIN_FULL},
+    {"whole, more taken than there are", {PLUGIN(8, 9)}, {.plugin_managed_n = 1}, VERDICT_PLUGIN_FULL},
     {"replicas, another name",
-     {PLUGIN(8, 0), .unsteered_names = 2},
-     {.unsteered_n = 1, .unsteered_names = 1},
+     {PLUGIN(8, 0), .plugin_managed_names = 2},
+     {.plugin_managed_n = 1, .plugin_managed_names = 1},
      VERDICT_NO_PLUGIN},
     {"replicas, one of two names",
-     {PLUGIN(8, 0), .unsteered_names = 3},
-     {.unsteered_n = 1, .unsteered_names = 2},
+     {PLUGIN(8, 0), .plugin_managed_names = 3},
+     {.plugin_managed_n = 1, .plugin_managed_names = 2},
      VERDICT_FITS},
     {"replicas, two to a container",
-     {PLUGIN(8, 0), .unsteered_per_gpu = 4},
-     {.unsteered_n = 3, .unsteered_most = 2},
+     {PLUGIN(8, 0), .plugin_managed_per_gpu = 4},
+     {.plugin_managed_n = 3, .plugin_managed_most = 2},
      VERDICT_FITS},
     {"replicas of MPS, two to a container",
-     {.flags = NODE_DESCRIBED | NODE_ONE_UNIT, .device_n = 1, .unsteered_cap = 8, .unsteered_per_gpu = 4},
-     {.unsteered_n = 3, .unsteered_most = 2},
+     {.flags = NODE_DESCRIBED | NODE_ONE_UNIT, .device_n = 1, .plugin_managed_cap = 8, .plugin_managed_per_gpu = 4},
+     {.plugin_managed_n = 3, .plugin_managed_most = 2},
      VERDICT_ONE_UNIT},
     {"replicas of MPS, one to each of two containers",
-     {.flags = NODE_DESCRIBED | NODE_ONE_UNIT, .device_n = 1, .unsteered_cap = 8, .unsteered_per_gpu = 4},
-     {.unsteered_n = 2, .unsteered_most = 1},
+     {.flags = NODE_DESCRIBED | NODE_ONE_UNIT, .device_n = 1, .plugin_managed_cap = 8, .plugin_managed_per_gpu = 4},
+     {.plugin_managed_n = 2, .plugin_managed_most = 1},
      VERDICT_FITS},
     {"whole, shares run",
      {PLUGIN(8, 0), .share_pod_n = 1},
-     {.unsteered_n = 1},
+     {.plugin_managed_n = 1},
      VERDICT_SHARES_HERE},
     {"whole, devices not listed",
-     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
-     {.unsteered_n = 1},
+     {.flags = NODE_DESCRIBED, .plugin_managed_cap = 8},
+     {.plugin_managed_n = 1},
      VERDICT_FITS},
     {"whole of a model nobody names",
-     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
-     {.unsteered_n = 1, .model_n = 1, .models = &only_a100},
+     {.flags = NODE_DESCRIBED, .plugin_managed_cap = 8},
+     {.plugin_managed_n = 1, .model_n = 1, .models = &only_a100},
      VERDICT_NOT_ALLOWED},
     {"whole, but not of a model nobody names",
-     {.flags = NODE_DESCRIBED, .unsteered_cap = 8},
-     {.unsteered_n = 1, .model_n = 1, .models = &no_t4},
+     {.flags = NODE_DESCRIBED, .plugin_managed_cap = 8},
+     {.plugin_managed_n = 1, .model_n = 1, .models = &no_t4},
      VERDICT_FITS},
 };
 
@@ -456,8 +456,8 @@ static void place__node_rules__as_expected(void **state)
 static void place__whole_with_constraint__every_device_must_be_allowed(void **state)
 {
     struct device_state devices[2] = {EMPTY_DEVICE, EMPTY_DEVICE};
-    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 2, .unsteered_cap = 2};
-    struct demand d = {.unsteered_n = 1, .model_n = 1, .models = &only_a100};
+    struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 2, .plugin_managed_cap = 2};
+    struct demand d = {.plugin_managed_n = 1, .model_n = 1, .models = &only_a100};
     const uint8_t one[] = {1, 0}, both[] = {1, 1};
     struct placement p;
 
@@ -475,14 +475,14 @@ static void place__whole_with_constraint__every_device_must_be_allowed(void **st
 
 /* ---- size ---- */
 
-/* The largest demand on the largest node: one of each kind of wish per phase, devices all
+/* The largest demand on the largest node: one of each kind of GPU request per phase, devices all
  * different. */
 static void place__largest_demand__ends(void **state)
 {
     static struct device_state devices[DEVICES_PER_NODE_MAX];
-    static struct wish wishes[DEMAND_WISHES_MAX];
+    static struct gpu_request gpu_requests[DEMAND_GPU_REQUESTS_MAX];
     struct node_state node = {.flags = NODE_DESCRIBED, .device_n = DEVICES_PER_NODE_MAX};
-    struct demand d = {.wish_n = DEMAND_WISHES_MAX, .wishes = wishes};
+    struct demand d = {.gpu_request_n = DEMAND_GPU_REQUESTS_MAX, .gpu_requests = gpu_requests};
     struct placement p;
     enum verdict v;
 
@@ -491,19 +491,19 @@ static void place__largest_demand__ends(void **state)
         devices[i] = (struct device_state)EMPTY_DEVICE;
         devices[i].milli_free = 1000 - i;
         devices[i].mem_cap_mib = devices[i].mem_base_mib = devices[i].mem_free_mib = 16000 + i;
-        wishes[i] = (struct wish){.kind = WISH_MILLI,
+        gpu_requests[i] = (struct gpu_request){.kind = GPU_REQUEST_MILLI,
                                   .milli = 900 - i,
                                   .count = 1,
                                   .phases = i == 0 ? UINT64_MAX >> 1 : UINT64_C(1) << (i - 1)};
     }
     v = feasibility_place(&node, devices, NULL, &d, strategies[0], &p);
     assert_int_equal(v, VERDICT_FITS);
-    assert_null(oracle_objection(devices, DEVICES_PER_NODE_MAX, NULL, &d, d.wish_n, &p));
+    assert_null(oracle_objection(devices, DEVICES_PER_NODE_MAX, NULL, &d, d.gpu_request_n, &p));
 
-    for (int i = 0; i < DEMAND_WISHES_MAX; i++) { /* together on half of the devices each */
-        wishes[i].phases = 1;
-        wishes[i].count = 32;
-        wishes[i].milli = 90 + i;
+    for (int i = 0; i < DEMAND_GPU_REQUESTS_MAX; i++) { /* together on half of the devices each */
+        gpu_requests[i].phases = 1;
+        gpu_requests[i].count = 32;
+        gpu_requests[i].milli = 90 + i;
     }
     v = feasibility_place(&node, devices, NULL, &d, strategies[0], &p);
     assert_true(v == VERDICT_NO_COMBINATION || v == VERDICT_SEARCH_LIMIT);
@@ -514,9 +514,9 @@ static void place__largest_demand__ends(void **state)
 static void place__hard_packing__gives_up_rather_than_lie(void **state)
 {
     struct device_state devices[8];
-    struct wish wishes[24];
+    struct gpu_request gpu_requests[24];
     struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 8};
-    struct demand d = {.wish_n = 24, .wishes = wishes};
+    struct demand d = {.gpu_request_n = 24, .gpu_requests = gpu_requests};
     struct placement p;
     int32_t sum = 0;
 
@@ -525,12 +525,12 @@ static void place__hard_packing__gives_up_rather_than_lie(void **state)
         devices[i] = (struct device_state)MEMORY_UNKNOWN_DEVICE;
     }
     for (int i = 0; i < 24; i++) {
-        wishes[i] = (struct wish){SHARE(260 + (i * 37) % 147), .phases = 1};
-        sum += wishes[i].milli;
+        gpu_requests[i] = (struct gpu_request){SHARE(260 + (i * 37) % 147), .phases = 1};
+        sum += gpu_requests[i].milli;
     }
     assert_in_range(sum, 7500, 8000); /* by sums alone it would fit */
     if (feasibility_place(&node, devices, NULL, &d, strategies[0], &p) == VERDICT_FITS) {
-        assert_null(oracle_objection(devices, 8, NULL, &d, d.wish_n, &p));
+        assert_null(oracle_objection(devices, 8, NULL, &d, d.gpu_request_n, &p));
     } else {
         assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
                          VERDICT_SEARCH_LIMIT);
@@ -542,9 +542,9 @@ static void place__hard_packing__gives_up_rather_than_lie(void **state)
 static void place__more_twins_than_room__is_no_combination(void **state)
 {
     struct device_state devices[8];
-    struct wish wishes[9];
+    struct gpu_request gpu_requests[9];
     struct node_state node = {.flags = NODE_DESCRIBED, .device_n = 8};
-    struct demand d = {.wish_n = 9, .wishes = wishes};
+    struct demand d = {.gpu_request_n = 9, .gpu_requests = gpu_requests};
     struct placement p;
 
     (void)state;
@@ -552,11 +552,11 @@ static void place__more_twins_than_room__is_no_combination(void **state)
         devices[i] = (struct device_state)DEVICE(900 - i, 16000, 0);
     }
     for (int i = 0; i < 9; i++) {
-        wishes[i] = (struct wish){SHARE(460), .phases = 1};
+        gpu_requests[i] = (struct gpu_request){SHARE(460), .phases = 1};
     }
     assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p),
                      VERDICT_NO_COMBINATION);
-    d.wish_n = 8;
+    d.gpu_request_n = 8;
     assert_int_equal(feasibility_place(&node, devices, NULL, &d, strategies[0], &p), VERDICT_FITS);
 }
 
@@ -565,10 +565,10 @@ static void place__more_twins_than_room__is_no_combination(void **state)
 static void pessimistic__all_containers_of_the_worst_phase(void **state)
 {
     const struct device_state device = EMPTY_DEVICE;
-    const struct wish wishes[] = {{BOTH(300, 1000), .phases = 1},
+    const struct gpu_request gpu_requests[] = {{BOTH(300, 1000), .phases = 1},
                                   {BOTH(200, 4000), .phases = 3},
                                   {BOTH(600, 500), .phases = 2}};
-    struct demand d = {.wish_n = 3, .wishes = wishes};
+    struct demand d = {.gpu_request_n = 3, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 
     (void)state;
@@ -581,8 +581,8 @@ static void pessimistic__all_containers_of_the_worst_phase(void **state)
 static void pessimistic__defect_or_whole__takes_the_device(void **state)
 {
     const struct device_state device = EMPTY_DEVICE;
-    const struct wish wishes[] = {{BOTH(300, 1000), .phases = 1}, {WHOLE(1), .phases = 1}};
-    const struct demand demands[] = {{.defect = DEMAND_COUNT}, {.wish_n = 2, .wishes = wishes}};
+    const struct gpu_request gpu_requests[] = {{BOTH(300, 1000), .phases = 1}, {WHOLE(1), .phases = 1}};
+    const struct demand demands[] = {{.defect = DEMAND_COUNT}, {.gpu_request_n = 2, .gpu_requests = gpu_requests}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
@@ -610,9 +610,9 @@ static void charge__device_not_in_placement__is_nothing(void **state)
 static void charge__absurd_amounts__stop_at_the_largest(void **state)
 {
     const struct device_state device = EMPTY_DEVICE;
-    const struct wish wishes[] = {{BOTH(INT32_MAX, INT64_MAX), .phases = 1},
+    const struct gpu_request gpu_requests[] = {{BOTH(INT32_MAX, INT64_MAX), .phases = 1},
                                   {BOTH(INT32_MAX, INT64_MAX), .phases = 1}};
-    struct demand d = {.wish_n = 2, .wishes = wishes};
+    struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     struct charge c = demand_pessimistic_charge(&d, &device);
 
     (void)state;

@@ -32,7 +32,7 @@ static const enum verdict needs[] = {
 static bool meets(const struct random_case *c, size_t i, size_t w, enum verdict need)
 {
     const struct device_state *d = &c->devices[i];
-    struct charge a = device_charge(d, NULL, &c->wishes[w]);
+    struct charge a = device_charge(d, NULL, &c->gpu_requests[w]);
     bool is[VERDICT__MAX] = {
         [VERDICT_TOO_FEW_GPUS] = (d->flags & DEVICE_LOST) == 0,
         [VERDICT_ELSEWHERE] = (d->flags & DEVICE_ELSEWHERE) == 0,
@@ -91,12 +91,12 @@ static unsigned count_met(const struct random_case *c, size_t w, enum verdict ne
     return n;
 }
 
-static bool is_true_of_wish(const struct random_case *c, size_t w, enum verdict v)
+static bool is_true_of_gpu_request(const struct random_case *c, size_t w, enum verdict v)
 {
-    unsigned n = c->wishes[w].count;
+    unsigned n = c->gpu_requests[w].count;
 
     if (v == VERDICT_UNMEASURED) {
-        return c->node.device_n == 0 && c->node.unsteered_cap > 0;
+        return c->node.device_n == 0 && c->node.plugin_managed_cap > 0;
     }
     if (v == VERDICT_NO_GPU) {
         return count_met(c, w, VERDICT_TOO_FEW_GPUS) == 0;
@@ -120,8 +120,8 @@ static bool fits_alone(const struct random_case *c, size_t w)
 {
     struct demand one = c->demand;
 
-    one.wishes = &c->wishes[w];
-    one.wish_n = 1;
+    one.gpu_requests = &c->gpu_requests[w];
+    one.gpu_request_n = 1;
     return oracle_places(c->devices, c->node.device_n, c->allowed_models, &one, NULL);
 }
 
@@ -136,12 +136,12 @@ static bool wants_too_many(const struct random_case *c)
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
         unsigned whole = 0, most = 0;
 
-        for (size_t w = 0; w < c->demand.wish_n; w++) {
-            const struct wish *x = &c->wishes[w];
+        for (size_t w = 0; w < c->demand.gpu_request_n; w++) {
+            const struct gpu_request *x = &c->gpu_requests[w];
             unsigned n = (x->phases >> phase & 1) != 0 ? x->count : 0;
 
-            whole += x->kind == WISH_WHOLE ? n : 0;
-            most = x->kind != WISH_WHOLE && n > most ? n : most;
+            whole += x->kind == GPU_REQUEST_WHOLE ? n : 0;
+            most = x->kind != GPU_REQUEST_WHOLE && n > most ? n : most;
         }
         if (whole + most > present) {
             return true;
@@ -153,16 +153,16 @@ static bool wants_too_many(const struct random_case *c)
 static bool is_true(const struct random_case *c, enum verdict v)
 {
     if (v == VERDICT_WHOLE_PODS_HERE) {
-        return c->node.unsteered_used > 0;
+        return c->node.plugin_managed_used > 0;
     }
     if (v == VERDICT_TOO_FEW_GPUS && wants_too_many(c)) {
         return true;
     }
-    for (size_t w = 0; w < c->demand.wish_n; w++) {
+    for (size_t w = 0; w < c->demand.gpu_request_n; w++) {
         if (v == VERDICT_NO_COMBINATION && !fits_alone(c, w)) {
             return false;
         }
-        if (v != VERDICT_NO_COMBINATION && is_true_of_wish(c, w, v)) {
+        if (v != VERDICT_NO_COMBINATION && is_true_of_gpu_request(c, w, v)) {
             return true;
         }
     }
@@ -206,7 +206,7 @@ static bool cure(struct random_case *c, enum verdict v)
                                                            : 0);
     }
     c->allowed_models = v == VERDICT_NOT_ALLOWED ? NULL : c->allowed_models;
-    c->node.unsteered_used = v == VERDICT_WHOLE_PODS_HERE ? 0 : c->node.unsteered_used;
+    c->node.plugin_managed_used = v == VERDICT_WHOLE_PODS_HERE ? 0 : c->node.plugin_managed_used;
     return v != VERDICT_NO_GPU && v != VERDICT_UNMEASURED && v != VERDICT_TOO_FEW_GPUS && v != VERDICT_NO_COMBINATION;
 }
 

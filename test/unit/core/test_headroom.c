@@ -20,7 +20,7 @@
 /* One pod after another, each on the GPUs that take the most of its kind, which is never worse than
  * another choice. */
 static uint64_t count_greedily(const struct node_state *n, const struct device_state *devices,
-                               const struct wish *w)
+                               const struct gpu_request *w)
 {
     struct device_state now[RANDOM_DEVICES_MAX];
     uint64_t pods = 0;
@@ -87,22 +87,22 @@ static void node__random_cases__as_one_after_another(void **state)
 
         random_case_draw(&r, 1, RANDOM_DEVICES_MAX, &c);
         c.demand.model_n = c.demand.uuid_n = 0;
-        c.node.unsteered_used = 0;
+        c.node.plugin_managed_used = 0;
         n = headroom_node(&c.node, c.devices, &c.demand);
-        greedy = count_greedily(&c.node, c.devices, &c.demand.wishes[0]);
+        greedy = count_greedily(&c.node, c.devices, &c.demand.gpu_requests[0]);
         decided = count_by_decisions(&c.node, c.devices, &c.demand);
-        if (n != greedy || n < decided || (c.demand.wishes[0].count == 1 && n != decided)) {
+        if (n != greedy || n < decided || (c.demand.gpu_requests[0].count == 1 && n != decided)) {
             fail_msg("seed %d case %d: %llu, greedy %llu, decisions %llu\n%s", SEED, k,
                      (unsigned long long)n, (unsigned long long)greedy, (unsigned long long)decided,
                      random_case_text(&c));
         }
-        several += c.demand.wishes[0].count > 1 && n > 0;
+        several += c.demand.gpu_requests[0].count > 1 && n > 0;
         more += n > 2;
     }
     assert_true(several > 50 && more > 50);
 }
 
-static const struct demand *whole(struct wish *w, struct demand *d, uint16_t count)
+static const struct demand *whole(struct gpu_request *w, struct demand *d, uint16_t count)
 {
     *d = fixture_whole(w, count);
     return d;
@@ -112,7 +112,7 @@ static void node__whole_gpus__empty_ones_in_groups(void **state)
 {
     struct ledger_fixture fx;
     struct mirror m;
-    struct wish w;
+    struct gpu_request w;
     struct demand d, share = SHARE_OF(100);
     struct assignment as = RECORD_OF("d", "GPU-n-0", 0, 100, 8192);
 
@@ -138,11 +138,11 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
 {
     struct ledger_fixture fx;
     struct mirror m;
-    struct demand share = SHARE_OF(100), two = {.dialect = "native", .unsteered_n = 2};
+    struct demand share = SHARE_OF(100), two = {.dialect = "native", .plugin_managed_n = 2};
 
     (void)state;
     fixture_init(&fx);
-    fixture_node_unsteered(&fx, "n", 8, 81920, 8);
+    fixture_node_plugin_managed(&fx, "n", 8, 81920, 8);
     fixture_pod(&fx, "p", &two, "n", NULL);
     mirror_init(&m);
     assert_false(mirror_follow(&m, fx.l));

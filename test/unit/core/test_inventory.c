@@ -83,14 +83,14 @@ static void render(struct strbuf *b, const struct inventory *inv)
     strbuf_add_cstr(b, inv->mig_single ? " single" : "");
     strbuf_add_cstr(b, inv->unmeasured ? " unmeasured" : "");
     strbuf_add_cstr(b, inv->elsewhere ? " elsewhere" : "");
-    if (inv->unsteered_n != 0) {
-        strbuf_addf(b, " +%d", inv->unsteered_n);
-        if (inv->unsteered_per_gpu == 0) {
+    if (inv->plugin_managed_n != 0) {
+        strbuf_addf(b, " +%d", inv->plugin_managed_n);
+        if (inv->plugin_managed_per_gpu == 0) {
             strbuf_add_cstr(b, "/?");
-        } else if (inv->unsteered_per_gpu > 1) {
-            strbuf_addf(b, "/%d", inv->unsteered_per_gpu);
+        } else if (inv->plugin_managed_per_gpu > 1) {
+            strbuf_addf(b, "/%d", inv->plugin_managed_per_gpu);
         }
-        strbuf_add_cstr(b, inv->unsteered_one ? " one" : "");
+        strbuf_add_cstr(b, inv->plugin_managed_one ? " one" : "");
     }
 }
 
@@ -709,12 +709,12 @@ static void inventory__arena_full__says_so_and_leaves_the_results(void **state)
     for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
         struct made_node m;
         struct arena tiny;
-        struct inventory inv = {.unsteered_n = -7};
+        struct inventory inv = {.plugin_managed_n = -7};
         const char *note = "left alone";
         make_node(&m, nodes[i]);
         arena_init(&tiny, 1);
         assert_false(dialect_inventory(policy_defaults(), &m.node, &tiny, &inv, &note));
-        assert_int_equal(inv.unsteered_n, -7);
+        assert_int_equal(inv.plugin_managed_n, -7);
         assert_string_equal(note, "left alone");
         arena_fini(&tiny);
         arena_fini(&m.arena);

@@ -53,14 +53,14 @@ static void reserve__stale_placement__is_refused(void **state)
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "b", &d, NULL, NULL);
-    at.wish_devices[0] = 1;
+    at.gpu_request_devices[0] = 1;
     op.reserve.uid = STR("a");
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
     op.reserve.uid = STR("b");
     assert_int_equal(ledger_apply(fx.l, &op, NULL), -ERR_CONFLICT);
-    at.wish_devices[0] = UINT64_C(1) << 63; /* a device the node does not have */
+    at.gpu_request_devices[0] = UINT64_C(1) << 63; /* a device the node does not have */
     assert_int_equal(ledger_apply(fx.l, &op, NULL), -ERR_CONFLICT);
-    at.wish_devices[0] = 0;
+    at.gpu_request_devices[0] = 0;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), -ERR_CONFLICT);
     assert_int_equal(fixture_pod_state(&fx, "b"), LEDGER_PENDING);
 }
@@ -481,13 +481,13 @@ static void node_recreated__its_pods_still_count(void **state)
 
 static void exclusion__shares_and_whole_pods_keep_off_each_other(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand share = fixture_share(&w, 300);
-    struct demand whole = {.dialect = "native", .unsteered_n = 1};
+    struct demand whole = {.dialect = "native", .plugin_managed_n = 1};
 
     (void)state;
-    fixture_node_unsteered(&fx, "w1", 2, 80 * GIB, 2);
-    fixture_node_unsteered(&fx, "w2", 2, 80 * GIB, 2);
+    fixture_node_plugin_managed(&fx, "w1", 2, 80 * GIB, 2);
+    fixture_node_plugin_managed(&fx, "w2", 2, 80 * GIB, 2);
     fixture_pod(&fx, "s", &share, NULL, NULL);
     fixture_pod(&fx, "w", &whole, NULL, NULL);
     fixture_pod(&fx, "s2", &share, NULL, NULL);

@@ -352,7 +352,7 @@ static void node__any_number_of_a_device_differs__inventory(void **state)
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);
     devices[0].index = 5;
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);
-    inventory.unsteered_n = 2;
+    inventory.plugin_managed_n = 2;
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);
     inventory.device_n = 1;
     finds_and_repairs(&op, DRIFT_NODE_INVENTORY);

@@ -255,7 +255,7 @@ static void same_nodes(struct simulation *s, const struct snapshot *x, const str
 
         if (!str_eq(n->name, m->name) || n->described != m->described ||
             n->schedulable != m->schedulable ||
-            n->unsteered_used != m->unsteered_used) {
+            n->plugin_managed_used != m->plugin_managed_used) {
             simulation_fail(s, "another node", n->name);
         }
         if (numbers == OF_ALL_NODES || (numbers == OF_NODES_WITHOUT_LOST_DEVICES && !loses)) {

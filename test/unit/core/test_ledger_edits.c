@@ -80,21 +80,21 @@ static struct assignment record_of_three(struct assigned_container *c, struct as
     return (struct assignment){STR("x"), c, 3};
 }
 
-static struct demand demand_of_three(struct wish *w, int32_t milli)
+static struct demand demand_of_three(struct gpu_request *w, int32_t milli)
 {
     const struct str names[] = {STR("init"), STR("main"), STR("side")};
 
     for (size_t i = 0; i < 3; i++) {
-        w[i] = (struct wish){.container = names[i],
+        w[i] = (struct gpu_request){.container = names[i],
                              .init = i == 0,
                              .count = 1,
-                             .kind = WISH_BOTH,
+                             .kind = GPU_REQUEST_BOTH,
                              .milli = milli,
                              .mem_mib = milli,
                              .phases = i == 0 ? 2 : 1};
     }
     return (struct demand){
-        .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .wishes = w, .wish_n = 3};
+        .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .gpu_requests = w, .gpu_request_n = 3};
 }
 
 static void rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase(void **state)
@@ -107,7 +107,7 @@ static void rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase(
         {"init container larger", 600, 300, 200, 600},
         {"request larger", 1, 1, 1, 20},
     };
-    struct wish w[3];
+    struct gpu_request w[3];
     struct demand less = demand_of_three(w, 10);
     struct assigned_container c[3];
     struct assigned_device d[3];
@@ -158,7 +158,7 @@ static void bind_share(const char *uid, const struct demand *d)
 
 static void reread__bound_pod__larger_charge_stays_until_it_is_gone(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_share(&w, 300);
     static const struct {
         int32_t milli;
@@ -181,7 +181,7 @@ static void reread__bound_pod__larger_charge_stays_until_it_is_gone(void **state
 
 static void reread__two_pods_grow_past_the_device__shown_and_excused(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_share(&w, 100);
 
     (void)state;
@@ -196,7 +196,7 @@ static void reread__two_pods_grow_past_the_device__shown_and_excused(void **stat
 
 static void reread__foreign_pod__larger_charge_stays_on_every_device(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_share(&w, 300);
 
     (void)state;
@@ -211,14 +211,14 @@ static void reread__foreign_pod__larger_charge_stays_on_every_device(void **stat
 
 static void reread__whole_gpus_become_shares__the_first_charge_stays(void **state)
 {
-    struct demand whole = {.dialect = "native", .unsteered_n = 1};
+    struct demand whole = {.dialect = "native", .plugin_managed_n = 1};
     struct demand share = SHARE_OF(300);
 
     (void)state;
-    fixture_node_unsteered(&fx, "n2", 2, 1000, 2);
+    fixture_node_plugin_managed(&fx, "n2", 2, 1000, 2);
     fixture_pod(&fx, "a", &whole, "n2", NULL);
     fixture_pod(&fx, "a", &share, "n2", NULL);
-    assert_int_equal(fixture_state(&fx, "n2")->unsteered_used, 1);
+    assert_int_equal(fixture_state(&fx, "n2")->plugin_managed_used, 1);
     assert_null(ledger_check(fx.l));
 }
 

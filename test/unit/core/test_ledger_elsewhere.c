@@ -17,7 +17,7 @@ static void slices(const char *node, const char *note)
 static void describe(const char *node, bool elsewhere)
 {
     const struct device gpu = {.uuid = STR("GPU-0"), .mem_mib = 16384, .slot_n = 16, .numa = -1, .healthy = true};
-    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1, .unsteered_n = 1,
+    const struct inventory inventory = {.source = INVENTORY_ANNOTATION, .devices = &gpu, .device_n = 1, .plugin_managed_n = 1,
                                         .elsewhere = elsewhere};
     const struct ledger_op op = {
         .kind = LEDGER_NODE_DESCRIBED,
@@ -44,7 +44,7 @@ static enum verdict place_share(const char *node)
 
 static void ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_as_before(void **state)
 {
-    const struct demand whole = {.dialect = "native", .unsteered_n = 1, .unsteered_most = 1};
+    const struct demand whole = {.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
     uint64_t room;
 
     (void)state;

@@ -70,7 +70,7 @@ static void recorded(const char *uid, const struct demand *d, int32_t index)
     struct assignment as;
 
     snprintf(uuid, sizeof(uuid), "GPU-n1-%d", index);
-    as = RECORD_OF(uid, uuid, index, d->wishes[0].milli, d->wishes[0].milli * 80 * GIB / 1000);
+    as = RECORD_OF(uid, uuid, index, d->gpu_requests[0].milli, d->gpu_requests[0].milli * 80 * GIB / 1000);
     assert_int_equal(fixture_pod(&fx, uid, d, "n1", &as), 0);
 }
 

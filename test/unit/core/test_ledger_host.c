@@ -227,7 +227,7 @@ static void ledger__version_of_a_node__changes_only_where_there_are_gpus(void **
 
     (void)state;
     fixture_node(&fx, "gpus", 1, 1024);
-    fixture_node_unsteered(&fx, "plugin", 0, 0, 2);
+    fixture_node_plugin_managed(&fx, "plugin", 0, 0, 2);
     fixture_node(&fx, "cpu", 0, 0);
     for (int i = 0; i < 3; i++) {
         const char *node = i == 0 ? "gpus" : i == 1 ? "plugin" : "cpu";
@@ -293,12 +293,12 @@ static void ledger__random_events__sums_of_what_is_bound(void **state)
 
 static void ledger__pod_classes__by_the_devices_held(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d;
 
     (void)state;
     fixture_node(&fx, "n1", 16, 1000);
-    fixture_node_unsteered(&fx, "plugin", 0, 0, 16);
+    fixture_node_plugin_managed(&fx, "plugin", 0, 0, 16);
     assert_int_equal(row_of("n1").pod_classes, 0);
 
     d = fixture_share(&w, 300);
@@ -327,7 +327,7 @@ static void ledger__pod_classes__by_the_devices_held(void **state)
     assert_int_equal(fixture_pod(&fx, "foreign", &d, "n1", NULL), 0);
     assert_int_equal(row_of("n1").pod_classes, POD_CLASS_1 | POD_CLASS_2 | POD_CLASS_4);
 
-    d = (struct demand){.dialect = "native", .unsteered_n = 7};
+    d = (struct demand){.dialect = "native", .plugin_managed_n = 7};
     assert_int_equal(fixture_pod(&fx, "seven", &d, "plugin", NULL), 0);
     light("none", "plugin", 1, 1);
     assert_int_equal(row_of("plugin").pod_classes, POD_CLASS_4);

@@ -113,7 +113,7 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
     assert_int_equal(ledger_place(fx.l, STR("n1"), STR("default"), &tiny, NULL, 0,
                                   fixture_params("tight-fit"), &at),
                      VERDICT_FITS);
-    assert_int_equal(at.wish_devices[0], 2);
+    assert_int_equal(at.gpu_request_devices[0], 2);
     assert_null(ledger_check(fx.l));
 
     fixture_name_op(&fx, LEDGER_POD_GONE, "late");

@@ -130,7 +130,7 @@ static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever
  * again, and lost. */
 static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_when_that_is_lost(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand two = fixture_both(&w, 500, 40 * GIB);
 
     (void)state;

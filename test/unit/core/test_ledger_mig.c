@@ -76,7 +76,7 @@ static void node(const char *name, const struct spec *s)
 
 #define SEVEN "1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6"
 
-static struct demand of_profile(struct wish *w, uint16_t count, uint16_t profile)
+static struct demand of_profile(struct gpu_request *w, uint16_t count, uint16_t profile)
 {
     struct demand d = fixture_whole(w, count);
 
@@ -110,7 +110,7 @@ static const char *device_of(const char *uid, struct assignment *ret)
 static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5));
     struct assignment record;
     char uid[16], seen[7][64];
@@ -137,11 +137,11 @@ static void steered__seven_1g_of_an_a100__seven_pods_and_no_eighth(void **state)
 static void steered__four_2g_of_one_gpu__impossible_three_are_not(void **state)
 {
     struct spec s = {.gpus = {"2g.10gb@0 2g.10gb@2 2g.10gb@4 1g.5gb@6"}, .gpu_n = 1};
-    struct wish w;
+    struct gpu_request w;
     struct demand four = of_profile(&w, 4, MIG_PROFILE(2, 10));
-    struct wish w3;
+    struct gpu_request w3;
     struct demand three = of_profile(&w3, 3, MIG_PROFILE(2, 10));
-    struct wish w2;
+    struct gpu_request w2;
     struct demand other = of_profile(&w2, 1, MIG_PROFILE(3, 20));
 
     (void)state;
@@ -159,7 +159,7 @@ static void steered__parts_and_whole_gpus__never_on_an_instance(void **state)
     struct demand demands[] = {SHARE_OF(100)};
     struct demand whole = WHOLE_GPUS(1);
     struct demand amounts = SHARE_AND_MEMORY_OF(100, 1000);
-    struct wish w4;
+    struct gpu_request w4;
     struct demand instance = of_profile(&w4, 1, MIG_PROFILE(1, 5));
     struct assignment record;
 
@@ -194,7 +194,7 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
         {"d", 15000, "MIG-0-4"}, {"e", 100, "GPU-1"},    {"f", 100, "GPU-1"},
     };
     struct assignment record;
-    struct wish w;
+    struct gpu_request w;
     struct demand large;
 
     (void)state;
@@ -209,10 +209,10 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
     assert_int_equal(reserve("g", &large, "n"), VERDICT_GPU_TOO_SMALL);
     assert_int_equal(reserve("h",
                              &(struct demand){.dialect = "native",
-                                              .wish_n = 1,
-                                              .wishes = &(struct wish){.container = STR("main"),
+                                              .gpu_request_n = 1,
+                                              .gpu_requests = &(struct gpu_request){.container = STR("main"),
                                                                        .count = 1,
-                                                                       .kind = WISH_BOTH,
+                                                                       .kind = GPU_REQUEST_BOTH,
                                                                        .mem_mib = 100,
                                                                        .phases = 1}},
                              "n"),
@@ -223,7 +223,7 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
 static void steered__read_back__the_same_instance_whatever_order_facts_come_in(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), shared = MEMORY_OF(1000);
     struct assignment record;
     struct assigned_device device;
@@ -261,7 +261,7 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1}, now = {.gpus = {"3g.20gb@4"}, .gpu_n = 1},
                 whole = {.gpus = {NULL}, .gpu_n = 1};
-    struct wish w, w3;
+    struct gpu_request w, w3;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), half = SHARE_OF(500),
                   three = of_profile(&w3, 1, MIG_PROFILE(3, 20));
 
@@ -288,7 +288,7 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
 static void steered__bound_by_somebody_else__counts_on_every_instance(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", NULL}, .gpu_n = 2};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20)), share = SHARE_OF(300);
 
     (void)state;
@@ -309,9 +309,9 @@ static void changing__any_pod__refused_until_the_layout_is_done(void **state)
     struct spec s = {.gpus = {SEVEN, NULL},
                      .gpu_n = 2,
                      .label = {STR("nvidia.com/mig.config.state"), STR("pending")}};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(300);
-    struct demand plugin = {.unsteered_n = 1, .dialect = "native"};
+    struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
     uint64_t before;
 
     (void)state;
@@ -336,7 +336,7 @@ static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **sta
 {
     struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("3")},
                                    {STR("nvidia.com/mig-2g.10gb"), STR("2")}}};
-    struct wish w, w2, w3, w4;
+    struct gpu_request w, w2, w3, w4;
     struct demand one = of_profile(&w, 1, MIG_PROFILE(1, 5)),
                   two = of_profile(&w2, 2, MIG_PROFILE(1, 5)),
                   other = of_profile(&w3, 1, MIG_PROFILE(2, 10)),
@@ -375,25 +375,25 @@ static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **sta
 static void counted__init_and_app_containers__as_kubelet_counts(void **state)
 {
     struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("3")}}};
-    struct wish wishes[3] = {
+    struct gpu_request gpu_requests[3] = {
         {.container = STR("i"),
          .init = true,
          .count = 3,
          .phases = 2,
-         .kind = WISH_WHOLE,
+         .kind = GPU_REQUEST_WHOLE,
          .profile = MIG_PROFILE(1, 5)},
         {.container = STR("a"),
          .count = 1,
          .phases = 1,
-         .kind = WISH_WHOLE,
+         .kind = GPU_REQUEST_WHOLE,
          .profile = MIG_PROFILE(1, 5)},
         {.container = STR("b"),
          .count = 1,
          .phases = 1,
-         .kind = WISH_WHOLE,
+         .kind = GPU_REQUEST_WHOLE,
          .profile = MIG_PROFILE(1, 5)},
     };
-    struct demand d = {.dialect = "native", .wish_n = 3, .wishes = wishes};
+    struct demand d = {.dialect = "native", .gpu_request_n = 3, .gpu_requests = gpu_requests};
 
     (void)state;
     node("n", &s);
@@ -402,7 +402,7 @@ static void counted__init_and_app_containers__as_kubelet_counts(void **state)
         assert_int_equal(fixture_mem_free(&fx, "n", i), 0);
         assert_false(fixture_state(&fx, "n")->devices[i].overcommitted);
     }
-    wishes[0].count = 1; /* needs two at once, not three */
+    gpu_requests[0].count = 1; /* needs two at once, not three */
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
     assert_int_equal(reserve("b", &d, "n"), 0);
     assert_int_equal(fixture_state(&fx, "n")->devices[1].allocation_n, 1);
@@ -413,9 +413,9 @@ static void counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each
 {
     struct spec s = {
         .resources = {{STR("nvidia.com/mig-1g.5gb"), STR("1")}, {STR("nvidia.com/gpu"), STR("1")}}};
-    struct wish w;
+    struct gpu_request w;
     struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(100);
-    struct demand plugin = {.unsteered_n = 1, .dialect = "native"};
+    struct demand plugin = {.plugin_managed_n = 1, .dialect = "native"};
 
     (void)state;
     node("n", &s);
@@ -433,9 +433,9 @@ static void single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin(void 
     struct spec s = {
         .label = {STR("nvidia.com/gpu.product"), STR("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")},
         .resources = {{STR("nvidia.com/gpu"), STR("7")}}};
-    struct wish w;
+    struct gpu_request w;
     struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), memory = MEMORY_OF(100);
-    struct demand plugin = {.unsteered_n = 4, .dialect = "native"};
+    struct demand plugin = {.plugin_managed_n = 4, .dialect = "native"};
     struct device_pattern model = {STR("*A100*"), false};
 
     (void)state;
@@ -455,7 +455,7 @@ static void constraints__uuid_of_gpu_or_instance__both_are_understood(void **sta
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", "3g.20gb@0 3g.20gb@4"}, .gpu_n = 2};
     struct device_pattern list[2] = {{STR("GPU-1"), false}, {STR("MIG-1-0"), true}};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20));
     struct assignment record;
 

@@ -91,7 +91,7 @@ static void mix_of_ledger__pods_without_gpus__count_beside_gpus_only(void **stat
 {
     (void)state;
     fixture_node(&fx, "gpus", 2, 1024);
-    fixture_node_unsteered(&fx, "plugin", 0, 0, 2);
+    fixture_node_plugin_managed(&fx, "plugin", 0, 0, 2);
     fixture_node(&fx, "cpu", 0, 0);
     light("pending", "");
     assert_mix(0, 0);

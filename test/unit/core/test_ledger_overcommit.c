@@ -63,8 +63,8 @@ static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
                   both = SHARE_OF(1);
 
     (void)state;
-    both.wishes = &(struct wish){
-        .container = STR("main"), .phases = 1, .count = 2, .kind = WISH_MILLI, .milli = 1};
+    both.gpu_requests = &(struct gpu_request){
+        .container = STR("main"), .phases = 1, .count = 2, .kind = GPU_REQUEST_MILLI, .milli = 1};
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
     assert_int_equal(take(), 0);
     assert_int_equal(verdict_for(&both), VERDICT_FITS);
@@ -100,11 +100,11 @@ static void reservation_computed_before__refused_on_a_device_that_is_over_commit
     assert_int_equal(
         ledger_place_pod(fx.l, STR("n1"), STR("p"), fixture_params("tight-fit"), &at),
         VERDICT_FITS);
-    assert_int_equal(at.wish_devices[0], 1);
+    assert_int_equal(at.gpu_request_devices[0], 1);
     foreign_on("a", &large, "GPU-n1-0", 0, 700);
     foreign_on("b", &large, "GPU-n1-0", 0, 700);
     assert_int_equal(ledger_apply(fx.l, &op, NULL), -ERR_CONFLICT);
-    at.wish_devices[0] = 2;
+    at.gpu_request_devices[0] = 2;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 
@@ -218,8 +218,8 @@ static void watch_over(struct simulation *s)
     for (uint32_t i = 0; i < s->l->node_n; i++) {
         const struct node_entry *n = &s->l->nodes[i];
         const struct device_state *states = &s->l->states[s->l->rows[i].first_device];
-        struct wish w = {.container = STR("main"), .phases = 1, .count = 1, .kind = WISH_BOTH};
-        struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+        struct gpu_request w = {.container = STR("main"), .phases = 1, .count = 1, .kind = GPU_REQUEST_BOTH};
+        struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
         struct placement at;
 
         if (!n->used) {
@@ -249,7 +249,7 @@ static void watch_over(struct simulation *s)
         if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, fixture_params("spread"),
                          &at) == VERDICT_FITS) {
             for (uint32_t j = 0; j < n->device_n; j++) {
-                if ((at.wish_devices[0] >> j & 1) != 0 && device_is_overcommitted(&states[j])) {
+                if ((at.gpu_request_devices[0] >> j & 1) != 0 && device_is_overcommitted(&states[j])) {
                     simulation_fail(s, "a placement on an over-committed device", s->l->names[i]);
                 }
             }
@@ -287,12 +287,12 @@ static void describe_memory_only(const char *name, enum memory_only_mode mode)
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
 }
 
-/* Wishes for memory alone: what they take of the compute is what the node says, now; but what an editable one was
+/* GPU requests for memory alone: what they take of the compute is what the node says, now; but what an editable one was
  * charged stays. */
 static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls(void **state)
 {
-    struct wish w = {.container = STR("main"), .count = 1, .kind = WISH_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
-    struct demand firm = {.dialect = "native", .wish_n = 1, .wishes = &w}, editable = firm;
+    struct gpu_request w = {.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 20 * GIB, .phases = 1};
+    struct demand firm = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w}, editable = firm;
     const struct snapshot_node *n;
     uint64_t room;
 

@@ -37,7 +37,7 @@ struct node_spec {
 };
 
 struct pod_spec {
-    struct wish wishes[2];
+    struct gpu_request gpu_requests[2];
     struct demand demand;
     uint64_t isolate[1], labels[1];
     struct str nominated;
@@ -52,7 +52,7 @@ struct pod_spec {
 
 struct probe {
     const char *what;
-    struct wish wishes[2];
+    struct gpu_request gpu_requests[2];
     struct demand demand;
     uint64_t isolate[1], labels[1];
     struct device_pattern pattern;
@@ -88,28 +88,28 @@ static bool chance(unsigned percent)
 
 /* ---- who asks ---- */
 
-static struct probe *add_probe(size_t *n, const char *what, struct wish wish)
+static struct probe *add_probe(size_t *n, const char *what, struct gpu_request gpu_request)
 {
     struct probe *p = &r.probes[(*n)++];
 
     assert_true(*n <= PROBES);
-    wish.container = STR("main");
-    wish.phases = 1;
+    gpu_request.container = STR("main");
+    gpu_request.phases = 1;
     p->what = what;
-    p->wishes[0] = wish;
-    p->demand = (struct demand){.dialect = "native", .wishes = p->wishes, .wish_n = 1};
+    p->gpu_requests[0] = gpu_request;
+    p->demand = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .gpu_request_n = 1};
     p->namespace_ = namespaces[0];
     return p;
 }
 
 static void make_probes(void)
 {
-    const struct wish tiny = {.count = 1, .kind = WISH_BOTH, .milli = 1, .mem_mib = 1},
-                      large = {.count = 1, .kind = WISH_BOTH, .milli = 600, .mem_mib = 8 * GIB},
-                      whole = {.count = 1, .kind = WISH_WHOLE, .milli = 1000},
-                      memory = {.count = 1, .kind = WISH_MEMORY, .mem_mib = 8 * GIB},
-                      two = {.count = 2, .kind = WISH_MILLI, .milli = 300},
-                      part = {.count = 1, .kind = WISH_WHOLE, .milli = 1000, .profile = mig_profile_parse(STR("1g.10gb"))};
+    const struct gpu_request tiny = {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 1, .mem_mib = 1},
+                      large = {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 600, .mem_mib = 8 * GIB},
+                      whole = {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000},
+                      memory = {.count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 8 * GIB},
+                      two = {.count = 2, .kind = GPU_REQUEST_MILLI, .milli = 300},
+                      part = {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000, .profile = mig_profile_parse(STR("1g.10gb"))};
     struct probe *p;
     size_t n = 0;
 
@@ -140,7 +140,7 @@ static void make_probes(void)
     p->demand.uuids = &p->pattern;
     p->demand.uuid_n = 1;
     p = add_probe(&n, "of a plugin", tiny);
-    p->demand = (struct demand){.dialect = "native", .unsteered_n = 1, .unsteered_names = 1};
+    p->demand = (struct demand){.dialect = "native", .plugin_managed_n = 1, .plugin_managed_names = 1};
     p = add_probe(&n, "important", large);
     p->priority = 5;
 }
@@ -221,7 +221,7 @@ static void tell_pod(size_t i, const char *doing)
     if (!p->there) {
         op.name = uids[i];
     } else {
-        p->demand.wishes = p->wishes;
+        p->demand.gpu_requests = p->gpu_requests;
         p->demand.isolate = p->isolate;
         p->demand.isolate_n = p->isolate[0] != 0;
         op.pod = (struct ledger_pod_fact){.uid = uids[i],
@@ -290,8 +290,8 @@ static void change_node(void)
     case 10: n->inventory.overcommit_mem_milli = 1000 + 500 * (int32_t)below(2); doing = "over-commit of memory"; break;
     case 11: n->inventory.memory_only = chance(50) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE; doing = "memory-only"; break;
     case 12: n->inventory.qos = chance(50) ? QOS_EQUAL_SHARE : QOS_FIXED_SHARE; doing = "quality of service"; break;
-    case 13: n->inventory.unsteered_n = (int32_t)below(4); doing = "a plugin's GPUs"; break;
-    case 14: n->inventory.unsteered_names = below(4); doing = "a plugin's names"; break;
+    case 13: n->inventory.plugin_managed_n = (int32_t)below(4); doing = "a plugin's GPUs"; break;
+    case 14: n->inventory.plugin_managed_names = below(4); doing = "a plugin's names"; break;
     case 15: n->inventory.mig_changing = !n->inventory.mig_changing; doing = "a MIG layout that changes"; break;
     case 16: d->slice = d->profile == 0 && !d->slice; doing = "a virtual GPU"; break;
     case 17:
@@ -300,7 +300,7 @@ static void change_node(void)
         d->counted = d->profile != 0 && d->profile != DEVICE_IN_MIG_MODE && chance(50);
         doing = "MIG mode";
         break;
-    case 18: n->inventory.unsteered_one = !n->inventory.unsteered_one; doing = "one unit a container"; break;
+    case 18: n->inventory.plugin_managed_one = !n->inventory.plugin_managed_one; doing = "one unit a container"; break;
     default:
         n->device_n = below(DEVICES + 1);
         for (size_t k = 0; k < n->device_n; k++) {
@@ -314,31 +314,31 @@ static void change_node(void)
 
 static void draw_request(struct pod_spec *p)
 {
-    static const struct wish kinds[] = {
-        {.count = 1, .kind = WISH_BOTH, .milli = 500, .mem_mib = 8 * GIB},
-        {.count = 1, .kind = WISH_BOTH, .milli = 100, .mem_mib = 14 * GIB},
-        {.count = 1, .kind = WISH_WHOLE, .milli = 1000},
-        {.count = 1, .kind = WISH_MEMORY, .mem_mib = 12 * GIB},
-        {.count = 2, .kind = WISH_MILLI, .milli = 900},
+    static const struct gpu_request kinds[] = {
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 500, .mem_mib = 8 * GIB},
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 100, .mem_mib = 14 * GIB},
+        {.count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000},
+        {.count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 12 * GIB},
+        {.count = 2, .kind = GPU_REQUEST_MILLI, .milli = 900},
     };
 
-    p->wishes[0] = kinds[below(sizeof(kinds) / sizeof(kinds[0]))];
-    p->wishes[0].container = STR("main");
-    p->wishes[0].phases = 1;
+    p->gpu_requests[0] = kinds[below(sizeof(kinds) / sizeof(kinds[0]))];
+    p->gpu_requests[0].container = STR("main");
+    p->gpu_requests[0].phases = 1;
     if (chance(10)) {
-        p->wishes[0] = (struct wish){.container = STR("main"), .phases = 1, .count = 1, .kind = WISH_WHOLE,
+        p->gpu_requests[0] = (struct gpu_request){.container = STR("main"), .phases = 1, .count = 1, .kind = GPU_REQUEST_WHOLE,
                                      .milli = 1000, .profile = mig_profile_parse(STR("1g.10gb"))};
     }
-    p->demand = (struct demand){.dialect = "native", .wishes = p->wishes, .wish_n = 1};
+    p->demand = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .gpu_request_n = 1};
     p->demand.source = chance(50) ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
     if (chance(15)) {
-        p->demand = (struct demand){.dialect = "native", .wishes = p->wishes, .unsteered_n = 1, .unsteered_names = 1};
+        p->demand = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .plugin_managed_n = 1, .plugin_managed_names = 1};
     }
 }
 
 static void draw_record(struct pod_spec *p)
 {
-    const struct wish *w = &p->wishes[0];
+    const struct gpu_request *w = &p->gpu_requests[0];
     int32_t index = (int32_t)below(DEVICES);
 
     p->recorded = chance(70);
@@ -516,9 +516,9 @@ static void begin(void)
     r.nodes[0].devices[0] = draw_device(0);
     r.nodes[0].devices[0].model = models[0];
     tell_node(0, "a node comes");
-    r.pods[0] = (struct pod_spec){.there = true, .node = 0, .wishes = {{.container = STR("main"), .phases = 1, .count = 1,
-                                                                       .kind = WISH_MILLI, .milli = 100}}};
-    r.pods[0].demand = (struct demand){.dialect = "native", .wishes = r.pods[0].wishes, .wish_n = 1};
+    r.pods[0] = (struct pod_spec){.there = true, .node = 0, .gpu_requests = {{.container = STR("main"), .phases = 1, .count = 1,
+                                                                       .kind = GPU_REQUEST_MILLI, .milli = 100}}};
+    r.pods[0].demand = (struct demand){.dialect = "native", .gpu_requests = r.pods[0].gpu_requests, .gpu_request_n = 1};
     r.pods[0].labels[0] = 1;
     r.pods[0].isolate[0] = 2;
     tell_pod(0, "a pod comes");

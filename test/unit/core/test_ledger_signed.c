@@ -131,18 +131,18 @@ static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_
 /* Who takes shares of a node keeps its plugin's pods away: by what was granted. */
 static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it(void **state)
 {
-    struct demand plugin = {.dialect = "native", .unsteered_n = 1};
-    struct wish other;
+    struct demand plugin = {.dialect = "native", .plugin_managed_n = 1};
+    struct gpu_request other;
     struct demand d = ANNOTATED_SHARE_OF(300), edited = fixture_annotated(&other, 0);
     struct assignment record;
     struct arena a;
 
     (void)state;
     arena_init(&a, 1 << 20);
-    fixture_node_unsteered(&fx, "n2", 2, 80 * GIB, 2);
+    fixture_node_plugin_managed(&fx, "n2", 2, 80 * GIB, 2);
     record = bind_pod("a", &d, "n2", &a);
     observe("a", &d, "n2", &record, RECORD_VERIFIED, "");
-    other.kind = WISH_WHOLE;
+    other.kind = GPU_REQUEST_WHOLE;
     other.profile = mig_profile_parse(STR("1g.10gb"));
     observe("a", &edited, "n2", NULL, RECORD_UNSIGNED, "");
     assert_int_equal(fixture_milli_free(&fx, "n2", 0), 700);
@@ -405,15 +405,15 @@ static void describe(enum form form)
     assert_null(ledger_check(fx.l));
 }
 
-static const struct wish kinds[] = {
-    {.container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 300, .phases = 1},
-    {.container = {"main", 4}, .count = 2, .kind = WISH_BOTH, .milli = 200, .mem_mib = 8 * GIB, .phases = 1},
-    {.container = {"main", 4}, .count = 1, .kind = WISH_BOTH, .milli = 1000, .mem_mib = GIB, .phases = 1},
-    {.container = {"main", 4}, .count = 1, .kind = WISH_MEMORY, .mem_mib = 10 * GIB, .phases = 1},
-    {.container = {"main", 4}, .count = 1, .kind = WISH_FRACTION, .milli = 250, .phases = 1},
-    {.container = {"main", 4}, .count = 1, .kind = WISH_PORTION, .mem_mib = 3000, .phases = 1},
-    {.container = {"main", 4}, .count = 2, .kind = WISH_WHOLE, .milli = 1000, .phases = 1},
-    {.container = {"main", 4}, .count = 1, .kind = WISH_WHOLE, .milli = 1000, .phases = 1, .profile = 1},
+static const struct gpu_request kinds[] = {
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 300, .phases = 1},
+    {.container = {"main", 4}, .count = 2, .kind = GPU_REQUEST_BOTH, .milli = 200, .mem_mib = 8 * GIB, .phases = 1},
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_BOTH, .milli = 1000, .mem_mib = GIB, .phases = 1},
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 10 * GIB, .phases = 1},
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_FRACTION, .milli = 250, .phases = 1},
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_PORTION, .mem_mib = 3000, .phases = 1},
+    {.container = {"main", 4}, .count = 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000, .phases = 1},
+    {.container = {"main", 4}, .count = 1, .kind = GPU_REQUEST_WHOLE, .milli = 1000, .phases = 1, .profile = 1},
 };
 
 static const enum qos qualities[] = {QOS_FIXED_SHARE, QOS_BEST_EFFORT, QOS_EQUAL_SHARE};
@@ -422,7 +422,7 @@ static const enum qos qualities[] = {QOS_FIXED_SHARE, QOS_BEST_EFFORT, QOS_EQUAL
 static void reread_in_every_way(struct demand *bound, const struct assignment *record, const struct charges *before,
                                 enum record_trust trust)
 {
-    struct wish w;
+    struct gpu_request w;
 
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
         struct demand today = *bound;
@@ -431,14 +431,14 @@ static void reread_in_every_way(struct demand *bound, const struct assignment *r
         w.milli = w.milli > 500 ? w.milli : w.milli + 400;
         w.mem_mib *= 2;
         w.profile = w.profile == 0 ? 0 : mig_profile_parse(STR("1g.5gb"));
-        today.wishes = &w;
-        today.wish_n = 1;
+        today.gpu_requests = &w;
+        today.gpu_request_n = 1;
         observe("a", &today, "k", record, trust, "p");
         same_charges(before, "k", "another kind");
         no_conflict("k");
     }
     {
-        const struct demand plugin = {.dialect = "native", .unsteered_n = 2, .unsteered_most = 2};
+        const struct demand plugin = {.dialect = "native", .plugin_managed_n = 2, .plugin_managed_most = 2};
         const struct demand defect = {.dialect = "native", .defect = DEMAND_UNKNOWN_SIZE, .source = bound->source};
         const struct demand *others[] = {&plugin, &defect, &nothing, bound};
 
@@ -452,10 +452,10 @@ static void reread_in_every_way(struct demand *bound, const struct assignment *r
 
 static unsigned bound_n; /* so that the test can tell that something happened */
 
-static void bind_reread_restart(enum form form, const struct wish *wish, enum qos qos, enum demand_source source)
+static void bind_reread_restart(enum form form, const struct gpu_request *gpu_request, enum qos qos, enum demand_source source)
 {
-    struct wish w = *wish;
-    struct demand d = {.source = source, .dialect = "native", .wishes = &w, .wish_n = 1, .says_qos = true, .qos = qos};
+    struct gpu_request w = *gpu_request;
+    struct demand d = {.source = source, .dialect = "native", .gpu_requests = &w, .gpu_request_n = 1, .says_qos = true, .qos = qos};
     struct assignment record;
     struct charges before;
     struct placement at;
@@ -507,8 +507,8 @@ static void item4__every_kind_of_pod_in_every_form_of_node__charged_as_when_it_w
 
 static void item4__node_means_something_else_before_the_echo__charged_what_was_written(void **state)
 {
-    struct wish w = {.container = STR("main"), .count = 1, .kind = WISH_MEMORY, .mem_mib = 10 * GIB, .phases = 1};
-    const struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    struct gpu_request w = {.container = STR("main"), .count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = 10 * GIB, .phases = 1};
+    const struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     struct assignment record;
     struct arena a;
 
@@ -569,13 +569,13 @@ static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_el
 
 static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_keeps_it(void **state)
 {
-    struct wish w = {.container = STR("main"),
+    struct gpu_request w = {.container = STR("main"),
                      .count = 1,
-                     .kind = WISH_WHOLE,
+                     .kind = GPU_REQUEST_WHOLE,
                      .milli = 1000,
                      .phases = 1,
                      .profile = mig_profile_parse(STR("3g.20gb"))};
-    const struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    const struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment record = fixture_record(&c, &dev, "a", "GPU-3", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
@@ -596,19 +596,19 @@ static void item4__plugin_takes_over_the_instances__who_has_one_by_its_record_ke
  * is in resources and cannot be edited, says what is charged. */
 static void item4__gpus_of_a_plugin__charged_by_the_request_with_and_without_record(void **state)
 {
-    const struct demand d = {.dialect = "native", .unsteered_n = 2, .unsteered_most = 2};
+    const struct demand d = {.dialect = "native", .plugin_managed_n = 2, .plugin_managed_most = 2};
     const struct assignment record = {.id = STR("a")};
 
     (void)state;
-    fixture_node_unsteered(&fx, "p", 4, 80 * GIB, 4);
+    fixture_node_plugin_managed(&fx, "p", 4, 80 * GIB, 4);
     for (int again = 0; again < 2; again++) {
         observe("a", &d, "p", &record, RECORD_VERIFIED, "");
-        assert_int_equal(fixture_state(&fx, "p")->unsteered_used, 2);
+        assert_int_equal(fixture_state(&fx, "p")->plugin_managed_used, 2);
         observe("a", &d, "p", NULL, RECORD_UNSIGNED, "");
-        assert_int_equal(fixture_state(&fx, "p")->unsteered_used, 2);
+        assert_int_equal(fixture_state(&fx, "p")->plugin_managed_used, 2);
         assert_null(shown("a", "p")->conflict_text);
         restart();
-        fixture_node_unsteered(&fx, "p", 4, 80 * GIB, 4);
+        fixture_node_plugin_managed(&fx, "p", 4, 80 * GIB, 4);
         listed();
     }
 }
@@ -628,11 +628,11 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
                  {{"last", 4}, true, 850, 4},
                  {{"main", 4}, false, 300, 1},
                  {{"more", 4}, false, 400, 1}};
-    struct wish wishes[5];
+    struct gpu_request gpu_requests[5];
     struct assigned_container c[5];
     struct assigned_device dev[5];
     struct assignment record = {.id = STR("x"), .containers = c, .container_n = 5};
-    struct demand d = {.dialect = "native", .wishes = wishes, .wish_n = 5};
+    struct demand d = {.dialect = "native", .gpu_requests = gpu_requests, .gpu_request_n = 5};
     const struct demand defect = {.dialect = "native", .defect = DEMAND_QUANTITY};
 
     (void)state;
@@ -640,11 +640,11 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
         dev[i] = (struct assigned_device){STR("GPU-n1-0"), 0, parts[i].milli, 1024 * (int64_t)(i + 1)};
         c[i] = (struct assigned_container){
             .name = parts[i].name, .init = parts[i].init, .devices = &dev[i], .device_n = 1};
-        wishes[i] = (struct wish){.container = parts[i].name,
+        gpu_requests[i] = (struct gpu_request){.container = parts[i].name,
                                   .init = parts[i].init,
                                   .position = (uint16_t)i,
                                   .count = 1,
-                                  .kind = WISH_BOTH,
+                                  .kind = GPU_REQUEST_BOTH,
                                   .milli = 1,
                                   .mem_mib = 1,
                                   .phases = parts[i].phases};
@@ -768,7 +768,7 @@ static void item10__gpu_has_another_index_now__charged_by_its_uuid(void **state)
 
 static void item10__lost_instance__its_gpu_is_not_given_away_whole(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_whole(&w, 1), share = SHARE_OF(950);
     struct assigned_container c;
     struct assigned_device dev;

@@ -54,7 +54,7 @@ struct history {
     enum memory_only_mode memory_only[NODES];
     enum qos qos[NODES];
     int32_t factor[NODES];
-    struct wish wishes[CONTAINERS];
+    struct gpu_request gpu_requests[CONTAINERS];
     struct demand demand;
 };
 
@@ -110,25 +110,25 @@ static void describe(struct history *h, struct ledger *l, int node)
 /* What a pod may ask for, today. */
 static void draw_demand(struct history *h)
 {
-    h->demand = (struct demand){.dialect = "native", .wishes = h->wishes};
+    h->demand = (struct demand){.dialect = "native", .gpu_requests = h->gpu_requests};
     h->demand.source = below(h, 2) == 0 ? DEMAND_FROM_RESOURCES : DEMAND_FROM_ANNOTATIONS;
     h->demand.says_qos = below(h, 2) == 0;
     h->demand.qos = (enum qos)below(h, QOS__MAX);
     for (int c = 0; c < CONTAINERS; c++) {
-        struct wish *w = &h->wishes[h->demand.wish_n];
+        struct gpu_request *w = &h->gpu_requests[h->demand.gpu_request_n];
 
-        if (below(h, 2) == 0 && !(c == MORE && h->demand.wish_n == 0)) {
+        if (below(h, 2) == 0 && !(c == MORE && h->demand.gpu_request_n == 0)) {
             continue;
         }
-        *w = random_wish(&h->rng, 2);
+        *w = random_gpu_request(&h->rng, 2);
         w->container = container_names[c];
         w->init = c < MAIN;
         w->position = (uint16_t)(c < MAIN ? c : c - MAIN);
         w->phases = container_phases[c];
-        h->demand.wish_n++;
+        h->demand.gpu_request_n++;
     }
-    if (h->wishes[0].init && h->wishes[0].position == SIDE && !(h->demand.wish_n > 1 && h->wishes[1].init)) {
-        h->wishes[0].phases = 1; /* no init container uses GPUs */
+    if (h->gpu_requests[0].init && h->gpu_requests[0].position == SIDE && !(h->demand.gpu_request_n > 1 && h->gpu_requests[1].init)) {
+        h->gpu_requests[0].phases = 1; /* no init container uses GPUs */
     }
 }
 
@@ -143,7 +143,7 @@ static void draw_today(struct history *h)
     } else if (how == 1) {
         h->demand = (struct demand){.dialect = "native", .defect = DEMAND_UNKNOWN_SIZE};
     } else if (how == 2) {
-        h->demand = (struct demand){.dialect = "native", .unsteered_n = 1, .unsteered_most = 1};
+        h->demand = (struct demand){.dialect = "native", .plugin_managed_n = 1, .plugin_managed_most = 1};
     }
 }
 

@@ -14,14 +14,14 @@ static int setup(void **state)
 }
 
 /* Two and a half. */
-static struct demand two_and_a_half(struct wish wishes[2])
+static struct demand two_and_a_half(struct gpu_request gpu_requests[2])
 {
-    struct demand d = fixture_whole(&wishes[0], 2);
-    struct wish rest;
+    struct demand d = fixture_whole(&gpu_requests[0], 2);
+    struct gpu_request rest;
 
     fixture_share(&rest, 500);
-    wishes[1] = rest;
-    d.wish_n = 2;
+    gpu_requests[1] = rest;
+    d.gpu_request_n = 2;
     return d;
 }
 
@@ -36,8 +36,8 @@ static void expect_free(const char *node, const int32_t *millis, const int64_t *
 static void two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_is_shared(
     void **state)
 {
-    struct wish wishes[2], w;
-    struct demand d = two_and_a_half(wishes), half = fixture_share(&w, 500);
+    struct gpu_request gpu_requests[2], w;
+    struct demand d = two_and_a_half(gpu_requests), half = fixture_share(&w, 500);
     const int32_t millis[] = {0, 0, 0, 1000};
     const int64_t gibs[] = {0, 0, 0, 80};
 
@@ -51,8 +51,8 @@ static void two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_i
 
 static void two_and_a_half__one_gpu_too_few__all_or_nothing(void **state)
 {
-    struct wish wishes[2], w;
-    struct demand d = two_and_a_half(wishes), most = fixture_share(&w, 600);
+    struct gpu_request gpu_requests[2], w;
+    struct demand d = two_and_a_half(gpu_requests), most = fixture_share(&w, 600);
 
     (void)state;
     fixture_node(&fx, "two", 2, 80 * GIB);
@@ -69,8 +69,8 @@ static void two_and_a_half__one_gpu_too_few__all_or_nothing(void **state)
 
 static void two_and_a_half__record__is_one_container_and_reads_back_the_same(void **state)
 {
-    struct wish wishes[2], w;
-    struct demand d = two_and_a_half(wishes), little = fixture_share(&w, 300);
+    struct gpu_request gpu_requests[2], w;
+    struct demand d = two_and_a_half(gpu_requests), little = fixture_share(&w, 300);
     int32_t millis[4];
     struct assignment as, again;
     struct kv_list keys;
@@ -118,8 +118,8 @@ static void two_and_a_half__record_of_other_amounts__counts_on_every_device(void
     const struct assignment as = {STR("x"), &c, 1};
     const int32_t millis[] = {0, 0, 0, 0};
     const int64_t gibs[] = {0, 0, 0, 0};
-    struct wish wishes[2];
-    struct demand d = two_and_a_half(wishes);
+    struct gpu_request gpu_requests[2];
+    struct demand d = two_and_a_half(gpu_requests);
 
     (void)state;
     assert_int_equal(fixture_pod(&fx, "a", &d, "n", &as), 0);

@@ -10,7 +10,7 @@
 
 enum { NODES = 4, PODS = 6 };
 
-static struct wish wish;
+static struct gpu_request gpu_request;
 static struct demand share;
 
 static void list(enum ledger_op_kind begin, enum ledger_op_kind end)
@@ -33,7 +33,7 @@ static int setup(void **state)
     fx.l = ledger_new(&limits);
     list(LEDGER_NODES_BEGIN, LEDGER_NODES_END);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
-    share = fixture_share(&wish, 300);
+    share = fixture_share(&gpu_request, 300);
     return 0;
 }
 
@@ -67,7 +67,7 @@ static enum verdict verdict_of(const char *node, const struct demand *d)
 static void is_shut(const char *node)
 {
     const struct demand whole = WHOLE_GPUS(1);
-    const struct demand of_plugin = {.dialect = "native", .unsteered_n = 1};
+    const struct demand of_plugin = {.dialect = "native", .plugin_managed_n = 1};
 
     assert_int_equal(verdict_of(node, &share), VERDICT_UNCOUNTED);
     assert_int_equal(verdict_of(node, &whole), VERDICT_UNCOUNTED);

@@ -84,7 +84,7 @@ static void text_pod(struct text *t, const struct snapshot_pod *p)
     put_str(&b, p->node_name);
     put_str(&b, p->decision_id);
     strbuf_addf(&b, "%s %d %d %d %d %d %d %zu %ld %s", p->dialect, p->state, p->defect, p->deleting,
-                p->unsteered_n, p->priority, p->source, p->demand == NULL ? 0 : p->demand->wish_n,
+                p->plugin_managed_n, p->priority, p->source, p->demand == NULL ? 0 : p->demand->gpu_request_n,
                 (long)p->since_ms, p->conflict ? p->conflict_text : "-");
     t->pods = realloc(t->pods, (t->pod_n + 1) * sizeof(*t->pods));
     t->pods[t->pod_n++] = arena_str(&t->arena, strbuf_view(&b));
@@ -101,7 +101,7 @@ static void text_add(struct text *t, const struct snapshot *s)
         put_str(&t->nodes, n->name);
         put_str(&t->nodes, n->uid);
         strbuf_addf(&t->nodes, "%d%d %d %s %d/%d %d/%d %d/%d\n", n->described, n->schedulable, n->source,
-                    n->note == NULL ? "" : n->note, n->unsteered_used, n->unsteered_cap, n->host.cpu_free_milli,
+                    n->note == NULL ? "" : n->note, n->plugin_managed_used, n->plugin_managed_cap, n->host.cpu_free_milli,
                     n->host.cpu_cap_milli, n->host.mem_free_mib, n->host.mem_cap_mib);
         for (size_t j = 0; j < n->device_n; j++) {
             text_device(t, s, &n->devices[j]);

@@ -2,15 +2,15 @@
 #include "core/request/mix.h"
 #include "support/cmocka.h"
 
-static struct demand pod(struct wish *w, int32_t cpu, uint16_t count, int32_t milli)
+static struct demand pod(struct gpu_request *w, int32_t cpu, uint16_t count, int32_t milli)
 {
-    *w = (struct wish){.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
-    return (struct demand){.host = {cpu, 1024}, .wish_n = count > 0, .wishes = w};
+    *w = (struct gpu_request){.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
+    return (struct demand){.host = {cpu, 1024}, .gpu_request_n = count > 0, .gpu_requests = w};
 }
 
 static void arrive(struct mix *m, int32_t cpu, uint16_t count, int32_t milli, int times)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = pod(&w, cpu, count, milli);
 
     for (int i = 0; i < times; i++) {
@@ -53,7 +53,7 @@ static void mix__models__are_part_of_the_shape_and_copied(void **state)
     struct mix *m = mix_new();
     char text[] = "T4";
     struct device_pattern pattern = {.text = {text, 2}};
-    struct wish w;
+    struct gpu_request w;
     struct demand d = pod(&w, 1000, 1, 300);
 
     (void)state;
@@ -87,16 +87,16 @@ static void mix__defective_pods__do_not_count(void **state)
 static void mix__several_containers__are_summed_on_few_devices(void **state)
 {
     struct mix *m = mix_new();
-    struct wish w[3] = {
-        {.count = 1, .kind = WISH_BOTH, .milli = 700, .mem_mib = 1000, .phases = 1},
-        {.count = 1, .kind = WISH_BOTH, .milli = 500, .mem_mib = 3000, .phases = 1},
+    struct gpu_request w[3] = {
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 700, .mem_mib = 1000, .phases = 1},
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 500, .mem_mib = 3000, .phases = 1},
         {.count = 1,
-         .kind = WISH_BOTH,
+         .kind = GPU_REQUEST_BOTH,
          .milli = 900,
          .mem_mib = 100,
          .phases = 2}, /* alone, before them */
     };
-    struct demand d = {.wish_n = 3, .wishes = w};
+    struct demand d = {.gpu_request_n = 3, .gpu_requests = w};
 
     (void)state;
     mix_arrived(m, &d);
@@ -109,11 +109,11 @@ static void mix__several_containers__are_summed_on_few_devices(void **state)
 static void mix__plugin_gpus__are_whole_and_marked(void **state)
 {
     struct mix *m = mix_new();
-    struct demand d = {.unsteered_n = 4};
+    struct demand d = {.plugin_managed_n = 4};
 
     (void)state;
     mix_arrived(m, &d);
-    assert_true(mix_shape(m, 0)->unsteered);
+    assert_true(mix_shape(m, 0)->plugin_managed);
     assert_int_equal(mix_shape(m, 0)->count, 4);
     assert_int_equal(mix_shape(m, 0)->milli, 1000);
     mix_free(m);
@@ -226,7 +226,7 @@ static void mix__other_pods_for_long__replace_what_was(void **state)
 static void churn__nobody_leaves__is_none_and_in_balance__is_all(void **state)
 {
     struct mix *m = mix_new();
-    struct wish w;
+    struct gpu_request w;
     struct demand d = pod(&w, 1000, 1, 300);
 
     (void)state;

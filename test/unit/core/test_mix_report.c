@@ -26,8 +26,8 @@ static int teardown(void **state)
 
 static void arrive(uint16_t count, int32_t milli, int32_t cpu, int times)
 {
-    struct wish w = {.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
-    const struct demand d = {.host = {cpu, 512}, .wish_n = count > 0, .wishes = &w};
+    struct gpu_request w = {.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
+    const struct demand d = {.host = {cpu, 512}, .gpu_request_n = count > 0, .gpu_requests = &w};
 
     for (int i = 0; i < times; i++) {
         mix_arrived(mix, &d);
@@ -72,7 +72,7 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
     assert_true(report.top[1].count == 2 && report.top[1].milli == 500);
     assert_true(report.top[2].count == 1 && report.top[2].milli == 700);
     assert_true(report.top[3].count == 1 && report.top[3].milli == 300 &&
-                report.top[3].kind == WISH_MILLI);
+                report.top[3].kind == GPU_REQUEST_MILLI);
     assert_string_equal(report.top[3].models, "");
     assert_false(report.top[3].models_cut);
 }
@@ -136,8 +136,8 @@ static void report__models__as_the_annotation_says_them(void **state)
     char long_name[MIX_REPORT_MODELS_BYTES];
     struct device_pattern patterns[3] = {
         {.text = STR("A100*")}, {.text = STR("T4"), .exclude = true}, {.text = {long_name, 100}}};
-    struct wish w = {.count = 1, .kind = WISH_MILLI, .milli = 100, .phases = 1};
-    struct demand d = {.wish_n = 1, .wishes = &w, .model_n = 2, .models = patterns};
+    struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100, .phases = 1};
+    struct demand d = {.gpu_request_n = 1, .gpu_requests = &w, .model_n = 2, .models = patterns};
     char exact[MIX_REPORT_MODELS_BYTES];
 
     (void)state;

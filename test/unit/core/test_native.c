@@ -206,7 +206,7 @@ static const struct named_size sizes[] = {
     {STR("mem"), 0, 4096, 2},     {STR("broken"), 1500, 0, 0}, {STR("empty"), 0, 0, 0},
 };
 
-static void native__named_sizes__are_the_same_wishes(void **state)
+static void native__named_sizes__are_the_same_gpu_requests(void **state)
 {
     static const struct demand_row rows[] = {
         {"small", "c:; @size=small", "c 1xboth(250,8192)@1 annotated"},
@@ -244,9 +244,9 @@ static void expect_size(const struct policy *p, const char *namespace_, const ch
     assert_true(dialect_demand(p, &m->pod, &m->arena, &d));
     assert_int_equal(d.defect, defect);
     if (defect == DEMAND_OK) {
-        assert_int_equal(d.wish_n, 1);
-        assert_int_equal(d.wishes[0].milli, milli);
-        assert_int_equal(d.wishes[0].mem_mib, mem_mib);
+        assert_int_equal(d.gpu_request_n, 1);
+        assert_int_equal(d.gpu_requests[0].milli, milli);
+        assert_int_equal(d.gpu_requests[0].mem_mib, mem_mib);
     }
     made_pod_free(m);
 }
@@ -360,7 +360,7 @@ static void native__configured_names_and_units__serve_other_vocabularies(void **
 }
 
 /* What it takes of compute, the node says (core/fit/device_state.h). */
-static void native__memory_only__the_same_wish_under_every_configuration(void **state)
+static void native__memory_only__the_same_gpu_request_under_every_configuration(void **state)
 {
     static const struct demand_row rows[] = {
         {"resource", "c: gpu-memory-mib=4096", "c 1xmemory(0,4096)@1"},
@@ -383,10 +383,10 @@ int main(void)
         cmocka_unit_test(native__b7_requests_beyond_32_bits__do_not_wrap),
         cmocka_unit_test(native__b11_negative_requests__are_defects),
         cmocka_unit_test(native__annotations__as_in_the_table),
-        cmocka_unit_test(native__named_sizes__are_the_same_wishes),
+        cmocka_unit_test(native__named_sizes__are_the_same_gpu_requests),
         cmocka_unit_test(native__sizes_of_namespaces__hold_there_only),
         cmocka_unit_test(native__configured_names_and_units__serve_other_vocabularies),
-        cmocka_unit_test(native__memory_only__the_same_wish_under_every_configuration),
+        cmocka_unit_test(native__memory_only__the_same_gpu_request_under_every_configuration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,7 +201,7 @@ static void native__many_containers__bounded(void **state)
         struct made_pod *m = made_pod_new(b.p);
         assert_true(dialect_demand(policy_defaults(), &m->pod, &m->arena, &d));
         assert_int_equal(d.defect, rows[i].fits ? DEMAND_OK : DEMAND_TOO_MANY);
-        assert_int_equal(d.wish_n, rows[i].fits ? rows[i].n : 0);
+        assert_int_equal(d.gpu_request_n, rows[i].fits ? rows[i].n : 0);
         made_pod_free(m);
         strbuf_fini(&b);
     }
@@ -249,19 +249,19 @@ static void native__random_pods__phases_are_what_runs_together(void **state)
                 continue;
             }
             phase++;
-            for (size_t w = 0; w < d.wish_n; w++) {
-                size_t at = d.wishes[w].position;
-                bool runs = d.wishes[w].init && (at == i || (sidecar[at] && at < i));
-                assert_int_equal(d.wishes[w].phases >> phase & 1, runs);
+            for (size_t w = 0; w < d.gpu_request_n; w++) {
+                size_t at = d.gpu_requests[w].position;
+                bool runs = d.gpu_requests[w].init && (at == i || (sidecar[at] && at < i));
+                assert_int_equal(d.gpu_requests[w].phases >> phase & 1, runs);
             }
         }
-        for (size_t w = 0; w < d.wish_n; w++) {
-            bool runs = !d.wishes[w].init || sidecar[d.wishes[w].position];
-            assert_int_equal(d.wishes[w].phases & 1, runs);
-            assert_int_equal(d.wishes[w].phases >> phase >> 1, 0);
+        for (size_t w = 0; w < d.gpu_request_n; w++) {
+            bool runs = !d.gpu_requests[w].init || sidecar[d.gpu_requests[w].position];
+            assert_int_equal(d.gpu_requests[w].phases & 1, runs);
+            assert_int_equal(d.gpu_requests[w].phases >> phase >> 1, 0);
         }
         peak = peak > sidecars + amount[7] ? peak : sidecars + amount[7];
-        assert_int_equal(d.unsteered_n, whole ? peak : 0);
+        assert_int_equal(d.plugin_managed_n, whole ? peak : 0);
         made_pod_free(m);
         strbuf_fini(&b);
     }
@@ -298,13 +298,13 @@ static void native__random_text__never_crashes_nor_passes_the_limits(void **stat
         m->app[0].limits = (struct kv_list){resources, (size_t)rng_below(&rng, 4)};
         m->pod.annotations = (struct kv_list){notes, (size_t)rng_below(&rng, 4)};
         assert_true(dialect_demand(policy_defaults(), &m->pod, &m->arena, &d));
-        assert_in_range(d.unsteered_n, 0, DEMAND_UNSTEERED_MAX);
-        assert_true(d.defect == DEMAND_OK || d.wish_n == 0);
-        for (size_t i = 0; i < d.wish_n; i++) {
-            assert_in_range(d.wishes[i].milli, 0, DEVICE_MILLI);
-            assert_in_range(d.wishes[i].count, 1, DEVICES_PER_NODE_MAX);
-            assert_true(d.wishes[i].mem_mib >= 0 && d.wishes[i].mem_mib <= DEMAND_MEM_MIB_MAX);
-            assert_true(d.wishes[i].milli > 0 || d.wishes[i].mem_mib > 0);
+        assert_in_range(d.plugin_managed_n, 0, DEMAND_PLUGIN_MANAGED_MAX);
+        assert_true(d.defect == DEMAND_OK || d.gpu_request_n == 0);
+        for (size_t i = 0; i < d.gpu_request_n; i++) {
+            assert_in_range(d.gpu_requests[i].milli, 0, DEVICE_MILLI);
+            assert_in_range(d.gpu_requests[i].count, 1, DEVICES_PER_NODE_MAX);
+            assert_true(d.gpu_requests[i].mem_mib >= 0 && d.gpu_requests[i].mem_mib <= DEMAND_MEM_MIB_MAX);
+            assert_true(d.gpu_requests[i].milli > 0 || d.gpu_requests[i].mem_mib > 0);
         }
         made_pod_free(m);
     }
@@ -368,11 +368,11 @@ static void dialect_demand__arena_full__says_so_and_leaves_the_result(void **sta
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         struct made_pod *m = made_pod_new(pods[i]);
-        struct demand d = {.unsteered_n = -7};
+        struct demand d = {.plugin_managed_n = -7};
         struct arena tiny;
         arena_init(&tiny, 1);
         assert_false(dialect_demand(policy_defaults(), &m->pod, &tiny, &d));
-        assert_int_equal(d.unsteered_n, -7);
+        assert_int_equal(d.plugin_managed_n, -7);
         arena_fini(&tiny);
         made_pod_free(m);
     }

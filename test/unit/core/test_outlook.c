@@ -10,8 +10,8 @@ static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 static void arrive(struct mix *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli,
                    int times)
 {
-    struct wish w = {.count = count, .kind = WISH_MILLI, .milli = milli, .phases = 1};
-    struct demand d = {.host = {cpu, mem}, .wish_n = count > 0, .wishes = &w};
+    struct gpu_request w = {.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
+    struct demand d = {.host = {cpu, mem}, .gpu_request_n = count > 0, .gpu_requests = &w};
 
     for (int i = 0; i < times; i++) {
         mix_arrived(m, &d);

@@ -230,7 +230,7 @@ static void pack_holds__room_for_both__change_nothing(void **state)
 /* Whole GPUs of a plugin change no device, but they fill a node all the same. */
 static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
 {
-    struct demand one = {.dialect = "native", .unsteered_n = 1}, three = {.dialect = "native", .unsteered_n = 3};
+    struct demand one = {.dialect = "native", .plugin_managed_n = 1}, three = {.dialect = "native", .plugin_managed_n = 3};
     const struct str nodes[] = {STR("w1"), STR("w2"), STR("w3")};
     struct pack_result r[3];
     struct pack_key keys[3];
@@ -238,7 +238,7 @@ static void pack_rank__pods_of_a_plugin__are_packed_and_spread_too(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        fixture_node_unsteered(&fx, nodes[i].p, 4, 80 * GIB, 4);
+        fixture_node_plugin_managed(&fx, nodes[i].p, 4, 80 * GIB, 4);
     }
     fixture_pod(&fx, "one", &one, NULL, NULL);
     fixture_pod(&fx, "three", &three, NULL, NULL);

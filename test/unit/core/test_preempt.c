@@ -89,7 +89,7 @@ static bool preempt(const char *node, const struct demand *d, int32_t priority, 
 static void expect_victims(const char *node, int32_t milli, int32_t priority, const char *const *named,
                            size_t named_n, const char *wanted)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = milli >= 1000 ? fixture_whole(&w, (uint16_t)(milli / 1000)) : fixture_share(&w, milli);
     const struct str *victims;
     size_t n;
@@ -214,7 +214,7 @@ static void one_random_node(struct rng *rng)
     size_t victim_n;
     int n = 0, gpu_n = 1 + (int)rng_below(rng, 3), left[3] = {1000, 1000, 1000};
     int32_t wanted = 100 * (1 + (int32_t)rng_below(rng, 12));
-    struct wish w;
+    struct gpu_request w;
     struct demand d = wanted > 900 ? fixture_whole(&w, (uint16_t)(1 + rng_below(rng, (uint64_t)gpu_n)))
                                    : fixture_share(&w, wanted);
 

@@ -33,7 +33,7 @@ static void end(struct scene *s)
     mix_free(s->mix);
 }
 
-static struct demand asks(struct wish *w, int32_t cpu_milli, int32_t milli, uint16_t gpu_n)
+static struct demand asks(struct gpu_request *w, int32_t cpu_milli, int32_t milli, uint16_t gpu_n)
 {
     struct demand d = milli < 1000 ? fixture_share(w, milli) : fixture_whole(w, gpu_n);
 
@@ -96,7 +96,7 @@ static int64_t score_of(struct scene *s, const char *strategy, const struct dema
     assert_int_equal(ledger_view(s->f.l, &s->f.arena, VIEW_POD("asks", d), &v, NULL), 0);
     assert_int_equal(pack_node(&v, ledger_view_find(&v, STR("a")), &p, &score, &at), VERDICT_FITS);
     if (ret != NULL) {
-        *ret = at.wish_devices[0];
+        *ret = at.gpu_request_devices[0];
     }
     return score;
 }
@@ -105,7 +105,7 @@ static int64_t score_of(struct scene *s, const char *strategy, const struct dema
 
 static void best_fit__parts_and_whole_gpus__what_is_left_over_counts(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
     struct demand d = asks(&w, 4000, 500, 1);
 
@@ -143,7 +143,7 @@ static void best_fit__all_that_fit__are_rescaled_to_a_hundred(void **state)
 
 static void dot_product__free_and_asked__small_products_are_preferred(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
     struct demand d = asks(&w, 16000, 1000, 4);
 
@@ -158,7 +158,7 @@ static void dot_product__free_and_asked__small_products_are_preferred(void **sta
 
 static void gpu_packing__free_opened_and_used__stand_in_this_order(void **state)
 {
-    struct wish w, x;
+    struct gpu_request w, x;
     struct scene s;
     struct demand one = asks(&w, 1000, 300, 1), two = asks(&x, 1000, 1000, 2);
     struct demand big = asks(&w, 1000, 800, 1), none = asks(&w, 1000, 0, 0);
@@ -179,7 +179,7 @@ static void gpu_packing__free_opened_and_used__stand_in_this_order(void **state)
 
 static void gpu_clustering__company__own_kind_is_preferred(void **state)
 {
-    struct wish w, x;
+    struct gpu_request w, x;
     struct scene s;
     struct demand shared = asks(&w, 1000, 500, 1), two = asks(&x, 1000, 1000, 2);
 
@@ -198,7 +198,7 @@ static void gpu_clustering__company__own_kind_is_preferred(void **state)
 static void published__several_gpus_fit__the_tightest_is_taken(void **state)
 {
     static const char *const names[] = {"best-fit", "dot-product", "gpu-packing", "gpu-clustering"};
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
     struct demand d = asks(&w, 1000, 600, 1);
     uint64_t devices;
@@ -246,7 +246,7 @@ static void assert_near(double a, double b)
 static void fragmentation__each_cause__leaves_what_the_formula_says(void **state)
 {
     static const struct device_pattern other[] = {{.text = {"OTHER", 5}}};
-    struct wish w, x;
+    struct gpu_request w, x;
     struct scene s;
     struct demand d = asks(&w, 2000, 600, 1);
 
@@ -279,7 +279,7 @@ static void fragmentation__each_cause__leaves_what_the_formula_says(void **state
 
 static void fgd__two_gpus_fit__the_one_that_leaves_more_is_taken(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
     struct demand d = asks(&w, 1000, 500, 1);
     uint64_t devices;
@@ -304,7 +304,7 @@ static void fgd__two_gpus_fit__the_one_that_leaves_more_is_taken(void **state)
 
 static void fgd__nothing_known__is_indifferent(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
     struct demand d = asks(&w, 1000, 500, 1);
 
@@ -316,13 +316,13 @@ static void fgd__nothing_known__is_indifferent(void **state)
 
 static void gpuless_pod__node_with_pods_of_a_plugin__still_fits(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct scene s;
-    struct demand whole = {.dialect = "native", .unsteered_n = 1}, none = asks(&w, 1000, 0, 0);
+    struct demand whole = {.dialect = "native", .plugin_managed_n = 1}, none = asks(&w, 1000, 0, 0);
 
     (void)state;
     begin(&s);
-    fixture_node_unsteered(&s.f, "a", 4, 0, 4);
+    fixture_node_plugin_managed(&s.f, "a", 4, 0, 4);
     assert_int_equal(fixture_pod(&s.f, "w", &whole, "a", NULL), 0);
     assert_int_equal(score_of(&s, "gpu-packing", &none, NULL), 0);
     end(&s);

@@ -53,12 +53,12 @@ static void parse__names__and_nothing_else(void **state)
 
 /* ---- charges ---- */
 
-static void charge__every_kind_of_wish__at_least_the_even_part_of_equal_shares(void **state)
+static void charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_shares(void **state)
 {
     enum { SAYS_NOT = QOS__MAX };
     static const struct {
         const char *name;
-        enum wish_kind kind;
+        enum gpu_request_kind kind;
         int32_t milli;
         int64_t mem_mib;
         unsigned says;
@@ -67,33 +67,33 @@ static void charge__every_kind_of_wish__at_least_the_even_part_of_equal_shares(v
         int32_t want_milli;
         int64_t want_mem_mib;
     } rows[] = {
-        {"fixed", WISH_MILLI, 10, 0, QOS_FIXED_SHARE, 0, 16, 10, 160},
-        {"best effort takes no more", WISH_MILLI, 10, 0, QOS_BEST_EFFORT, 0, 16, 10, 160},
-        {"equal", WISH_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 16, 62, 160},
-        {"equal, by the node", WISH_MILLI, 10, 0, SAYS_NOT, DEVICE_EQUAL, 16, 62, 160},
-        {"the pod wins, fixed", WISH_MILLI, 10, 0, QOS_FIXED_SHARE, DEVICE_EQUAL, 16, 10, 160},
-        {"the pod wins, best effort", WISH_MILLI, 10, 0, QOS_BEST_EFFORT, DEVICE_EQUAL, 16, 10,
+        {"fixed", GPU_REQUEST_MILLI, 10, 0, QOS_FIXED_SHARE, 0, 16, 10, 160},
+        {"best effort takes no more", GPU_REQUEST_MILLI, 10, 0, QOS_BEST_EFFORT, 0, 16, 10, 160},
+        {"equal", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 16, 62, 160},
+        {"equal, by the node", GPU_REQUEST_MILLI, 10, 0, SAYS_NOT, DEVICE_EQUAL, 16, 62, 160},
+        {"the pod wins, fixed", GPU_REQUEST_MILLI, 10, 0, QOS_FIXED_SHARE, DEVICE_EQUAL, 16, 10, 160},
+        {"the pod wins, best effort", GPU_REQUEST_MILLI, 10, 0, QOS_BEST_EFFORT, DEVICE_EQUAL, 16, 10,
          160},
-        {"more than the even part", WISH_MILLI, 300, 0, QOS_EQUAL_SHARE, 0, 16, 300, 4800},
-        {"four sharers", WISH_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 4, 250, 160},
-        {"one sharer", WISH_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 1, 1000, 160},
-        {"no sharer", WISH_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 0, 10, 160},
-        {"memory alone", WISH_MEMORY, 0, 160, QOS_EQUAL_SHARE, 0, 16, 62, 160},
-        {"memory alone, much of it", WISH_MEMORY, 0, 8000, QOS_EQUAL_SHARE, 0, 16, 500, 8000},
-        {"no compute asked", WISH_BOTH, 0, 160, QOS_EQUAL_SHARE, 0, 16, 62, 160},
-        {"no compute asked, fixed", WISH_BOTH, 0, 160, QOS_FIXED_SHARE, 0, 16, 0, 160},
-        {"the whole device", WISH_WHOLE, 1000, 0, QOS_EQUAL_SHARE, 0, 16, 1000, 16000},
+        {"more than the even part", GPU_REQUEST_MILLI, 300, 0, QOS_EQUAL_SHARE, 0, 16, 300, 4800},
+        {"four sharers", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 4, 250, 160},
+        {"one sharer", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 1, 1000, 160},
+        {"no sharer", GPU_REQUEST_MILLI, 10, 0, QOS_EQUAL_SHARE, 0, 0, 10, 160},
+        {"memory alone", GPU_REQUEST_MEMORY, 0, 160, QOS_EQUAL_SHARE, 0, 16, 62, 160},
+        {"memory alone, much of it", GPU_REQUEST_MEMORY, 0, 8000, QOS_EQUAL_SHARE, 0, 16, 500, 8000},
+        {"no compute asked", GPU_REQUEST_BOTH, 0, 160, QOS_EQUAL_SHARE, 0, 16, 62, 160},
+        {"no compute asked, fixed", GPU_REQUEST_BOTH, 0, 160, QOS_FIXED_SHARE, 0, 16, 0, 160},
+        {"the whole device", GPU_REQUEST_WHOLE, 1000, 0, QOS_EQUAL_SHARE, 0, 16, 1000, 16000},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct wish w = {.kind = rows[i].kind,
+        const struct gpu_request w = {.kind = rows[i].kind,
                                .milli = rows[i].milli,
                                .mem_mib = rows[i].mem_mib,
                                .count = 1,
                                .phases = 1};
-        const struct demand d = {.wishes = &w,
-                                 .wish_n = 1,
+        const struct demand d = {.gpu_requests = &w,
+                                 .gpu_request_n = 1,
                                  .says_qos = rows[i].says != SAYS_NOT,
                                  .qos = rows[i].says != SAYS_NOT ? (enum qos)rows[i].says
                                                                  : QOS_EQUAL_SHARE};
@@ -102,7 +102,7 @@ static void charge__every_kind_of_wish__at_least_the_even_part_of_equal_shares(v
                                        .mem_base_mib = 16000,
                                        .slot_cap = rows[i].slots,
                                        .flags = (uint16_t)(DEVICE_HEALTHY | rows[i].flags)};
-        const struct demand none = {.wishes = &w, .wish_n = 1};
+        const struct demand none = {.gpu_requests = &w, .gpu_request_n = 1};
         struct charge c = device_charge(&s, rows[i].says != SAYS_NOT ? &d : &none, &w);
 
         if (c.milli != rows[i].want_milli || c.mem_mib != rows[i].want_mem_mib || c.slots != 1) {
@@ -149,7 +149,7 @@ static int32_t charged(void)
     return 1000 - fixture_milli_free(&fx, "n", 0);
 }
 
-static struct demand says(struct wish *w, int32_t milli, enum qos q)
+static struct demand says(struct gpu_request *w, int32_t milli, enum qos q)
 {
     struct demand d = fixture_share(w, milli);
 
@@ -229,7 +229,7 @@ static void restart__record_of_an_earlier_version__fixed_share_whatever_the_node
 
 static void annotation__edited_after_the_bind__raises_and_never_lowers(void **state)
 {
-    struct wish w, v;
+    struct gpu_request w, v;
     struct demand fixed = says(&w, 10, QOS_FIXED_SHARE), equal = says(&v, 10, QOS_EQUAL_SHARE);
     struct assignment as;
 
@@ -245,7 +245,7 @@ static void annotation__edited_after_the_bind__raises_and_never_lowers(void **st
 
 static void restart__annotation_and_record_differ__the_larger(void **state)
 {
-    struct wish w, v;
+    struct gpu_request w, v;
     struct demand fixed = says(&w, 10, QOS_FIXED_SHARE), equal = says(&v, 10, QOS_EQUAL_SHARE);
     struct assigned_container c[2];
     struct assigned_device dev[2];
@@ -277,7 +277,7 @@ static void release__of_a_refused_binding__decides_anew(void **state)
 
 static void pod_bound_past_us__what_it_asks_for_whatever_the_node_says(void **state)
 {
-    struct wish v;
+    struct gpu_request v;
     struct demand silent = SHARE_OF(10), equal = says(&v, 10, QOS_EQUAL_SHARE);
 
     (void)state;
@@ -348,7 +348,7 @@ static void mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu(void **
 
 static void fixed_share_beside_others__idle_compute_lent__keeps_its_cap(void **state)
 {
-    struct wish w, v, u;
+    struct gpu_request w, v, u;
     struct demand fixed = says(&w, 300, QOS_FIXED_SHARE), effort = says(&v, 300, QOS_BEST_EFFORT),
                   equal = says(&u, 300, QOS_EQUAL_SHARE);
     struct assignment as;
@@ -370,7 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parse__names__and_nothing_else),
-        cmocka_unit_test(charge__every_kind_of_wish__at_least_the_even_part_of_equal_shares),
+        cmocka_unit_test(charge__every_kind_of_gpu_request__at_least_the_even_part_of_equal_shares),
         cmocka_unit_test(even_part__any_number_of_sharers__all_of_them_fit),
         cmocka_unit_test_setup_teardown(pod_that_says_nothing__bound__has_what_the_node_said_then,
                                         setup, teardown),

@@ -27,7 +27,7 @@ static void make_lists(struct rng *r, struct lists *l, bool memory)
             struct draw d = {.cpu_milli = below(r, 9) * 1000, .mem_mib = below(r, 50000), .count = 1};
 
             d.count = rng_below(r, 5) == 0 ? 0 : rng_below(r, 5) == 0 ? (uint16_t)(1 + rng_below(r, 4)) : 1;
-            d.unsteered = d.count > 0 && rng_below(r, 6) == 0;
+            d.plugin_managed = d.count > 0 && rng_below(r, 6) == 0;
             for (unsigned t = 0; t < l->type_n && d.count > 0; t++) {
                 d.on[t].milli = rng_below(r, 5) == 0 ? ROLLOUT_NEVER : 1 + below(r, 1000);
                 d.on[t].mem_mib = memory ? below(r, 16000) : 0;
@@ -99,7 +99,7 @@ static bool naive_place(struct room *r, const struct draw *d, int64_t *filled)
     uint64_t taken = 0;
 
     if (d->cpu_milli > r->cpu_milli || d->mem_mib > r->mem_mib ||
-        (d->count > 0 && (r->kinds & (d->unsteered ? ROOM_PLUGIN : ROOM_SHARES)) == 0)) {
+        (d->count > 0 && (r->kinds & (d->plugin_managed ? ROOM_PLUGIN : ROOM_SHARES)) == 0)) {
         return false;
     }
     for (unsigned i = 0; i < d->count; i++) {
@@ -122,7 +122,7 @@ static bool naive_place(struct room *r, const struct draw *d, int64_t *filled)
     r->cpu_milli -= r->cpu_milli == INT32_MAX ? 0 : d->cpu_milli;
     r->mem_mib -= r->mem_mib == INT32_MAX ? 0 : d->mem_mib;
     if (d->count > 0) {
-        r->kinds = d->unsteered ? ROOM_PLUGIN : ROOM_SHARES;
+        r->kinds = d->plugin_managed ? ROOM_PLUGIN : ROOM_SHARES;
     }
     return true;
 }

@@ -107,7 +107,7 @@ static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **sta
 static void rsp__pods_of_one_size__takes_the_hole_of_that_size(void **state)
 {
     static const char *const names[] = {"a", "b"};
-    struct wish held;
+    struct gpu_request held;
     struct demand small = SHARE_OF(300), large = SHARE_OF(700), use;
     struct scene s;
     int64_t scores[2];

@@ -146,8 +146,8 @@ static void node__replaced_by_another__is_judged_anew(void **state)
         arena_init(&a, 4096);
         name = str_of(text);
         if (i % 2 == 0) {
-            fixture_node_unsteered(&fx, text, 1, 1024, 1);
-            fixture_pod(&fx, "whole", &(struct demand){.dialect = "native", .unsteered_n = 1}, text,
+            fixture_node_plugin_managed(&fx, text, 1, 1024, 1);
+            fixture_pod(&fx, "whole", &(struct demand){.dialect = "native", .plugin_managed_n = 1}, text,
                         NULL);
         } else {
             fixture_node(&fx, text, 1, 1024);
@@ -174,8 +174,8 @@ static struct score *find(const struct demand *d, size_t node_strategy)
 static void find__whatever_decides__is_part_of_the_shape(void **state)
 {
     struct device_pattern a100 = {STR("*a100"), false}, not_a100 = {STR("*a100"), true};
-    struct wish one = {.count = 1, .kind = WISH_MILLI, .milli = 100, .phases = 1}, w = one;
-    const struct demand plain = {.dialect = "native", .wish_n = 1, .wishes = &one};
+    struct gpu_request one = {.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100, .phases = 1}, w = one;
+    const struct demand plain = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &one};
     struct demand d = plain;
     const struct score *first;
 
@@ -189,7 +189,7 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     d.qos = QOS_BEST_EFFORT; /* not said */
     w.container = STR("c");
     w.position = 3;
-    d.wishes = &w;
+    d.gpu_requests = &w;
     assert_ptr_equal(find(&d, 0), first); /* none of these decides */
     assert_ptr_not_equal(find(&d, 1), first);
     w.milli = 101;
@@ -201,7 +201,7 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     w.count = 2;
     assert_ptr_not_equal(find(&d, 0), first);
     w = one;
-    w.kind = WISH_BOTH;
+    w.kind = GPU_REQUEST_BOTH;
     assert_ptr_not_equal(find(&d, 0), first);
     w = one;
     w.phases = 2;
@@ -217,15 +217,15 @@ static void find__whatever_decides__is_part_of_the_shape(void **state)
     d.uuids = &a100;
     d.uuid_n = 1;
     assert_ptr_not_equal(find(&d, 0), first);
-    d = (struct demand){.dialect = "native", .unsteered_n = 1};
+    d = (struct demand){.dialect = "native", .plugin_managed_n = 1};
     assert_ptr_not_equal(find(&d, 0), first);
     score_cache_free(cache);
 }
 
 static void find__more_shapes_than_are_kept__forgets_the_one_used_longest_ago(void **state)
 {
-    struct wish w = {.count = 1, .kind = WISH_MILLI, .phases = 1};
-    const struct demand d = {.dialect = "native", .wish_n = 1, .wishes = &w};
+    struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .phases = 1};
+    const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
 
     (void)state;
     cache = score_cache_new();
@@ -247,8 +247,8 @@ static void find__more_shapes_than_are_kept__forgets_the_one_used_longest_ago(vo
 
 static void find__many_nodes__stays_within_its_bytes(void **state)
 {
-    struct wish w = {.count = 1, .kind = WISH_MILLI, .phases = 1};
-    const struct demand d = {.dialect = "native", .wish_n = 1, .wishes = &w};
+    struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .phases = 1};
+    const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
     const uint32_t node_n = SCORE_CACHE_BYTES / 3 / sizeof(struct score);
 
     (void)state;
@@ -273,12 +273,12 @@ static void find__many_nodes__stays_within_its_bytes(void **state)
 
 static void find__shape_too_large__is_not_remembered(void **state)
 {
-    struct wish w[DEMAND_WISHES_MAX];
-    const struct demand d = {.dialect = "native", .wish_n = DEMAND_WISHES_MAX, .wishes = w};
+    struct gpu_request w[DEMAND_GPU_REQUESTS_MAX];
+    const struct demand d = {.dialect = "native", .gpu_request_n = DEMAND_GPU_REQUESTS_MAX, .gpu_requests = w};
 
     (void)state;
-    for (size_t i = 0; i < DEMAND_WISHES_MAX; i++) {
-        w[i] = (struct wish){.count = 1, .kind = WISH_MILLI, .milli = 1, .phases = 1};
+    for (size_t i = 0; i < DEMAND_GPU_REQUESTS_MAX; i++) {
+        w[i] = (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
     }
     cache = score_cache_new();
     assert_null(find(&d, 0));

@@ -92,7 +92,7 @@ static void take(const char *uid, const struct demand *d, const char *at)
 static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_every_strategy(
     void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_memory(&w, 6144);
 
     (void)state;
@@ -110,7 +110,7 @@ static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_ev
 
 static void memory_alone__instances_and_gpus__smallest_instance_then_shares(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_memory(&w, 4096);
 
     (void)state;
@@ -121,13 +121,13 @@ static void memory_alone__instances_and_gpus__smallest_instance_then_shares(void
     expect_under_all(&d, "small large gpu");
     take("a", &d, "small");
     expect_under_all(&d, "large gpu");
-    w.kind = WISH_BOTH; /* memoryOnly: free */
+    w.kind = GPU_REQUEST_BOTH; /* memoryOnly: free */
     expect_under_all(&d, "large gpu");
 }
 
 static void compute_too__shares_first_then_the_smallest_slice(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_both(&w, 300, 6144);
 
     (void)state;
@@ -141,7 +141,7 @@ static void compute_too__shares_first_then_the_smallest_slice(void **state)
 
 static void several_slices__the_node_with_the_least_slack_in_all(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     struct demand d = fixture_memory(&w, 3000);
 
     (void)state;
@@ -167,17 +167,17 @@ static void slices_of_one_size__the_strategy_decides(void **state)
     assert_string_equal(ranked(&d, "spread"), "a b");
 }
 
-static void slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors(void **state)
+static void slice__taken_by_any_gpu_request__is_taken_whole_and_knows_no_factors(void **state)
 {
-    struct wish w;
+    struct gpu_request w;
     const struct demand d = fixture_memory(&w, 1);
     const struct snapshot_node *n;
 
     (void)state;
     node("s", SLICE, 2, 8192);
     take("a", &d, "s");
-    w = (struct wish){
-        .container = STR("main"), .count = 1, .kind = WISH_MILLI, .milli = 10, .phases = 1};
+    w = (struct gpu_request){
+        .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 10, .phases = 1};
     take("b", &d, "s");
     n = fixture_state(&fx, "s");
     for (size_t i = 0; i < 2; i++) {
@@ -192,8 +192,8 @@ static void slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors(void *
 
 static void slack__rounded_up_to_steps_and_bounded(void **state)
 {
-    struct wish w = {.kind = WISH_MEMORY, .mem_mib = 1, .count = 1, .phases = 1};
-    const struct demand d = {.wishes = &w, .wish_n = 1};
+    struct gpu_request w = {.kind = GPU_REQUEST_MEMORY, .mem_mib = 1, .count = 1, .phases = 1};
+    const struct demand d = {.gpu_requests = &w, .gpu_request_n = 1};
     const struct node_state n = {.device_n = 1, .flags = NODE_SLICED};
     static const struct {
         int32_t mem_mib;
@@ -223,7 +223,7 @@ int main(void)
         EMPTY_LEDGER_TEST(compute_too__shares_first_then_the_smallest_slice),
         EMPTY_LEDGER_TEST(several_slices__the_node_with_the_least_slack_in_all),
         EMPTY_LEDGER_TEST(slices_of_one_size__the_strategy_decides),
-        EMPTY_LEDGER_TEST(slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors),
+        EMPTY_LEDGER_TEST(slice__taken_by_any_gpu_request__is_taken_whole_and_knows_no_factors),
         cmocka_unit_test(slack__rounded_up_to_steps_and_bounded),
     };
 

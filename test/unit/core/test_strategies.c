@@ -87,14 +87,14 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
 
     memset(&q, 0xa5, sizeof(q));
     copy = *c;
-    copy.demand.wishes = copy.wishes;
+    copy.demand.gpu_requests = copy.gpu_requests;
     if (place(&copy, s, &q) != v) {
         FAIL_UNDER(s, k, c, "another verdict the second time");
     }
     if (v != VERDICT_FITS) {
         return;
     }
-    if (memcmp(p.wish_devices, q.wish_devices, c->demand.wish_n * sizeof(q.wish_devices[0])) != 0) {
+    if (memcmp(p.gpu_request_devices, q.gpu_request_devices, c->demand.gpu_request_n * sizeof(q.gpu_request_devices[0])) != 0) {
         FAIL_UNDER(s, k, c, "another placement the second time");
     }
     take_all(c, &p, after);
@@ -118,7 +118,7 @@ static void all__same_question__same_answer(void **state)
     for_all(CASES, 8, check_same_twice);
 }
 
-/* Only a share of the capacity as wish would grow with it, so the capacity stays and more of it is
+/* Only a share of the capacity as GPU request would grow with it, so the capacity stays and more of it is
  * free. */
 static void check_more_is_not_worse(int k, const struct random_case *c, const struct strategy *s)
 {
@@ -151,7 +151,7 @@ static void all__more_free__still_fits(void **state)
 /* How many of the devices with bits in `kind` the pod's first container got. */
 static int got(const struct placement *p, uint64_t kind)
 {
-    return __builtin_popcountll(p->wish_devices[0] & kind);
+    return __builtin_popcountll(p->gpu_request_devices[0] & kind);
 }
 
 /* A node of two kinds of devices, mixed in one order and in the opposite one: ordinals differ,
@@ -160,8 +160,8 @@ static void check_equal_devices(int k, const struct random_case *c, const struct
 {
     static struct random_case forth, back;
     const struct device_state *a = &c->devices[0], *b = &c->devices[1];
-    struct charge charge_a = device_charge(a, NULL, c->wishes);
-    struct charge charge_b = device_charge(b, NULL, c->wishes);
+    struct charge charge_a = device_charge(a, NULL, c->gpu_requests);
+    struct charge charge_b = device_charge(b, NULL, c->gpu_requests);
     uint64_t forth_a = 0, back_a = 0;
     struct placement p, q;
     size_t n = c->node.device_n;
@@ -183,7 +183,7 @@ static void check_equal_devices(int k, const struct random_case *c, const struct
         FAIL_UNDER(s, k, &forth, "another verdict in another order of devices");
     }
     /* Between kinds that cost the same the ordinal decides, so there the order may show. */
-    if (v == VERDICT_FITS && c->demand.wish_n == 1 &&
+    if (v == VERDICT_FITS && c->demand.gpu_request_n == 1 &&
         s->device_cost(a, &charge_a) != s->device_cost(b, &charge_b) &&
         (got(&p, forth_a) != got(&q, back_a) || got(&p, ~forth_a) != got(&q, ~back_a))) {
         FAIL_UNDER(s, k, &forth, "other kinds of devices in another order of them");
@@ -340,12 +340,12 @@ static void device_order__rows__as_expected(void **state)
     for (size_t i = 0; i < ARRAY_LEN(device_rows); i++) {
         const struct device_row *row = &device_rows[i];
         struct device_state devices[4];
-        struct wish w = {.kind = WISH_BOTH,
+        struct gpu_request w = {.kind = GPU_REQUEST_BOTH,
                          .milli = row->milli,
                          .mem_mib = row->mem_mib,
                          .count = row->count,
                          .phases = 1};
-        struct demand d = {.wish_n = 1, .wishes = &w};
+        struct demand d = {.gpu_request_n = 1, .gpu_requests = &w};
         struct node_state n = {.flags = NODE_DESCRIBED, .device_n = (uint16_t)row->device_n};
         struct placement p;
 
@@ -356,8 +356,8 @@ static void device_order__rows__as_expected(void **state)
             VERDICT_FITS) {
             fail_msg("%s: does not fit", row->name);
         }
-        if (p.wish_devices[0] != row->want) {
-            fail_msg("%s: devices %#lx", row->name, (unsigned long)p.wish_devices[0]);
+        if (p.gpu_request_devices[0] != row->want) {
+            fail_msg("%s: devices %#lx", row->name, (unsigned long)p.gpu_request_devices[0]);
         }
     }
 }
@@ -370,9 +370,9 @@ static void device_order__two_containers__follow_the_strategy(void **state)
         uint64_t first, second;
     } rows[] = {{"binpack", 1, 1}, {"spread", 1, 2}, {"tight-fit", 1, 1}};
     const struct device_state devices[] = {device(1000, 16000), device(1000, 16000)};
-    const struct wish wishes[] = {{.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1},
-                                  {.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1}};
-    const struct demand d = {.wish_n = 2, .wishes = wishes};
+    const struct gpu_request gpu_requests[] = {{.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1},
+                                  {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1}};
+    const struct demand d = {.gpu_request_n = 2, .gpu_requests = gpu_requests};
     const struct node_state n = {.flags = NODE_DESCRIBED, .device_n = 2};
 
     (void)state;
@@ -382,15 +382,15 @@ static void device_order__two_containers__follow_the_strategy(void **state)
         assert_int_equal(
             feasibility_place(&n, devices, NULL, &d, strategy_find(str_of(rows[i].strategy)), &p),
             VERDICT_FITS);
-        assert_int_equal(p.wish_devices[0], rows[i].first);
-        assert_int_equal(p.wish_devices[1], rows[i].second);
+        assert_int_equal(p.gpu_request_devices[0], rows[i].first);
+        assert_int_equal(p.gpu_request_devices[1], rows[i].second);
     }
 }
 
 static bool breaks_empty(const struct random_case *c, const struct placement *p)
 {
     for (size_t i = 0; i < c->node.device_n; i++) {
-        if ((p->wish_devices[0] >> i & 1) != 0 && (c->devices[i].flags & DEVICE_IN_USE) == 0) {
+        if ((p->gpu_request_devices[0] >> i & 1) != 0 && (c->devices[i].flags & DEVICE_IN_USE) == 0) {
             return true;
         }
     }
@@ -410,7 +410,7 @@ static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
 
         random_case_draw(&r, 1, 8, &c);
         used = c;
-        used.demand.wishes = used.wishes;
+        used.demand.gpu_requests = used.gpu_requests;
         for (size_t i = 0; i < c.node.device_n; i++) { /* only used devices */
             used.devices[i].flags |= (c.devices[i].flags & DEVICE_IN_USE) == 0 ? DEVICE_DENIED : 0;
         }
@@ -438,7 +438,7 @@ struct node_side {
     uint64_t taken;
     int32_t milli, mem_mib;
     bool whole;
-    int32_t unsteered_cap, unsteered_free;
+    int32_t plugin_managed_cap, plugin_managed_free;
 };
 
 struct node_row {
@@ -501,16 +501,16 @@ static const struct node_row node_rows[] = {
      {{{100, 100}, NEW}, 2, TAKE(3, 100, 100)}},
     {"plugin: fewer left",
      "tight-fit",
-     {.unsteered_cap = 8, .unsteered_free = 1},
-     {.unsteered_cap = 8, .unsteered_free = 4}},
+     {.plugin_managed_cap = 8, .plugin_managed_free = 1},
+     {.plugin_managed_cap = 8, .plugin_managed_free = 4}},
     {"plugin: fuller",
      "binpack",
-     {.unsteered_cap = 8, .unsteered_free = 1},
-     {.unsteered_cap = 4, .unsteered_free = 1}},
+     {.plugin_managed_cap = 8, .plugin_managed_free = 1},
+     {.plugin_managed_cap = 4, .plugin_managed_free = 1}},
     {"plugin: emptier",
      "spread",
-     {.unsteered_cap = 8, .unsteered_free = 7},
-     {.unsteered_cap = 4, .unsteered_free = 3}},
+     {.plugin_managed_cap = 8, .plugin_managed_free = 7},
+     {.plugin_managed_cap = 4, .plugin_managed_free = 3}},
 };
 
 static int64_t score(const struct strategy *s, const struct node_side *n)
@@ -526,8 +526,8 @@ static int64_t score(const struct strategy *s, const struct node_side *n)
     return s->node_score(NULL, &(struct strategy_node){.before = before,
                                                        .after = after,
                                                        .device_n = n->device_n,
-                                                       .unsteered_cap = n->unsteered_cap,
-                                                       .unsteered_free = n->unsteered_free});
+                                                       .plugin_managed_cap = n->plugin_managed_cap,
+                                                       .plugin_managed_free = n->plugin_managed_free});
 }
 
 static void node_order__rows__as_expected(void **state)
@@ -547,8 +547,8 @@ static void node_order__rows__as_expected(void **state)
 static void all__extreme_devices__no_overflow(void **state)
 {
     static struct device_state before[DEVICES_PER_NODE_MAX], after[DEVICES_PER_NODE_MAX];
-    struct wish wish = {.count = 1, .kind = WISH_MILLI, .milli = 1, .phases = 1};
-    const struct demand demand = {.wish_n = 1, .wishes = &wish, .host = {INT32_MAX, INT32_MAX}};
+    struct gpu_request gpu_request = {.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
+    const struct demand demand = {.gpu_request_n = 1, .gpu_requests = &gpu_request, .host = {INT32_MAX, INT32_MAX}};
     const struct node_state node = {.host = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}};
 
     (void)state;
@@ -574,8 +574,8 @@ static void all__extreme_devices__no_overflow(void **state)
                                                                 .before = before,
                                                                 .after = after,
                                                                 .device_n = DEVICES_PER_NODE_MAX,
-                                                                .unsteered_cap = INT32_MAX,
-                                                                .unsteered_free = INT32_MIN});
+                                                                .plugin_managed_cap = INT32_MAX,
+                                                                .plugin_managed_free = INT32_MIN});
     }
 }
 

@@ -96,10 +96,10 @@ static void ask(struct town *t, const struct pair *pair, const struct town_pod *
 static bool oracle_fits(const struct node_state *n, const struct device_state *devices,
                         const struct ledger_view *v, const struct demand *d)
 {
-    if (d->unsteered_n > 0) {
-        return n->share_pod_n == 0 && n->unsteered_cap - n->unsteered_used >= d->unsteered_n;
+    if (d->plugin_managed_n > 0) {
+        return n->share_pod_n == 0 && n->plugin_managed_cap - n->plugin_managed_used >= d->plugin_managed_n;
     }
-    return (n->unsteered_used == 0 || !demand_takes_shares(d)) &&
+    return (n->plugin_managed_used == 0 || !demand_takes_shares(d)) &&
            oracle_places(devices, n->device_n, v->allowed_models, d, NULL);
 }
 
@@ -109,7 +109,7 @@ static void check_placement(const struct node_state *n, const struct device_stat
 {
     const struct demand *d = v->pod.demand;
 
-    *ret_why = oracle_objection(devices, n->device_n, v->allowed_models, d, d->wish_n, at);
+    *ret_why = oracle_objection(devices, n->device_n, v->allowed_models, d, d->gpu_request_n, at);
     for (size_t i = 0; i < n->device_n && *ret_why == NULL; i++) {
         struct charge c = placement_charge(d, at, devices, i);
 
@@ -147,7 +147,7 @@ static void check_against_oracle(struct town *t, int seed, int step, const struc
                 FAIL_AT(seed, step, &pairs[k], t->nodes[i].name,
                         fits ? "fits, the oracle says" : "the oracle knows a way");
             }
-            if (fits && pod->demand.wish_n > 0) {
+            if (fits && pod->demand.gpu_request_n > 0) {
                 check_placement(n, ledger_view_devices(&v, n, room), &v, &at, &why);
             }
             if (why != NULL) {
@@ -173,7 +173,7 @@ static void check_sound(struct town *t, int seed, int step, const struct pair *p
                 FAIL_AT(seed, step, pair, t->nodes[i].name, "more is given away than there is");
             }
         }
-        if (n->unsteered_used > n->unsteered_cap) {
+        if (n->plugin_managed_used > n->plugin_managed_cap) {
             FAIL_AT(seed, step, pair, t->nodes[i].name, "more GPUs of the plugin than there are");
         }
     }
@@ -261,7 +261,7 @@ static void table__same_history__same_answers(void **state)
         live(twin, seed, STEPS, lives);
         for (int times = 0; times < 16; times++) {
             pod = t->pods[t->pod_n - 1 - (size_t)times]; /* some of these questions are known */
-            pod.demand.wishes = pod.wishes;
+            pod.demand.gpu_requests = pod.gpu_requests;
             pod.demand.models = &pod.model;
             for (size_t k = 0; k < pair_n; k++) {
                 struct answer first, again, backwards, other;
@@ -299,8 +299,8 @@ struct before {
 
 static bool asks_for_a_part_of_memory(const struct demand *d)
 {
-    for (size_t i = 0; i < d->wish_n; i++) {
-        if (d->wishes[i].kind != WISH_BOTH) {
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        if (d->gpu_requests[i].kind != GPU_REQUEST_BOTH) {
             return true;
         }
     }

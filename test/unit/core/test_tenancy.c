@@ -143,10 +143,10 @@ static void limit__of_zero__nothing_that_asks_for_it(void **state)
 
 static void limit__whole_gpus_of_a_plugin__count_as_gpus(void **state)
 {
-    struct demand d = {.dialect = "native", .unsteered_n = 2};
+    struct demand d = {.dialect = "native", .plugin_managed_n = 2};
 
     (void)state;
-    fixture_node_unsteered(&fx, "n", 4, 10000, 4);
+    fixture_node_plugin_managed(&fx, "n", 4, 10000, 4);
     limit(3000, NO);
     pod("a", "default", &d, NULL);
     pod("b", "default", &d, NULL);
@@ -250,7 +250,7 @@ static void limit__in_percent__follows_the_nodes(void **state)
     assert_int_equal(fixture_name_op(&fx, LEDGER_NODE_GONE, "n"), 0); /* the pod stays, charged */
     assert_int_equal(tenant(0).limit.milli, 1000);
     expect_held(0, 400, 4000, 1);
-    fixture_node_unsteered(&fx, "plugin", 0, 0, 3); /* GPUs that only a plugin knows */
+    fixture_node_plugin_managed(&fx, "plugin", 0, 0, 3); /* GPUs that only a plugin knows */
     assert_int_equal(tenant(0).limit.milli, 2500);
 }
 
@@ -337,12 +337,12 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
     struct device_state states[3] = {{.milli_cap = 1000, .mem_cap_mib = 40000, .mem_base_mib = 20000},
                                      {.milli_cap = 1500, .mem_cap_mib = 10000, .mem_base_mib = 10000},
                                      {.milli_cap = 1000}};
-    struct wish kinds[] = {{.kind = WISH_BOTH, .milli = 300, .mem_mib = 7, .count = 1, .phases = 1},
-                           {.kind = WISH_MILLI, .milli = 300, .count = 1, .phases = 1},
-                           {.kind = WISH_MEMORY, .mem_mib = 500, .count = 1, .phases = 1},
-                           {.kind = WISH_FRACTION, .milli = 300, .count = 1, .phases = 1},
-                           {.kind = WISH_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
-                           {.kind = WISH_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
+    struct gpu_request kinds[] = {{.kind = GPU_REQUEST_BOTH, .milli = 300, .mem_mib = 7, .count = 1, .phases = 1},
+                           {.kind = GPU_REQUEST_MILLI, .milli = 300, .count = 1, .phases = 1},
+                           {.kind = GPU_REQUEST_MEMORY, .mem_mib = 500, .count = 1, .phases = 1},
+                           {.kind = GPU_REQUEST_FRACTION, .milli = 300, .count = 1, .phases = 1},
+                           {.kind = GPU_REQUEST_PORTION, .mem_mib = 500, .count = 1, .phases = 1},
+                           {.kind = GPU_REQUEST_WHOLE, .milli = 1000, .count = 1, .phases = 1}};
     const struct node_state node = {.device_n = 3};
     struct holding largest = tenancy_unit(states, 3);
     static const unsigned more[] = {0, DEVICE_EQUAL, DEVICE_SLICE};
@@ -351,16 +351,16 @@ static void wanted_at_most__any_placement__is_not_above_it(void **state)
     assert_int_equal(largest.milli, 1500);
     assert_int_equal(largest.mem_mib, 40000);
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
-        struct demand d = {.wishes = &kinds[k], .wish_n = 1};
+        struct demand d = {.gpu_requests = &kinds[k], .gpu_request_n = 1};
 
         for (unsigned i = 0; i < 3; i++) {
-            struct placement at = {.wish_devices = {UINT64_C(1) << i}};
+            struct placement at = {.gpu_request_devices = {UINT64_C(1) << i}};
             struct holding wanted = tenancy_wanted(&d, &at, &node, states);
 
             assert_true(holding_fits(wanted, tenancy_wanted_at_most(&d, largest, false)));
         }
         for (unsigned i = 0; i < 3 * ARRAY_LEN(more) * 2; i++) {
-            struct placement at = {.wish_devices = {UINT64_C(1) << i % 3}};
+            struct placement at = {.gpu_request_devices = {UINT64_C(1) << i % 3}};
             struct device_state s[3];
 
             memcpy(s, states, sizeof(s));
@@ -380,9 +380,9 @@ static void plugin__replicas_and_units__their_part_of_a_gpu(void **state)
 {
     const struct device_state states[2] = {{.milli_cap = 1000, .mem_cap_mib = 24576},
                                            {.milli_cap = 1000, .mem_cap_mib = 24576}};
-    const struct node_state sliced = {.device_n = 2, .unsteered_cap = 40, .unsteered_per_gpu = 20},
-                            whole = {.device_n = 2, .unsteered_cap = 2, .unsteered_per_gpu = 1};
-    const struct demand four = {.unsteered_n = 4};
+    const struct node_state sliced = {.device_n = 2, .plugin_managed_cap = 40, .plugin_managed_per_gpu = 20},
+                            whole = {.device_n = 2, .plugin_managed_cap = 2, .plugin_managed_per_gpu = 1};
+    const struct demand four = {.plugin_managed_n = 4};
     struct holding wanted = tenancy_wanted(&four, NULL, &sliced, states);
 
     (void)state;

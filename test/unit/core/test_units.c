@@ -124,8 +124,8 @@ static void units__own_count_without_a_word__template_and_not_the_plugin(void **
     inv = node_with(&p, &a, (struct kv_list){allocatable, 2}, (struct kv_list){labels, 2});
     assert_int_equal(inv.source, INVENTORY_TEMPLATE);
     assert_int_equal(inv.device_n, 4);
-    assert_int_equal(inv.unsteered_n, 8);
-    assert_int_equal(inv.unsteered_per_gpu, 4);
+    assert_int_equal(inv.plugin_managed_n, 8);
+    assert_int_equal(inv.plugin_managed_per_gpu, 4);
     inv = node_with(&p, &a, (struct kv_list){&allocatable[1], 1}, (struct kv_list){labels, 2});
     assert_int_equal(inv.source, INVENTORY_RESOURCES); /* without that count the plugin's number is one */
     assert_int_equal(inv.device_n, 2);

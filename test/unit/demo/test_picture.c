@@ -15,13 +15,13 @@ static struct strbuf out;
 
 static const struct picture_style ascii = {.cols = 80, .rows = 24};
 
-static void set_decision(size_t i, enum decision_kind kind, const char *pod, const char *wish,
+static void set_decision(size_t i, enum decision_kind kind, const char *pod, const char *gpu_request,
                          const char *reason, int64_t us)
 {
     struct decision *d = &stats.decisions[i];
     *d = (struct decision){.seq = 9 - i, .kind = kind, .us = us};
     snprintf(d->pod, sizeof(d->pod), "%s", pod);
-    snprintf(d->wish, sizeof(d->wish), "%s", wish);
+    snprintf(d->gpu_request, sizeof(d->gpu_request), "%s", gpu_request);
     snprintf(d->reason, sizeof(d->reason), "%s", reason);
     snprintf(d->node, sizeof(d->node), "node-03");
     snprintf(d->devices, sizeof(d->devices), "gpu 0,2");

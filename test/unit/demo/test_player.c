@@ -90,7 +90,7 @@ static void player__pending_pod__bound_where_the_score_is_highest(void **state)
     assert_int_equal(stats.decision_n, 1);
     assert_int_equal(stats.decisions[0].kind, DECISION_BOUND);
     assert_string_equal(stats.decisions[0].pod, "p");
-    assert_string_equal(stats.decisions[0].wish, "300 milli");
+    assert_string_equal(stats.decisions[0].gpu_request, "300 milli");
     assert_string_equal(stats.decisions[0].node, "node-01");
     assert_string_equal(stats.decisions[0].devices, "gpu 0");
     assert_int_equal(stats.filter.n, 1);

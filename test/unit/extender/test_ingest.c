@@ -163,8 +163,8 @@ static void pod__without_gpu__is_not_kept(void **state)
 
 static void pod_gone__ends_its_hold(void **state)
 {
-    struct wish w = {.container = STR("c"), .count = 1, .kind = WISH_MILLI, .milli = 1, .phases = 1};
-    struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    struct gpu_request w = {.container = STR("c"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
+    struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     const struct pack_hold *h;
     size_t n;
 

@@ -134,8 +134,8 @@ static void filter__pod_without_gpu__is_not_ours(void **state)
     assert_int_equal(filter(make_pod(&p, "a", "fgpu.io/gpu-milli", "0")).outcome, FILTER_NOT_OURS);
 }
 
-/* HAMi counts 2^32 GPUs as none; elastic-gpu and HAMi accept a negative wish. */
-static void B7_B11__absurd_wishes__are_defects_with_one_constant_text(void **state)
+/* HAMi counts 2^32 GPUs as none; elastic-gpu and HAMi accept a negative GPU request. */
+static void B7_B11__absurd_gpu_requests__are_defects_with_one_constant_text(void **state)
 {
     static const struct {
         const char *resource, *amount;
@@ -163,7 +163,7 @@ static void B7_B11__absurd_wishes__are_defects_with_one_constant_text(void **sta
                 FILTER_SOME_FIT);
 }
 
-/* elastic-gpu keeps an answer per wish and gives it again when the node has become full. */
+/* elastic-gpu keeps an answer per GPU request and gives it again when the node has become full. */
 static void B3__node_fills_up__the_next_answer_knows(void **state)
 {
     struct test_pod p, q;
@@ -391,8 +391,8 @@ static void filter__any_pod__the_answer_says_what_was_read_of_it(void **state)
     make_pod(&p, "p", "fgpu.io/gpu-milli", "300")->labels = (struct kv_list){&label, 1};
     f = filter(&p.pod);
     assert_true(str_eq(f.pod.uid, STR("p")));
-    assert_int_equal(f.pod.demand->wish_n, 1);
-    assert_int_equal(f.pod.demand->wishes[0].milli, 300);
+    assert_int_equal(f.pod.demand->gpu_request_n, 1);
+    assert_int_equal(f.pod.demand->gpu_requests[0].milli, 300);
     assert_int_equal(f.pod.label_n, 1);
     assert_true(f.pod.label_hashes[0] == label_pair_hash(label.key, label.value));
 }
@@ -644,7 +644,7 @@ int main(void)
         T(filter__names_sent_again__are_answered_once),
         T(filter__nodes_come_and_go_meanwhile__each_name_once),
         T(filter__pod_without_gpu__is_not_ours),
-        T(B7_B11__absurd_wishes__are_defects_with_one_constant_text),
+        T(B7_B11__absurd_gpu_requests__are_defects_with_one_constant_text),
         T(B3__node_fills_up__the_next_answer_knows),
         T(R8__numbers_change_and_the_cause_does_not__same_reason),
         T(store_reservation_holds__only_for_the_object_that_was_decided_for),

@@ -41,7 +41,7 @@ static void apply(struct ledger_op op)
 
 static void pod(const char *uid, const char *node)
 {
-    const struct demand whole = {.dialect = "native", .unsteered_n = 1};
+    const struct demand whole = {.dialect = "native", .plugin_managed_n = 1};
 
     apply((struct ledger_op){.kind = LEDGER_POD_OBSERVED,
                              .pod = {.uid = str_of(uid),

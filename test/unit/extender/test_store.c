@@ -124,8 +124,8 @@ static void hold__until_its_time_is_over(void **state)
     clock_manual_advance_ms(&now, 2999);
     assert_int_equal(holds("x", &h), 1);
     assert_true(str_eq_cstr(h[0].node_name, "n1"));
-    assert_int_equal(h[0].demand->wish_n, 1);
-    assert_int_equal(h[0].demand->wishes[0].milli, 300);
+    assert_int_equal(h[0].demand->gpu_request_n, 1);
+    assert_int_equal(h[0].demand->gpu_requests[0].milli, 300);
     clock_manual_advance_ms(&now, 1);
     assert_int_equal(holds("x", &h), 0);
 }

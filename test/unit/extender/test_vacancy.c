@@ -19,9 +19,9 @@ static struct policy policy;
 /* A pod on GPU 0 of the node. */
 static void pod(const char *uid, const char *on, int32_t milli)
 {
-    struct wish w = {
-        .container = STR("main"), .count = 1, .kind = WISH_MILLI, .milli = milli, .phases = 1};
-    struct demand d = {.dialect = "native", .wishes = &w, .wish_n = 1};
+    struct gpu_request w = {
+        .container = STR("main"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
+    struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
     struct assigned_device dev = {.index = 0, .milli = milli};
     struct assigned_container c = {.name = STR("main"), .devices = &dev, .device_n = 1};
     struct assignment as = {STR("d"), &c, 1};

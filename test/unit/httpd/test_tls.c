@@ -151,10 +151,10 @@ static int ask(const struct world *w, const struct cert *cert, const struct cert
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
-    const struct tls_wish wish = {
+    const struct tls_wish gpu_request = {
         .cert = cert, .intermediate = intermediate, .priorities = priorities};
     int status = 0;
-    if (tls_client_open(&c, w->f.port, &wish)) {
+    if (tls_client_open(&c, w->f.port, &gpu_request)) {
         status = tls_client_get(&c, "/ok", ret_alert);
     } else {
         *ret_alert = gnutls_alert_get(c.session);
@@ -174,7 +174,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
               &(struct cert_wish){.cn = "intermediate", .ca = true, .issuer = &w.ca});
     const struct {
         const char *name;
-        struct cert_wish wish; /* .serial 0: no certificate */
+        struct cert_wish gpu_request; /* .serial 0: no certificate */
         bool taken;
         gnutls_alert_description_t alert;
         enum httpd_drop drop;
@@ -261,8 +261,8 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         const char *version = versions[i % 2];
         const size_t row = i / 2;
         struct cert cert = {.crt = NULL};
-        if (rows[row].wish.serial != 0) {
-            cert_make(&cert, &rows[row].wish);
+        if (rows[row].gpu_request.serial != 0) {
+            cert_make(&cert, &rows[row].gpu_request);
         }
         const uint64_t before = httpd_server_drops(w.f.server, 0, rows[row].drop);
         const int handled_before = atomic_load(&handled);
@@ -273,7 +273,7 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
         }
         const int status =
             ask(&w, cert.crt != NULL ? &cert : NULL,
-                rows[row].wish.issuer == &intermediate ? &intermediate : NULL, version, &alert);
+                rows[row].gpu_request.issuer == &intermediate ? &intermediate : NULL, version, &alert);
         const int times = atomic_load(&handled) - handled_before;
         if (rows[row].taken && (status != 200 || times != 1)) {
             fail_msg("%s, %s: refused with alert %s", rows[row].name, version,

@@ -31,7 +31,7 @@ static void fill(struct cluster *c)
                                         .gpu_n = 2,
                                         .mem_mib = 8192,
                                         .source = INVENTORY_RESOURCES,
-                                        .unsteered_n = 2});
+                                        .plugin_managed_n = 2});
     cluster_node(
         c, &(struct node_spec){
                .name = "n-template", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_TEMPLATE});
@@ -396,7 +396,7 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
     cluster_node(&cluster, &(struct node_spec){.name = "n",
                                          .gpu_n = 2,
                                          .mem_mib = 8192,
-                                         .unsteered_n = 0,
+                                         .plugin_managed_n = 0,
                                          .source = INVENTORY_ANNOTATION});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
                                        .name = "big",

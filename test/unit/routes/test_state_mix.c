@@ -47,8 +47,8 @@ static void expect_mix(const char *want)
 /* A decision by the default strategies. */
 static void decide(const char *node)
 {
-    struct wish w = {.count = 1, .kind = WISH_MILLI, .milli = 100, .phases = 1};
-    const struct demand d = {.dialect = "native", .wish_n = 1, .wishes = &w};
+    struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100, .phases = 1};
+    const struct demand d = {.dialect = "native", .gpu_request_n = 1, .gpu_requests = &w};
     const struct view_pod pod = {.uid = STR("me"), .namespace_ = STR("ns"), .demand = &d};
     const struct str name = str_of(node);
     struct store_pack_answer answer;

@@ -53,7 +53,7 @@ static bool read_fraction(struct str text, int32_t *ret_milli)
     return milli > 0;
 }
 
-static enum demand_defect read_portion(const struct pod *pod, struct wish *w)
+static enum demand_defect read_portion(const struct pod *pod, struct gpu_request *w)
 {
     const struct str *fraction = annotation(pod, STR(KAI_KEY_FRACTION));
     const struct str *memory = annotation(pod, STR(KAI_KEY_MEMORY));
@@ -63,7 +63,7 @@ static enum demand_defect read_portion(const struct pod *pod, struct wish *w)
         return DEMAND_KAI_TWICE;
     }
     if (fraction != NULL) {
-        w->kind = WISH_FRACTION;
+        w->kind = GPU_REQUEST_FRACTION;
         return read_fraction(*fraction, &w->milli) ? DEMAND_OK : DEMAND_KAI_FRACTION;
     }
     if (!str_to_u64(*memory, UINT64_MAX, &mib) || mib == 0) {
@@ -72,12 +72,12 @@ static enum demand_defect read_portion(const struct pod *pod, struct wish *w)
     if (mib > DEMAND_MEM_MIB_MAX) {
         return DEMAND_TOO_LARGE;
     }
-    w->kind = WISH_PORTION;
+    w->kind = GPU_REQUEST_PORTION;
     w->mem_mib = (int64_t)mib;
     return DEMAND_OK;
 }
 
-static enum demand_defect read_count(const struct pod *pod, struct wish *w)
+static enum demand_defect read_count(const struct pod *pod, struct gpu_request *w)
 {
     const struct str *devices = annotation(pod, STR(KAI_KEY_DEVICES));
     uint64_t n = 1;
@@ -89,7 +89,7 @@ static enum demand_defect read_count(const struct pod *pod, struct wish *w)
     return DEMAND_OK;
 }
 
-static bool find_container(const struct container *list, size_t n, const struct str *name, struct wish *w)
+static bool find_container(const struct container *list, size_t n, const struct str *name, struct gpu_request *w)
 {
     for (size_t i = 0; i < n && i <= UINT16_MAX; i++) {
         if (name == NULL || str_eq(list[i].name, *name)) {
@@ -102,7 +102,7 @@ static bool find_container(const struct container *list, size_t n, const struct 
 }
 
 /* The first container, or the one that is named, init containers included. */
-static enum demand_defect read_container(const struct pod *pod, struct wish *w)
+static enum demand_defect read_container(const struct pod *pod, struct gpu_request *w)
 {
     const struct str *name = annotation(pod, STR(KAI_KEY_CONTAINER));
 
@@ -118,7 +118,7 @@ static enum demand_defect read_container(const struct pod *pod, struct wish *w)
     return DEMAND_OK;
 }
 
-static enum demand_defect read_wish(const struct pod *pod, struct wish *w)
+static enum demand_defect read_gpu_request(const struct pod *pod, struct gpu_request *w)
 {
     enum demand_defect defect = read_portion(pod, w);
 
@@ -134,17 +134,17 @@ static enum demand_defect read_wish(const struct pod *pod, struct wish *w)
 static bool kai_parse_request(const struct policy *p, const struct pod *pod, struct arena *a,
                               struct demand *ret)
 {
-    struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = dialect_kai.name, .wish_n = 1};
-    struct wish *w = ARENA_NEW(a, struct wish);
+    struct demand d = {.source = DEMAND_FROM_ANNOTATIONS, .dialect = dialect_kai.name, .gpu_request_n = 1};
+    struct gpu_request *w = ARENA_NEW(a, struct gpu_request);
     enum demand_defect defect;
 
     (void)p;
     if (w == NULL) {
         return false;
     }
-    *w = (struct wish){.init = false};
-    d.wishes = w;
-    defect = read_wish(pod, w);
+    *w = (struct gpu_request){.init = false};
+    d.gpu_requests = w;
+    defect = read_gpu_request(pod, w);
     if (defect == DEMAND_OK && !native_constraints(pod->annotations, a, &d, &defect)) {
         return false;
     }

@@ -1,4 +1,4 @@
-/* Amounts of the native dialect: text to numbers, numbers to one wish. Nothing is rounded in the
+/* Amounts of the native dialect: text to numbers, numbers to one GPU request. Nothing is rounded in the
  * pod's disfavour or favour except bytes to MiB (up), and nothing is guessed. */
 #include "base/quantity.h"
 #include "core/dialects/native/native_internal.h"
@@ -321,7 +321,7 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct str 
     return defect;
 }
 
-enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w)
+enum demand_defect native_gpu_request_of(const struct native_ask *ask, struct gpu_request *w)
 {
     bool several = ask->milli > DEVICE_MILLI;
     int64_t count = ask->count_given ? ask->count : several ? ask->milli / DEVICE_MILLI : 1;
@@ -341,15 +341,15 @@ enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w)
     w->milli = (int32_t)(several ? DEVICE_MILLI : ask->milli);
     w->mem_mib = ask->mem_mib;
     if (ask->profile != 0) {
-        w->kind = WISH_WHOLE;
+        w->kind = GPU_REQUEST_WHOLE;
         w->milli = DEVICE_MILLI;
     } else if (ask->mem_mib > 0) {
-        w->kind = ask->milli == 0 ? WISH_MEMORY : WISH_BOTH;
+        w->kind = ask->milli == 0 ? GPU_REQUEST_MEMORY : GPU_REQUEST_BOTH;
     } else if (ask->milli == 0 || ask->milli >= DEVICE_MILLI) {
-        w->kind = WISH_WHOLE;
+        w->kind = GPU_REQUEST_WHOLE;
         w->milli = DEVICE_MILLI;
     } else {
-        w->kind = WISH_MILLI;
+        w->kind = GPU_REQUEST_MILLI;
     }
     return DEMAND_OK;
 }

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-/* A demand in the making. Wishes stay on the stack until it is known how many there are. */
+/* A demand in the making. GPU requests stay on the stack until it is known how many there are. */
 struct reading {
     const struct policy *policy;
     const struct pod *pod;
-    size_t wish_n;
-    struct wish wishes[DEMAND_WISHES_MAX];
+    size_t gpu_request_n;
+    struct gpu_request gpu_requests[DEMAND_GPU_REQUESTS_MAX];
 };
 
 static bool has_amount_annotation(struct kv_list annotations)
@@ -57,32 +57,32 @@ static bool native_claims_pod(const struct policy *p, const struct pod *pod)
     return has_amount_annotation(pod->annotations);
 }
 
-static enum demand_defect add_wish(struct reading *r, const struct native_ask *ask, bool init,
+static enum demand_defect add_gpu_request(struct reading *r, const struct native_ask *ask, bool init,
                                    size_t position)
 {
     const struct container *list = init ? r->pod->init_containers : r->pod->containers;
-    struct wish w = {.container = list[position].name, .init = init};
+    struct gpu_request w = {.container = list[position].name, .init = init};
 
-    if (r->wish_n == DEMAND_WISHES_MAX || position > UINT16_MAX) {
+    if (r->gpu_request_n == DEMAND_GPU_REQUESTS_MAX || position > UINT16_MAX) {
         return DEMAND_TOO_MANY;
     }
     w.position = (uint16_t)position;
-    enum demand_defect defect = native_wish_of(ask, &w);
+    enum demand_defect defect = native_gpu_request_of(ask, &w);
     if (defect == DEMAND_OK) {
-        r->wishes[r->wish_n++] = w;
+        r->gpu_requests[r->gpu_request_n++] = w;
     }
     return defect;
 }
 
-/* 2500 milli: two whole GPUs, and half of a third. The container has two wishes then, which never meet on a
+/* 2500 milli: two whole GPUs, and half of a third. The container has two GPU requests then, which never meet on a
  * device because one of them wants its devices alone. */
-static enum demand_defect add_wishes(struct reading *r, const struct native_ask *ask, bool init, size_t position)
+static enum demand_defect add_gpu_requests(struct reading *r, const struct native_ask *ask, bool init, size_t position)
 {
     struct native_ask part = *ask;
     enum demand_defect defect;
 
     if (ask->milli <= DEVICE_MILLI || ask->milli % DEVICE_MILLI == 0) {
-        return add_wish(r, ask, init, position);
+        return add_gpu_request(r, ask, init, position);
     }
     if (ask->count_given || ask->mem_mib > 0) {
         return DEMAND_CONTRADICTION;
@@ -91,9 +91,9 @@ static enum demand_defect add_wishes(struct reading *r, const struct native_ask 
         return DEMAND_COUNT;
     }
     part.milli = ask->milli - ask->milli % DEVICE_MILLI;
-    defect = add_wish(r, &part, init, position);
+    defect = add_gpu_request(r, &part, init, position);
     part.milli = ask->milli % DEVICE_MILLI;
-    return defect != DEMAND_OK ? defect : add_wish(r, &part, init, position);
+    return defect != DEMAND_OK ? defect : add_gpu_request(r, &part, init, position);
 }
 
 static enum demand_defect read_containers(struct reading *r, bool init)
@@ -105,7 +105,7 @@ static enum demand_defect read_containers(struct reading *r, bool init)
         struct native_ask ask;
         enum demand_defect defect = native_ask_of_container(r->policy, &list[i], &ask);
         if (defect == DEMAND_OK && !native_ask_is_empty(&ask)) {
-            defect = add_wishes(r, &ask, init, i);
+            defect = add_gpu_requests(r, &ask, init, i);
         }
         if (defect != DEMAND_OK) {
             return defect;
@@ -129,7 +129,7 @@ static enum demand_defect read_annotations(struct reading *r)
     struct native_ask ask;
     enum demand_defect defect =
         native_ask_of_annotations(r->policy, r->pod->namespace_, r->pod->annotations, &ask);
-    return defect != DEMAND_OK ? defect : add_wish(r, &ask, false, position);
+    return defect != DEMAND_OK ? defect : add_gpu_request(r, &ask, false, position);
 }
 
 /* Phases as core/request/demand.h has them: a sidecar runs during the init containers that start after it.
@@ -138,14 +138,14 @@ static enum demand_defect set_phases(struct reading *r)
 {
     unsigned phase_n = 1; /* the app phase is bit 0 */
 
-    for (size_t i = 0; i < r->wish_n; i++) {
-        struct wish *w = &r->wishes[i];
+    for (size_t i = 0; i < r->gpu_request_n; i++) {
+        struct gpu_request *w = &r->gpu_requests[i];
         if (!w->init || r->pod->init_containers[w->position].sidecar) {
             w->phases = 1;
             continue;
         }
-        if (i > 0 && r->wishes[i - 1].init && r->wishes[i - 1].position == w->position) {
-            w->phases = r->wishes[i - 1].phases; /* the rest of what that container wants */
+        if (i > 0 && r->gpu_requests[i - 1].init && r->gpu_requests[i - 1].position == w->position) {
+            w->phases = r->gpu_requests[i - 1].phases; /* the rest of what that container wants */
             continue;
         }
         if (phase_n == DEMAND_PHASES_MAX) {
@@ -153,7 +153,7 @@ static enum demand_defect set_phases(struct reading *r)
         }
         w->phases = UINT64_C(1) << phase_n++;
         for (size_t j = 0; j < i; j++) {
-            struct wish *earlier = &r->wishes[j];
+            struct gpu_request *earlier = &r->gpu_requests[j];
             if (r->pod->init_containers[earlier->position].sidecar) {
                 earlier->phases |= w->phases;
             }
@@ -165,8 +165,8 @@ static enum demand_defect set_phases(struct reading *r)
 /* Instances and parts of GPUs are handed out in different ways, so a pod has one kind of them. */
 static bool mixes_mig(const struct reading *r)
 {
-    for (size_t i = 1; i < r->wish_n; i++) {
-        if ((r->wishes[i].profile != 0) != (r->wishes[0].profile != 0)) {
+    for (size_t i = 1; i < r->gpu_request_n; i++) {
+        if ((r->gpu_requests[i].profile != 0) != (r->gpu_requests[0].profile != 0)) {
             return true;
         }
     }
@@ -185,7 +185,7 @@ static enum demand_defect read_pod(struct reading *r, bool annotated)
     if (defect != DEMAND_OK) {
         return defect;
     }
-    if (r->wish_n > 0 && (annotated || names_container)) {
+    if (r->gpu_request_n > 0 && (annotated || names_container)) {
         return DEMAND_TWICE;
     }
     if (mixes_mig(r)) {
@@ -202,14 +202,14 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
 {
     bool annotated = has_amount_annotation(pod->annotations);
     enum demand_source source = annotated ? DEMAND_FROM_ANNOTATIONS : DEMAND_FROM_RESOURCES;
-    struct reading r; /* the wishes need no clearing */
+    struct reading r; /* the GPU requests need no clearing */
     struct demand d = {.source = source, .dialect = dialect_native.name};
 
     r.policy = p;
     r.pod = pod;
-    r.wish_n = 0;
+    r.gpu_request_n = 0;
     enum demand_defect defect = read_pod(&r, annotated);
-    if (defect == DEMAND_OK && r.wish_n == 0) {
+    if (defect == DEMAND_OK && r.gpu_request_n == 0) {
         *ret = (struct demand){.dialect = ""};
         return true;
     }
@@ -220,13 +220,13 @@ static bool native_parse_request(const struct policy *p, const struct pod *pod, 
         *ret = (struct demand){.defect = defect, .source = source, .dialect = dialect_native.name};
         return true;
     }
-    struct wish *wishes = ARENA_ARRAY(a, r.wish_n, struct wish);
-    if (wishes == NULL) {
+    struct gpu_request *gpu_requests = ARENA_ARRAY(a, r.gpu_request_n, struct gpu_request);
+    if (gpu_requests == NULL) {
         return false;
     }
-    memcpy(wishes, r.wishes, r.wish_n * sizeof(*wishes));
-    d.wishes = wishes;
-    d.wish_n = r.wish_n;
+    memcpy(gpu_requests, r.gpu_requests, r.gpu_request_n * sizeof(*gpu_requests));
+    d.gpu_requests = gpu_requests;
+    d.gpu_request_n = r.gpu_request_n;
     *ret = d;
     return true;
 }

@@ -1,5 +1,5 @@
 /* core/dialects/native/native_internal.h - the pieces of the native dialect: one file reads the pod, one
- * turns the amounts of one container into a wish, one reads the constraints. Contract:
+ * turns the amounts of one container into a GPU request, one reads the constraints. Contract:
  * core/dialects/dialect.h, design.md 5.
  */
 #ifndef CORE_DIALECTS_NATIVE_NATIVE_INTERNAL_H
@@ -73,7 +73,7 @@ enum demand_defect native_ask_of_annotations(const struct policy *p, struct str 
 enum demand_defect native_check_unbound(const struct pod *pod);
 
 /* The table of design.md 5: sets count, kind, milli and mem_mib of `w`. `ask` is not empty, and has no rest. */
-enum demand_defect native_wish_of(const struct native_ask *ask, struct wish *w);
+enum demand_defect native_gpu_request_of(const struct native_ask *ask, struct gpu_request *w);
 
 /* Sets qos, models, uuids and isolate of `d`. False when the arena is full. */
 bool native_constraints(struct kv_list annotations, struct arena *a, struct demand *d,

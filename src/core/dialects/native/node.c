@@ -48,7 +48,7 @@ static const char *count_gpus(const struct inventory_draft *d, int64_t *ret, boo
 /* Do device plugins offer GPUs beside, to which the memory may belong? */
 static bool others_offer(const struct inventory_draft *d)
 {
-    return d->unsteered_n > 0 || d->unsteered_bad;
+    return d->plugin_managed_n > 0 || d->plugin_managed_bad;
 }
 
 static enum source_result read_allocatable(struct inventory_draft *d)

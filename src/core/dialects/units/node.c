@@ -15,22 +15,22 @@ static void add_offer(struct inventory_draft *d, struct str resource, uint64_t n
     if (text == NULL) {
         return;
     }
-    if (!inventory_read_amount(*text, DEMAND_UNSTEERED_MAX, &amount) ||
-        amount > DEMAND_UNSTEERED_MAX - d->unsteered_n) {
-        d->unsteered_bad = true;
+    if (!inventory_read_amount(*text, DEMAND_PLUGIN_MANAGED_MAX, &amount) ||
+        amount > DEMAND_PLUGIN_MANAGED_MAX - d->plugin_managed_n) {
+        d->plugin_managed_bad = true;
         return;
     }
     if (amount == 0) {
         return;
     }
-    if (d->unsteered_n > 0) {
+    if (d->plugin_managed_n > 0) {
         inventory_add_note(d, "allocatable has GPUs under several names of device plugins: they are counted together");
         d->units_per_gpu = d->units_per_gpu == units_per_gpu ? units_per_gpu : 0;
     } else {
         d->units_per_gpu = units_per_gpu;
     }
-    d->unsteered_n += amount;
-    d->unsteered_names |= name;
+    d->plugin_managed_n += amount;
+    d->plugin_managed_names |= name;
 }
 
 /* The label of replicas: 0 when there is none, and where it says that nothing is shared. */
@@ -39,7 +39,7 @@ static int32_t label_replicas(const struct node *node)
     const struct str *text = kv_find(node->labels, STR(REPLICAS_LABEL));
     uint64_t n;
 
-    return text != NULL && str_to_u64(*text, DEMAND_UNSTEERED_MAX, &n) && n > 1 ? (int32_t)n : 0;
+    return text != NULL && str_to_u64(*text, DEMAND_PLUGIN_MANAGED_MAX, &n) && n > 1 ? (int32_t)n : 0;
 }
 
 static bool is_shared(const struct inventory_draft *d)
@@ -70,9 +70,9 @@ static void read_offers(struct inventory_draft *d)
             add_offer(d, p->compute_resources[i].name, POLICY_UNIT_NAME(i), p->compute_resources[i].units_per_gpu);
         }
     }
-    if (d->unsteered_bad) {
-        d->unsteered_n = 0;
-        d->unsteered_names = 0;
+    if (d->plugin_managed_bad) {
+        d->plugin_managed_n = 0;
+        d->plugin_managed_names = 0;
     }
 }
 
@@ -81,15 +81,15 @@ static bool is_explained(const struct inventory_draft *d)
 {
     const uint64_t whole_names = POLICY_UNIT_NAME(0) - 1;
 
-    return (d->unsteered_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
+    return (d->plugin_managed_names & whole_names) == 0 /* units of resources.compute */ || d->units_per_gpu > 1 ||
            inventory_has_profile(d->node) || inventory_is_vouched_for(d);
 }
 
 static enum source_result read_allocatable(struct inventory_draft *d)
 {
-    int64_t n = d->unsteered_n;
+    int64_t n = d->plugin_managed_n;
 
-    if (d->unsteered_bad) {
+    if (d->plugin_managed_bad) {
         return inventory_malformed(d, INVENTORY_NOTE_RESOURCE);
     }
     if (n == 0) {

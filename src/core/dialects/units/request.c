@@ -42,7 +42,7 @@ static enum demand_defect whole_amount(const struct container *c, struct str res
     if (text != NULL) {
         defect = native_read_integer(*text, ret);
     }
-    return defect == DEMAND_OK && *ret > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
+    return defect == DEMAND_OK && *ret > DEMAND_PLUGIN_MANAGED_MAX ? DEMAND_COUNT : defect;
 }
 
 /* What the pod's effective request for `resource` is: the larger of (app containers + sidecars) and
@@ -97,7 +97,7 @@ static enum demand_defect add_plugin(const struct pod *pod, struct str resource,
 
     ask->total += amount;
     ask->names |= amount > 0 ? name : 0;
-    return defect == DEMAND_OK && ask->total > DEMAND_UNSTEERED_MAX ? DEMAND_COUNT : defect;
+    return defect == DEMAND_OK && ask->total > DEMAND_PLUGIN_MANAGED_MAX ? DEMAND_COUNT : defect;
 }
 
 static enum demand_defect read_plugins(const struct policy *p, const struct pod *pod, struct plugin_ask *ret)
@@ -123,9 +123,9 @@ static enum demand_defect read_pod(const struct policy *p, const struct pod *pod
     if (defect != DEMAND_OK) {
         return defect;
     }
-    d->unsteered_n = (int32_t)ask.total;
-    d->unsteered_most = (int32_t)ask.most;
-    d->unsteered_names = ask.names;
+    d->plugin_managed_n = (int32_t)ask.total;
+    d->plugin_managed_most = (int32_t)ask.most;
+    d->plugin_managed_names = ask.names;
     if (ask.total > 0 && kv_find(pod->annotations, STR(NATIVE_KEY_CONTAINER)) != NULL) {
         return DEMAND_TWICE; /* of amounts in annotations, of which there are none */
     }
@@ -137,7 +137,7 @@ bool units_parse_request(const struct policy *p, const struct pod *pod, struct a
     struct demand d = {.source = DEMAND_FROM_RESOURCES, .dialect = dialect_native.name};
     enum demand_defect defect = read_pod(p, pod, &d);
 
-    if (defect == DEMAND_OK && d.unsteered_n == 0) {
+    if (defect == DEMAND_OK && d.plugin_managed_n == 0) {
         *ret = (struct demand){.dialect = ""};
         return true;
     }

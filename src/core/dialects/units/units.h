@@ -2,7 +2,7 @@
  * MPS) or units such as those of MetaGPU (decision 0028).
  *
  * Names are settings: resources.whole, and those of resources.compute with `picks: kubelet`. Nobody can steer the
- * plugin, so fgpu counts: a pod has a number of units (unsteered_n of struct demand), a node sells one, and what one of
+ * plugin, so fgpu counts: a pod has a number of units (plugin_managed_n of struct demand), a node sells one, and what one of
  * them is of a GPU the node's labels or the configuration say. fgpu's constraints may stand beside such a request; a
  * share of fgpu, whose GPUs it picks itself, may not.
  *

@@ -20,17 +20,17 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
     const struct fragmentation_node before = {
         .devices = n->before,
         .device_n = n->device_n,
-        .unsteered_cap = n->unsteered_cap,
-        .unsteered_free = n->unsteered_free + n->demand->unsteered_n,
-        .unsteered_per_gpu = n->node->unsteered_per_gpu,
+        .plugin_managed_cap = n->plugin_managed_cap,
+        .plugin_managed_free = n->plugin_managed_free + n->demand->plugin_managed_n,
+        .plugin_managed_per_gpu = n->node->plugin_managed_per_gpu,
         .host = n->node->host,
     };
     const struct fragmentation_node after = {
         .devices = n->after,
         .device_n = n->device_n,
-        .unsteered_cap = n->unsteered_cap,
-        .unsteered_free = n->unsteered_free,
-        .unsteered_per_gpu = n->node->unsteered_per_gpu,
+        .plugin_managed_cap = n->plugin_managed_cap,
+        .plugin_managed_free = n->plugin_managed_free,
+        .plugin_managed_per_gpu = n->node->plugin_managed_per_gpu,
         .host = n->host,
     };
     double saved = fragmentation_milli(&before, typical, typical_n) -

@@ -21,7 +21,7 @@ static int64_t company(uint8_t present, uint8_t mine)
 /* The kind of the pod, as the ledger sees it once it is there. */
 static uint8_t own_class(const struct strategy_node *n)
 {
-    int32_t device_n = n->demand->unsteered_n;
+    int32_t device_n = n->demand->plugin_managed_n;
     bool whole = true;
 
     for (size_t i = 0; i < n->device_n; i++) {

@@ -38,9 +38,9 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
     if (!published_asks_gpu(n)) {
         return 0;
     }
-    if (n->demand->unsteered_n > 0) {
-        return score_of(n->unsteered_cap, n->unsteered_free + n->demand->unsteered_n,
-                        n->demand->unsteered_n, 0);
+    if (n->demand->plugin_managed_n > 0) {
+        return score_of(n->plugin_managed_cap, n->plugin_managed_free + n->demand->plugin_managed_n,
+                        n->demand->plugin_managed_n, 0);
     }
     for (size_t i = 0; i < n->device_n; i++) {
         const struct device_state *b = &n->before[i];

@@ -13,10 +13,10 @@ struct gpu_room published_gpu_room(const struct strategy_node *n)
 {
     struct gpu_room r = {0};
 
-    if (n->demand->unsteered_n > 0) {
-        r.after_milli = plugin_units_milli(n->unsteered_free, n->node->unsteered_per_gpu);
+    if (n->demand->plugin_managed_n > 0) {
+        r.after_milli = plugin_units_milli(n->plugin_managed_free, n->node->plugin_managed_per_gpu);
         r.before_milli =
-            r.after_milli + plugin_units_milli(n->demand->unsteered_n, n->node->unsteered_per_gpu);
+            r.after_milli + plugin_units_milli(n->demand->plugin_managed_n, n->node->plugin_managed_per_gpu);
         return r;
     }
     for (size_t i = 0; i < n->device_n; i++) {

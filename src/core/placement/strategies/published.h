@@ -41,7 +41,7 @@ static inline int64_t published_cpu_before(const struct strategy_node *n)
 
 static inline bool published_asks_gpu(const struct strategy_node *n)
 {
-    return n->demand->wish_n > 0 || n->demand->unsteered_n > 0;
+    return n->demand->gpu_request_n > 0 || n->demand->plugin_managed_n > 0;
 }
 
 /* Rounded down, also below zero; b > 0. */

@@ -60,7 +60,7 @@ static int64_t node_score(const struct outlook *o, const struct strategy_node *n
         }
     }
     if (changed_n == 0) { /* GPUs of a plugin */
-        empty_n = n->unsteered_free;
+        empty_n = n->plugin_managed_free;
     } else {
         sum /= changed_n;
     }

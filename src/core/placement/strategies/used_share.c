@@ -10,9 +10,9 @@ int64_t node_used_share(const struct strategy_node *n)
     if (n->device_n > 0) {
         used /= (int64_t)n->device_n;
     }
-    if (n->unsteered_cap > 0) {
-        whole = 2 * (int64_t)SHARE_ALL * ((int64_t)n->unsteered_cap - n->unsteered_free) /
-                n->unsteered_cap;
+    if (n->plugin_managed_cap > 0) {
+        whole = 2 * (int64_t)SHARE_ALL * ((int64_t)n->plugin_managed_cap - n->plugin_managed_free) /
+                n->plugin_managed_cap;
     }
     return used > whole ? used : whole;
 }

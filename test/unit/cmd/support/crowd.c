@@ -100,7 +100,7 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
     char uuids[8][32], name[16], uid[24];
     size_t n = 0;
     struct inventory inv = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .unsteered_n = node == 0 ? 4 : 0};
+        .source = INVENTORY_ANNOTATION, .devices = devices, .plugin_managed_n = node == 0 ? 4 : 0};
 
     snprintf(name, sizeof(name), "n%u", node);
     snprintf(uid, sizeof(uid), "uid-n%u", node);
@@ -171,26 +171,26 @@ static void describe_mig(struct crowd *c, unsigned kept)
 
 /* ---- pods ---- */
 
-static struct wish random_wish(struct crowd *c, const char *container)
+static struct gpu_request random_gpu_request(struct crowd *c, const char *container)
 {
-    struct wish w = {.container = str_of(container),
+    struct gpu_request w = {.container = str_of(container),
                      .count = (uint16_t)(1 + below(c, 2)),
-                     .kind = (enum wish_kind)below(c, WISH_KIND__MAX),
+                     .kind = (enum gpu_request_kind)below(c, GPU_REQUEST_KIND__MAX),
                      .phases = 1};
 
-    if (wish_kind_has_milli(w.kind)) {
-        w.milli = (int32_t)(w.kind == WISH_BOTH ? below(c, 500) : 1 + below(c, 500));
+    if (gpu_request_kind_has_milli(w.kind)) {
+        w.milli = (int32_t)(w.kind == GPU_REQUEST_BOTH ? below(c, 500) : 1 + below(c, 500));
     }
-    if (wish_kind_has_mem(w.kind)) {
+    if (gpu_request_kind_has_mem(w.kind)) {
         w.mem_mib = 1 + below(c, MIB_MAX / 2);
     }
-    w.milli = w.kind == WISH_WHOLE ? DEVICE_MILLI : w.milli;
+    w.milli = w.kind == GPU_REQUEST_WHOLE ? DEVICE_MILLI : w.milli;
     return w;
 }
 
 struct crowd_pod {
     struct demand demand;
-    struct wish wishes[4];
+    struct gpu_request gpu_requests[4];
     struct device_pattern model;
     char uid[16];
 };
@@ -202,14 +202,14 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
     size_t n = 0;
 
     for (unsigned k = first; k < 2 + 1 + below(c, 2); k++) {
-        p->wishes[n] = random_wish(c, names[k]);
-        p->wishes[n].init = k < 2;
-        p->wishes[n].phases = k < 2 ? UINT64_C(2) << k : 1;
+        p->gpu_requests[n] = random_gpu_request(c, names[k]);
+        p->gpu_requests[n].init = k < 2;
+        p->gpu_requests[n].phases = k < 2 ? UINT64_C(2) << k : 1;
         n++;
     }
     p->demand = (struct demand){.dialect = "native",
-                                .wish_n = n,
-                                .wishes = p->wishes,
+                                .gpu_request_n = n,
+                                .gpu_requests = p->gpu_requests,
                                 .source = below(c, 3) == 0 ? DEMAND_FROM_ANNOTATIONS
                                                            : DEMAND_FROM_RESOURCES};
     if (below(c, 8) == 0) {
@@ -218,16 +218,16 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
         p->demand.model_n = 1;
     }
     for (size_t k = 0; i % 9 == 4 && k < n; k++) {
-        p->wishes[k] = (struct wish){.container = p->wishes[k].container,
-                                     .init = p->wishes[k].init,
+        p->gpu_requests[k] = (struct gpu_request){.container = p->gpu_requests[k].container,
+                                     .init = p->gpu_requests[k].init,
                                      .count = 1,
-                                     .kind = WISH_WHOLE,
+                                     .kind = GPU_REQUEST_WHOLE,
                                      .milli = DEVICE_MILLI,
-                                     .phases = p->wishes[k].phases,
+                                     .phases = p->gpu_requests[k].phases,
                                      .profile = below(c, 3) == 0 ? MIG_PROFILE(3, 20) : MIG_PROFILE(1, 5)};
     }
     if (i % 11 == 5) {
-        p->demand = (struct demand){.dialect = "native", .unsteered_n = 1};
+        p->demand = (struct demand){.dialect = "native", .plugin_managed_n = 1};
     }
     if (i % 13 == 7) {
         p->demand = (struct demand){.dialect = "native", .defect = DEMAND_FRACTION};
@@ -273,9 +273,9 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans 
         if (end > 1) {
             observe(c, p, node, &r.assignment, end == 2);
         }
-        if (end == 3 && p->demand.wish_n > 0) { /* somebody edits the request, up or down */
-            p->wishes[0].milli /= 2;
-            p->wishes[0].mem_mib = p->wishes[0].mem_mib * 5 / 4;
+        if (end == 3 && p->demand.gpu_request_n > 0) { /* somebody edits the request, up or down */
+            p->gpu_requests[0].milli /= 2;
+            p->gpu_requests[0].mem_mib = p->gpu_requests[0].mem_mib * 5 / 4;
             observe(c, p, node, &r.assignment, false);
         }
         return;

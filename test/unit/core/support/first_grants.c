@@ -47,9 +47,9 @@ static bool wants_alone(const struct demand *d, const struct assigned_container 
 {
     bool alone = true;
 
-    for (size_t w = 0; w < d->wish_n; w++) {
-        alone = alone && (!str_eq(d->wishes[w].container, c->name) || d->wishes[w].init != c->init ||
-                          d->wishes[w].kind == WISH_WHOLE);
+    for (size_t w = 0; w < d->gpu_request_n; w++) {
+        alone = alone && (!str_eq(d->gpu_requests[w].container, c->name) || d->gpu_requests[w].init != c->init ||
+                          d->gpu_requests[w].kind == GPU_REQUEST_WHOLE);
     }
     return alone;
 }

@@ -43,14 +43,14 @@ void fixture_fini(struct ledger_fixture *f)
 }
 
 static void describe(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                     int32_t unsteered_n, bool uuids)
+                     int32_t plugin_managed_n, bool uuids)
 {
     struct device devices[DEVICES_PER_NODE_MAX];
     char texts[DEVICES_PER_NODE_MAX][64];
     struct inventory inventory = {.source = INVENTORY_ANNOTATION,
                                   .devices = devices,
                                   .device_n = (size_t)gpu_n,
-                                  .unsteered_n = unsteered_n};
+                                  .plugin_managed_n = plugin_managed_n};
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
                            .node = {.name = str_of(name),
                                     .uid = str_of(name),
@@ -77,10 +77,10 @@ void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t
     describe(f, name, gpu_n, mem_mib, 0, true);
 }
 
-void fixture_node_unsteered(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                            int32_t unsteered_n)
+void fixture_node_plugin_managed(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
+                            int32_t plugin_managed_n)
 {
-    describe(f, name, gpu_n, mem_mib, unsteered_n, true);
+    describe(f, name, gpu_n, mem_mib, plugin_managed_n, true);
 }
 
 void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib)
@@ -88,35 +88,35 @@ void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n,
     describe(f, name, gpu_n, mem_mib, 0, false);
 }
 
-static struct demand demand_of(struct wish *w, struct wish value)
+static struct demand demand_of(struct gpu_request *w, struct gpu_request value)
 {
     value.container = STR("main");
     value.phases = 1;
     *w = value;
-    return (struct demand){.dialect = "native", .wishes = w, .wish_n = 1};
+    return (struct demand){.dialect = "native", .gpu_requests = w, .gpu_request_n = 1};
 }
 
-struct demand fixture_share(struct wish *w, int32_t milli)
+struct demand fixture_share(struct gpu_request *w, int32_t milli)
 {
-    return demand_of(w, (struct wish){.count = 1, .kind = WISH_MILLI, .milli = milli});
+    return demand_of(w, (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = milli});
 }
 
-struct demand fixture_both(struct wish *w, int32_t milli, int64_t mem_mib)
+struct demand fixture_both(struct gpu_request *w, int32_t milli, int64_t mem_mib)
 {
-    return demand_of(w, (struct wish){.count = 1, .kind = WISH_BOTH, .milli = milli, .mem_mib = mem_mib});
+    return demand_of(w, (struct gpu_request){.count = 1, .kind = GPU_REQUEST_BOTH, .milli = milli, .mem_mib = mem_mib});
 }
 
-struct demand fixture_memory(struct wish *w, int64_t mem_mib)
+struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib)
 {
-    return demand_of(w, (struct wish){.count = 1, .kind = WISH_MEMORY, .mem_mib = mem_mib});
+    return demand_of(w, (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MEMORY, .mem_mib = mem_mib});
 }
 
-struct demand fixture_whole(struct wish *w, uint16_t count)
+struct demand fixture_whole(struct gpu_request *w, uint16_t count)
 {
-    return demand_of(w, (struct wish){.count = count, .kind = WISH_WHOLE, .milli = 1000});
+    return demand_of(w, (struct gpu_request){.count = count, .kind = GPU_REQUEST_WHOLE, .milli = 1000});
 }
 
-struct demand fixture_annotated(struct wish *w, int32_t milli)
+struct demand fixture_annotated(struct gpu_request *w, int32_t milli)
 {
     struct demand d = fixture_share(w, milli);
 

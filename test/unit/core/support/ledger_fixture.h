@@ -29,24 +29,24 @@ void fixture_fini(struct ledger_fixture *f); /* also runs ledger_check() */
 
 /* gpu_n healthy devices "GPU-<name>-<i>" of mem_mib each, 16 slots. */
 void fixture_node(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);
-void fixture_node_unsteered(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
-                            int32_t unsteered_n);
+void fixture_node_plugin_managed(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib,
+                            int32_t plugin_managed_n);
 /* Devices known by index only. */
 void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);
 
-/* Demands of one container "main"; `w` is their wish and must live as long as they do. */
-struct demand fixture_share(struct wish *w, int32_t milli);                   /* milli only */
-struct demand fixture_both(struct wish *w, int32_t milli, int64_t mem_mib);
-struct demand fixture_whole(struct wish *w, uint16_t count);
-struct demand fixture_annotated(struct wish *w, int32_t milli);              /* editable request */
-struct demand fixture_memory(struct wish *w, int64_t mem_mib);                /* memory only */
+/* Demands of one container "main"; `w` is their GPU request and must live as long as they do. */
+struct demand fixture_share(struct gpu_request *w, int32_t milli);                   /* milli only */
+struct demand fixture_both(struct gpu_request *w, int32_t milli, int64_t mem_mib);
+struct demand fixture_whole(struct gpu_request *w, uint16_t count);
+struct demand fixture_annotated(struct gpu_request *w, int32_t milli);              /* editable request */
+struct demand fixture_memory(struct gpu_request *w, int64_t mem_mib);                /* memory only */
 
-/* The same where nobody needs the wish itself; good until the end of the block that they stand in. */
-#define SHARE_OF(milli) fixture_share(&(struct wish){.count = 0}, (milli))
-#define SHARE_AND_MEMORY_OF(milli, mem_mib) fixture_both(&(struct wish){.count = 0}, (milli), (mem_mib))
-#define WHOLE_GPUS(count_) fixture_whole(&(struct wish){.count = 0}, (count_))
-#define ANNOTATED_SHARE_OF(milli) fixture_annotated(&(struct wish){.count = 0}, (milli))
-#define MEMORY_OF(mem_mib) fixture_memory(&(struct wish){.count = 0}, (mem_mib))
+/* The same where nobody needs the GPU request itself; good until the end of the block that they stand in. */
+#define SHARE_OF(milli) fixture_share(&(struct gpu_request){.count = 0}, (milli))
+#define SHARE_AND_MEMORY_OF(milli, mem_mib) fixture_both(&(struct gpu_request){.count = 0}, (milli), (mem_mib))
+#define WHOLE_GPUS(count_) fixture_whole(&(struct gpu_request){.count = 0}, (count_))
+#define ANNOTATED_SHARE_OF(milli) fixture_annotated(&(struct gpu_request){.count = 0}, (milli))
+#define MEMORY_OF(mem_mib) fixture_memory(&(struct gpu_request){.count = 0}, (mem_mib))
 
 /* Observes a pod "default/<uid>"; node NULL: pending; record NULL: none. */
 int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,

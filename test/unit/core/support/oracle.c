@@ -2,11 +2,11 @@
 
 #include "base/bug.h"
 
-/* Is the device of the kind that the wish is about? */
-static const char *objection_of_kind(const struct device_state *s, const struct wish *w)
+/* Is the device of the kind that the GPU request is about? */
+static const char *objection_of_kind(const struct device_state *s, const struct gpu_request *w)
 {
     bool memory_alone =
-        w->profile == 0 && w->mem_mib > 0 && w->milli == 0 && w->kind != WISH_PORTION;
+        w->profile == 0 && w->mem_mib > 0 && w->milli == 0 && w->kind != GPU_REQUEST_PORTION;
 
     if (s->profile == 0) {
         return w->profile == 0 ? NULL : "a whole GPU for who wants an instance";
@@ -22,24 +22,24 @@ static const char *objection_of_kind(const struct device_state *s, const struct 
 
 /* What is wrong on one device in one phase? */
 static const char *objection_in_phase(const struct device_state *s, unsigned device, unsigned phase,
-                                      const struct demand *d, size_t wish_n,
+                                      const struct demand *d, size_t gpu_request_n,
                                       const struct placement *p)
 {
     int64_t milli = 0, mem_mib = 0, slots = 0, alone = 0;
 
-    for (size_t w = 0; w < wish_n; w++) {
-        const struct wish *wish = &d->wishes[w];
+    for (size_t w = 0; w < gpu_request_n; w++) {
+        const struct gpu_request *gpu_request = &d->gpu_requests[w];
         struct charge c;
 
-        if ((p->wish_devices[w] >> device & 1) == 0 || (wish->phases >> phase & 1) == 0) {
+        if ((p->gpu_request_devices[w] >> device & 1) == 0 || (gpu_request->phases >> phase & 1) == 0) {
             continue;
         }
         if (s->profile != 0) { /* an instance has no parts */
             c = (struct charge){s->milli_cap, 1, s->mem_cap_mib, true, s->profile};
         } else {
-            c = wish_charge(wish, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
-            if ((wish->kind == WISH_MEMORY || wish->kind == WISH_PORTION ||
-                 (wish->kind == WISH_FRACTION && c.mem_mib > 0)) &&
+            c = gpu_request_charge(gpu_request, s->milli_cap, s->mem_cap_mib, s->mem_base_mib);
+            if ((gpu_request->kind == GPU_REQUEST_MEMORY || gpu_request->kind == GPU_REQUEST_PORTION ||
+                 (gpu_request->kind == GPU_REQUEST_FRACTION && c.mem_mib > 0)) &&
                 s->memory_only == MEMORY_ONLY_FREE) {
                 c.milli = 0;
             }
@@ -47,7 +47,7 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
         milli += c.milli;
         mem_mib += c.mem_mib;
         slots += 1;
-        alone += wish->kind == WISH_WHOLE || s->profile != 0;
+        alone += gpu_request->kind == GPU_REQUEST_WHOLE || s->profile != 0;
     }
     if (milli > s->milli_free) {
         return "more compute than is free";
@@ -66,17 +66,17 @@ static const char *objection_in_phase(const struct device_state *s, unsigned dev
 
 static const char *objection_on_device(const struct device_state *s, unsigned device,
                                        const uint8_t *allowed_models, const struct demand *d,
-                                       size_t wish_n, const struct placement *p)
+                                       size_t gpu_request_n, const struct placement *p)
 {
     bool used = false, alone = false;
 
-    for (size_t w = 0; w < wish_n; w++) {
-        bool here = (p->wish_devices[w] >> device & 1) != 0;
+    for (size_t w = 0; w < gpu_request_n; w++) {
+        bool here = (p->gpu_request_devices[w] >> device & 1) != 0;
 
         used = used || here;
-        alone = alone || (here && (d->wishes[w].kind == WISH_WHOLE || s->profile != 0));
-        if (here && objection_of_kind(s, &d->wishes[w]) != NULL) {
-            return objection_of_kind(s, &d->wishes[w]);
+        alone = alone || (here && (d->gpu_requests[w].kind == GPU_REQUEST_WHOLE || s->profile != 0));
+        if (here && objection_of_kind(s, &d->gpu_requests[w]) != NULL) {
+            return objection_of_kind(s, &d->gpu_requests[w]);
         }
     }
     if (!used) {
@@ -113,7 +113,7 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
         return "over-committed";
     }
     for (unsigned phase = 0; phase < DEMAND_PHASES_MAX; phase++) {
-        const char *why = objection_in_phase(s, device, phase, d, wish_n, p);
+        const char *why = objection_in_phase(s, device, phase, d, gpu_request_n, p);
 
         if (why != NULL) {
             return why;
@@ -123,19 +123,19 @@ static const char *objection_on_device(const struct device_state *s, unsigned de
 }
 
 const char *oracle_objection(const struct device_state *devices, size_t device_n,
-                             const uint8_t *allowed_models, const struct demand *d, size_t wish_n,
+                             const uint8_t *allowed_models, const struct demand *d, size_t gpu_request_n,
                              const struct placement *p)
 {
-    for (size_t w = 0; w < wish_n; w++) {
-        if (__builtin_popcountll(p->wish_devices[w]) != d->wishes[w].count) {
+    for (size_t w = 0; w < gpu_request_n; w++) {
+        if (__builtin_popcountll(p->gpu_request_devices[w]) != d->gpu_requests[w].count) {
             return "not as many devices as asked for";
         }
-        if (device_n < 64 && p->wish_devices[w] >> device_n != 0) {
+        if (device_n < 64 && p->gpu_request_devices[w] >> device_n != 0) {
             return "a device that the node does not have";
         }
     }
     for (unsigned i = 0; i < device_n; i++) {
-        const char *why = objection_on_device(&devices[i], i, allowed_models, d, wish_n, p);
+        const char *why = objection_on_device(&devices[i], i, allowed_models, d, gpu_request_n, p);
 
         if (why != NULL) {
             return why;
@@ -144,17 +144,17 @@ const char *oracle_objection(const struct device_state *devices, size_t device_n
     return NULL;
 }
 
-/* Every set of devices for wish `w`, and for each that is right so far every set for the next: a
- * wish more never makes wrong right. */
+/* Every set of devices for GPU request `w`, and for each that is right so far every set for the next: a
+ * GPU request more never makes wrong right. */
 static bool try_from(const struct device_state *devices, size_t device_n,
                      const uint8_t *allowed_models, const struct demand *d, size_t w,
                      struct placement *p)
 {
-    if (w == d->wish_n) {
+    if (w == d->gpu_request_n) {
         return true;
     }
     for (uint64_t set = 0; set < UINT64_C(1) << device_n; set++) {
-        p->wish_devices[w] = set;
+        p->gpu_request_devices[w] = set;
         if (oracle_objection(devices, device_n, allowed_models, d, w + 1, p) == NULL &&
             try_from(devices, device_n, allowed_models, d, w + 1, p)) {
             return true;

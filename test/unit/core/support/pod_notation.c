@@ -128,14 +128,14 @@ static void render(struct strbuf *b, const struct demand *d)
 
     if (d->defect != DEMAND_OK) {
         strbuf_addf(b, "defect %s", demand_defect_name(d->defect));
-    } else if (d->wish_n == 0 && d->unsteered_n == 0) {
+    } else if (d->gpu_request_n == 0 && d->plugin_managed_n == 0) {
         strbuf_addf(b, "none");
     }
-    if (d->unsteered_n != 0) {
-        strbuf_addf(b, "unsteered %d", d->unsteered_n);
+    if (d->plugin_managed_n != 0) {
+        strbuf_addf(b, "unsteered %d", d->plugin_managed_n);
     }
-    for (size_t i = 0; i < d->wish_n; i++) {
-        const struct wish *w = &d->wishes[i];
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        const struct gpu_request *w = &d->gpu_requests[i];
         strbuf_addf(b, "%s%.*s %ux%s(%d,%lld)@%llx", i > 0 ? " " : "", STR_ARG(w->container),
                     w->count, kinds[w->kind], w->milli, (long long)w->mem_mib,
                     (unsigned long long)w->phases);

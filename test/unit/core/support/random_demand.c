@@ -18,26 +18,26 @@ static int32_t pick(struct rng *r, const int32_t *from, size_t n)
     return from[rng_below(r, n)];
 }
 
-struct wish random_wish(struct rng *r, uint16_t count_max)
+struct gpu_request random_gpu_request(struct rng *r, uint16_t count_max)
 {
     static const int32_t millis[] = {1, 100, 250, 300, 334, 500, 600, 700, 1000};
     static const int32_t mems[] = {1, 1000, 2000, 4000, 5000, 8000, 16000, 17000};
-    struct wish w = {.container = STR("c"), .count = 1, .phases = 1};
+    struct gpu_request w = {.container = STR("c"), .count = 1, .phases = 1};
 
     if (chance(r, 30)) {
         w.count = (uint16_t)(1 + rng_below(r, count_max));
     }
-    w.kind = (enum wish_kind)rng_below(r, WISH_KIND__MAX);
-    if (w.kind == WISH_WHOLE && chance(r, 50)) {
-        w.kind = WISH_BOTH;
+    w.kind = (enum gpu_request_kind)rng_below(r, GPU_REQUEST_KIND__MAX);
+    if (w.kind == GPU_REQUEST_WHOLE && chance(r, 50)) {
+        w.kind = GPU_REQUEST_BOTH;
     }
-    if (wish_kind_has_milli(w.kind)) {
+    if (gpu_request_kind_has_milli(w.kind)) {
         w.milli = pick(r, millis, ARRAY_LEN(millis));
     }
-    if (wish_kind_has_mem(w.kind)) {
+    if (gpu_request_kind_has_mem(w.kind)) {
         w.mem_mib = pick(r, mems, ARRAY_LEN(mems));
     }
-    if (w.kind == WISH_BOTH && chance(r, 20)) {
+    if (w.kind == GPU_REQUEST_BOTH && chance(r, 20)) {
         w.milli = 0; /* memory only, compute shared by all */
     }
     return w;
@@ -131,47 +131,47 @@ static void draw_phases(struct rng *r, struct random_case *c, size_t n)
     unsigned phase_n = 1;
 
     for (size_t w = 0; w < n; w++) {
-        c->wishes[w].position = (uint16_t)(w < init_n ? w : w - init_n);
-        c->wishes[w].init = w < init_n;
-        c->wishes[w].phases = 1;
+        c->gpu_requests[w].position = (uint16_t)(w < init_n ? w : w - init_n);
+        c->gpu_requests[w].init = w < init_n;
+        c->gpu_requests[w].phases = 1;
         if (w < init_n && chance(r, 60)) {
             uint64_t phase = UINT64_C(1) << phase_n++;
 
             for (size_t v = 0; v < w; v++) {
-                c->wishes[v].phases |= (c->wishes[v].phases & 1) != 0 ? phase : 0;
+                c->gpu_requests[v].phases |= (c->gpu_requests[v].phases & 1) != 0 ? phase : 0;
             }
-            c->wishes[w].phases = phase;
+            c->gpu_requests[w].phases = phase;
         }
     }
 }
 
-void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct random_case *c)
+void random_case_draw(struct rng *r, size_t gpu_request_max, size_t device_max, struct random_case *c)
 {
-    size_t wish_n = 1 + rng_below(r, wish_max);
+    size_t gpu_request_n = 1 + rng_below(r, gpu_request_max);
     size_t device_n = rng_below(r, 40) == 0 ? 0 : 1 + rng_below(r, device_max);
 
     memset(c, 0, sizeof(*c));
     for (size_t i = 0; i < device_n; i++) {
         c->devices[i] = random_device(r, i > 0 ? &c->devices[rng_below(r, i)] : NULL);
     }
-    for (size_t w = 0; w < wish_n; w++) {
-        c->wishes[w] = random_wish(r, (uint16_t)(device_n > 0 ? device_n : 1));
+    for (size_t w = 0; w < gpu_request_n; w++) {
+        c->gpu_requests[w] = random_gpu_request(r, (uint16_t)(device_n > 0 ? device_n : 1));
         if (w > 0 && chance(r, 40)) {
-            c->wishes[w] = c->wishes[w - 1];
+            c->gpu_requests[w] = c->gpu_requests[w - 1];
         }
     }
-    draw_phases(r, c, wish_n);
+    draw_phases(r, c, gpu_request_n);
     c->node = (struct node_state){.device_n = (uint16_t)device_n, .flags = NODE_DESCRIBED};
     if (chance(r, 3)) {
-        c->node.unsteered_cap = 4;
-        c->node.unsteered_used = 1;
+        c->node.plugin_managed_cap = 4;
+        c->node.plugin_managed_used = 1;
     }
     for (size_t i = 0; i < RANDOM_MODELS; i++) {
         c->models[i] = chance(r, 60);
     }
     c->allowed_models = chance(r, 20) ? c->models : NULL;
     c->demand = (struct demand){
-        .defect = DEMAND_OK, .dialect = "native", .wish_n = wish_n, .wishes = c->wishes};
+        .defect = DEMAND_OK, .dialect = "native", .gpu_request_n = gpu_request_n, .gpu_requests = c->gpu_requests};
 }
 
 static void cut_device(struct rng *r, struct device_state *d)
@@ -218,13 +218,13 @@ void random_case_cut(struct rng *r, struct random_case *c)
             cut_device(r, &c->devices[i]);
         }
     }
-    for (size_t w = 0; w < c->demand.wish_n && by_profile; w++) {
-        struct wish *x = &c->wishes[w];
+    for (size_t w = 0; w < c->demand.gpu_request_n && by_profile; w++) {
+        struct gpu_request *x = &c->gpu_requests[w];
 
-        x->kind = WISH_WHOLE;
+        x->kind = GPU_REQUEST_WHOLE;
         x->milli = DEVICE_MILLI;
         x->mem_mib = chance(r, 20) ? 4000 * (int64_t)(1 + rng_below(r, 6)) : 0;
-        x->profile = w > 0 && chance(r, 50) ? c->wishes[w - 1].profile
+        x->profile = w > 0 && chance(r, 50) ? c->gpu_requests[w - 1].profile
                                             : profiles[rng_below(r, ARRAY_LEN(profiles))];
     }
 }
@@ -236,8 +236,8 @@ const char *random_case_text(const struct random_case *c)
 
 #define ADD(...)                                                                                   \
     at += (size_t)snprintf(text + at, at < sizeof(text) ? sizeof(text) - at : 0, __VA_ARGS__)
-    for (size_t w = 0; w < c->demand.wish_n && at < sizeof(text); w++) {
-        const struct wish *x = &c->wishes[w];
+    for (size_t w = 0; w < c->demand.gpu_request_n && at < sizeof(text); w++) {
+        const struct gpu_request *x = &c->gpu_requests[w];
 
         ADD("wish %zu: %u x kind %d (%d, %" PRId64 ") phases %#" PRIx64 " profile %#x\n", w, x->count,
             (int)x->kind, x->milli, x->mem_mib, x->phases, x->profile);
@@ -250,7 +250,7 @@ const char *random_case_text(const struct random_case *c)
             d->slot_free, d->slot_cap, d->flags, d->profile, d->memory_only, d->model_id,
             c->allowed_models != NULL && !c->allowed_models[d->model_id] ? " not allowed" : "");
     }
-    ADD("unsteered_used %d\n", c->node.unsteered_used);
+    ADD("unsteered_used %d\n", c->node.plugin_managed_used);
 #undef ADD
     return text;
 }

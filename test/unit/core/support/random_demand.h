@@ -13,12 +13,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define RANDOM_WISHES_MAX 8
+#define RANDOM_GPU_REQUESTS_MAX 8
 #define RANDOM_DEVICES_MAX 8
 #define RANDOM_MODELS 3
 
 struct random_case {
-    struct wish wishes[RANDOM_WISHES_MAX];
+    struct gpu_request gpu_requests[RANDOM_GPU_REQUESTS_MAX];
     struct demand demand;
     struct node_state node;
     struct device_state devices[RANDOM_DEVICES_MAX];
@@ -26,15 +26,15 @@ struct random_case {
     const uint8_t *allowed_models; /* `models` or NULL */
 };
 
-/* Draws into *c, which must not move afterwards (the demand points into it). 1..wish_max wishes, at
+/* Draws into *c, which must not move afterwards (the demand points into it). 1..gpu_request_max GPU requests, at
  * most 1..device_max devices. */
-void random_case_draw(struct rng *r, size_t wish_max, size_t device_max, struct random_case *c);
+void random_case_draw(struct rng *r, size_t gpu_request_max, size_t device_max, struct random_case *c);
 
-/* Cuts some of its GPUs into MIG instances, and makes its wishes ask for them, or at times does nothing. */
+/* Cuts some of its GPUs into MIG instances, and makes its GPU requests ask for them, or at times does nothing. */
 void random_case_cut(struct rng *r, struct random_case *c);
 
-/* One wish of any kind, in the app phase. */
-struct wish random_wish(struct rng *r, uint16_t count_max);
+/* One GPU request of any kind, in the app phase. */
+struct gpu_request random_gpu_request(struct rng *r, uint16_t count_max);
 /* A device with a history: pods, faults, over-commit. Equal to `like` (may be NULL) more often than
  * not. */
 struct device_state random_device(struct rng *r, const struct device_state *like);

@@ -229,7 +229,7 @@ static void reserve(struct simulation *s, unsigned i)
         simulation_fail(s, "a pod just reserved is unknown", op.reserve.uid);
     }
     as.id = op.reserve.decision_id;
-    if (pod.demand->unsteered_n == 0 &&
+    if (pod.demand->plugin_managed_n == 0 &&
         ledger_assignment(s->l, op.reserve.uid, &s->w.arena, &as, NULL) != 0) {
         simulation_fail(s, "a reservation without an assignment", op.reserve.uid);
     }

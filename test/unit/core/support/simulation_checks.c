@@ -227,7 +227,7 @@ static void compare_nodes(const struct simulation *s, const struct snapshot *a, 
             simulation_fail(s, "another node UID", x->name);
         }
         if (x->described != y->described || x->source != y->source ||
-            x->unsteered_cap != y->unsteered_cap || x->unsteered_used != y->unsteered_used ||
+            x->plugin_managed_cap != y->plugin_managed_cap || x->plugin_managed_used != y->plugin_managed_used ||
             (x->described && x->schedulable != y->schedulable)) {
             simulation_fail(s, "another node", x->name);
         }
@@ -257,7 +257,7 @@ static void compare_pods(const struct simulation *s, const struct snapshot *a, c
             continue;
         }
         if (x->state != y->state || !str_eq(x->node_name, y->node_name) || x->deleting != y->deleting ||
-            x->defect != y->defect || x->unsteered_n != y->unsteered_n ||
+            x->defect != y->defect || x->plugin_managed_n != y->plugin_managed_n ||
             strcmp(x->dialect, y->dialect) != 0) {
             simulation_fail(s, "another pod", p->uid);
         }
@@ -317,7 +317,7 @@ static void as_the_oracle_says(struct simulation *s)
             for (unsigned j = 0; j < s->w.pod_n; j++) {
                 const struct world_pod *p = s->w.pods[j];
 
-                if (p != NULL && str_eq(p->node_name, n->name) && p->demand->unsteered_n == 0) {
+                if (p != NULL && str_eq(p->node_name, n->name) && p->demand->plugin_managed_n == 0) {
                     struct charge c = world_charge(p, n, i, s->factors);
 
                     sum.milli += c.milli;

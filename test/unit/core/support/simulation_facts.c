@@ -41,7 +41,7 @@ static void print_facts(const struct simulation *s, struct str about)
             print_error("%zu: %.*s op %d node \"%.*s\" record \"%.*s\" demand %s %zu wishes%s%s%s\n", i,
                         STR_ARG(p->uid), (int)f->kind, STR_ARG(p->node_name),
                         STR_ARG(p->record == NULL ? STR_NULL : p->record->id),
-                        demand_defect_name(p->demand->defect), p->demand->wish_n,
+                        demand_defect_name(p->demand->defect), p->demand->gpu_request_n,
                         p->editable ? ", editable" : "", p->scarred ? ", scarred" : "",
                         p->deleting ? ", deleting" : "");
         } else if (f->node != NULL && str_eq(f->node->name, about)) {

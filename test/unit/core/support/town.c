@@ -86,7 +86,7 @@ void town_add_node(struct town *t)
         for (size_t i = 0; i < gpu_n; i++) {
             add_device(n, gpu)->healthy = chance(t, 97);
         }
-        n->unsteered_n = chance(t, 20) ? (int32_t)gpu_n : 0;
+        n->plugin_managed_n = chance(t, 20) ? (int32_t)gpu_n : 0;
     }
     town_describe(t, n);
 }
@@ -96,7 +96,7 @@ void town_describe(struct town *t, const struct town_node *n)
     const struct inventory inventory = {.source = INVENTORY_ANNOTATION,
                                         .devices = n->devices,
                                         .device_n = n->device_n,
-                                        .unsteered_n = n->unsteered_n};
+                                        .plugin_managed_n = n->plugin_managed_n};
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
                            .node = {.name = str_of(n->name),
                                     .uid = str_of(n->name),
@@ -117,7 +117,7 @@ bool town_grow(struct town *t, size_t node, enum town_growth how)
         grows = !cut && n->device_n <= TOWN_GPUS_MAX;
         if (grows) {
             add_device(n, n->devices[0])->healthy = true;
-            n->unsteered_n += n->unsteered_n > 0;
+            n->plugin_managed_n += n->plugin_managed_n > 0;
         }
         break;
     case TOWN_MORE_SHARERS:
@@ -165,32 +165,32 @@ void town_free(struct town *t)
 
 /* ---- pods ---- */
 
-static struct wish draw_wish(struct town *t)
+static struct gpu_request draw_gpu_request(struct town *t)
 {
     static const int32_t millis[] = {100, 200, 250, 300, 500, 500, 600, 700, 1000};
     static const int32_t mems[] = {1000, 2000, 4000, 8000, 16000, 20000};
     static const uint16_t profiles[] = {MIG_PROFILE(1, 5), MIG_PROFILE(2, 10), MIG_PROFILE(3, 20)};
     static const uint16_t counts[] = {1, 1, 2, 2, 4};
-    struct wish w = {.container = STR("c"),
+    struct gpu_request w = {.container = STR("c"),
                      .count = 1,
                      .phases = 1,
-                     .kind = (enum wish_kind)rng_below(&t->rng, WISH_KIND__MAX)};
+                     .kind = (enum gpu_request_kind)rng_below(&t->rng, GPU_REQUEST_KIND__MAX)};
 
     if (chance(t, 10)) {
-        w.kind = WISH_WHOLE;
+        w.kind = GPU_REQUEST_WHOLE;
         w.profile = profiles[rng_below(&t->rng, ARRAY_LEN(profiles))];
-    } else if (w.kind == WISH_WHOLE || chance(t, 15)) {
+    } else if (w.kind == GPU_REQUEST_WHOLE || chance(t, 15)) {
         w.count = counts[rng_below(&t->rng, ARRAY_LEN(counts))];
     }
-    if (w.kind == WISH_WHOLE) {
+    if (w.kind == GPU_REQUEST_WHOLE) {
         w.milli = DEVICE_MILLI;
-    } else if (w.kind != WISH_MEMORY) {
+    } else if (w.kind != GPU_REQUEST_MEMORY) {
         w.milli = pick(t, millis, ARRAY_LEN(millis));
     }
-    if (w.kind == WISH_BOTH || w.kind == WISH_MEMORY) {
+    if (w.kind == GPU_REQUEST_BOTH || w.kind == GPU_REQUEST_MEMORY) {
         w.mem_mib = pick(t, mems, ARRAY_LEN(mems));
     }
-    if (w.kind == WISH_BOTH && chance(t, 20)) {
+    if (w.kind == GPU_REQUEST_BOTH && chance(t, 20)) {
         w.milli = 0;
     }
     return w;
@@ -203,20 +203,20 @@ void town_draw(struct town *t, struct town_pod *p)
 
     memset(p, 0, sizeof(*p));
     snprintf(p->uid, sizeof(p->uid), "p%zu", t->pod_n);
-    *d = (struct demand){.dialect = "native", .wishes = p->wishes, .wish_n = 1};
+    *d = (struct demand){.dialect = "native", .gpu_requests = p->gpu_requests, .gpu_request_n = 1};
     d->host = (struct host_request){1000 * (int32_t)rng_below(&t->rng, 5),
                                     1024 * (int32_t)rng_below(&t->rng, 5)};
     if (chance(t, 10)) {
         *d = (struct demand){.dialect = "native",
-                             .unsteered_n = 1 + (int32_t)rng_below(&t->rng, 4),
+                             .plugin_managed_n = 1 + (int32_t)rng_below(&t->rng, 4),
                              .host = d->host};
         return;
     }
-    p->wishes[0] = draw_wish(t);
+    p->gpu_requests[0] = draw_gpu_request(t);
     if (chance(t, 25)) {
-        p->wishes[1] = chance(t, 40) ? p->wishes[0] : draw_wish(t);
-        p->wishes[1].position = 1;
-        d->wish_n = 2;
+        p->gpu_requests[1] = chance(t, 40) ? p->gpu_requests[0] : draw_gpu_request(t);
+        p->gpu_requests[1].position = 1;
+        d->gpu_request_n = 2;
     }
     if (chance(t, 15)) {
         p->model = (struct device_pattern){.text = str_of(models[rng_below(&t->rng, 2)]),
@@ -248,7 +248,7 @@ void town_come(struct town *t, const struct pack_params *p, const struct town_po
 
     BUG_ON(t->pod_n > TOWN_PODS_MAX);
     *kept = *pod;
-    kept->demand.wishes = kept->demand.wish_n > 0 ? kept->wishes : NULL;
+    kept->demand.gpu_requests = kept->demand.gpu_request_n > 0 ? kept->gpu_requests : NULL;
     kept->demand.models = kept->demand.model_n > 0 ? &kept->model : NULL;
     assert_int_equal(fixture_pod(&t->f, kept->uid, &kept->demand, NULL, NULL), 0);
     now = town_params(t, p->node_strategy, p->device_strategy);

@@ -15,7 +15,7 @@
 
 #define TOWN_NODES_MAX 8
 #define TOWN_PODS_MAX 256
-#define TOWN_WISHES_MAX 2
+#define TOWN_GPU_REQUESTS_MAX 2
 #define TOWN_GPUS_MAX 6 /* the oracle tries all sets of them */
 
 struct town_node {
@@ -23,13 +23,13 @@ struct town_node {
     struct device devices[TOWN_GPUS_MAX + 2];
     char uuids[TOWN_GPUS_MAX + 2][24];
     size_t device_n;
-    int32_t unsteered_n;
+    int32_t plugin_managed_n;
     struct host_capacity host;
 };
 
 struct town_pod {
     char uid[8];
-    struct wish wishes[TOWN_WISHES_MAX];
+    struct gpu_request gpu_requests[TOWN_GPU_REQUESTS_MAX];
     struct device_pattern model;
     struct demand demand;
     bool held; /* on a node */

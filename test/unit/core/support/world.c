@@ -134,7 +134,7 @@ static bool is_pending(const struct world_pod *p)
 
 static bool has_no_record(const struct world_pod *p)
 {
-    return is_bound(p) && p->record == NULL && p->demand->defect == DEMAND_OK && p->demand->wish_n > 0;
+    return is_bound(p) && p->record == NULL && p->demand->defect == DEMAND_OK && p->demand->gpu_request_n > 0;
 }
 
 bool world_edit_request(struct world *w)
@@ -150,7 +150,7 @@ bool world_edit_request(struct world *w)
     next->scarred = p->scarred || is_bound(p);
     if (how == 0) {
         next->demand = world_no_demand(w, p->demand->host);
-    } else if (how < 7 && p->demand->wish_n > 0) {
+    } else if (how < 7 && p->demand->gpu_request_n > 0) {
         next->demand = world_demand_like(w, p->demand);
     } else {
         next->demand = world_demand(w, DEMAND_FROM_ANNOTATIONS);
@@ -180,10 +180,10 @@ static const struct assignment *bad_record(struct world *w, const struct demand 
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
     struct assigned_device *dev = ARENA_NEW(&w->arena, struct assigned_device);
-    bool stranger = world_chance(w, 50) || d->wish_n == 0;
+    bool stranger = world_chance(w, 50) || d->gpu_request_n == 0;
 
     *dev = (struct assigned_device){.uuid = STR("GPU-forged"), .index = 99, .milli = 10, .mem_mib = 10};
-    *c = (struct assigned_container){.name = stranger ? STR("nobody") : d->wishes[0].container,
+    *c = (struct assigned_container){.name = stranger ? STR("nobody") : d->gpu_requests[0].container,
                                      .devices = dev,
                                      .device_n = 1};
     *as = (struct assignment){STR("forged"), c, 1};
@@ -251,7 +251,7 @@ bool world_foreign_bind(struct world *w)
     if (how == 0) {
         next->record = bad_record(w, p->demand);
         /* What a record makes of a request that is gone or spoilt is for tests of single rules. */
-        next->scarred = (p->editable && p->demand->wish_n == 0) || demand_is_empty(p->demand);
+        next->scarred = (p->editable && p->demand->gpu_request_n == 0) || demand_is_empty(p->demand);
     } else if (how == 1 && n != NULL && p->demand->defect == DEMAND_OK) {
         next->record = world_record(w, n, p->demand);
     }
@@ -384,7 +384,7 @@ static struct inventory random_inventory(struct world *w, unsigned node, const s
     if (before != NULL) {
         n = before->inventory.device_n;
         memcpy(d, before->inventory.devices, n * sizeof(*d));
-        inventory.unsteered_n = before->inventory.unsteered_n;
+        inventory.plugin_managed_n = before->inventory.plugin_managed_n;
         inventory.memory_only = before->inventory.memory_only;
         if (world_chance(w, 80)) {
             change_devices(w, node, d, &n);
@@ -392,14 +392,14 @@ static struct inventory random_inventory(struct world *w, unsigned node, const s
             inventory.memory_only =
                 inventory.memory_only == MEMORY_ONLY_FREE ? MEMORY_ONLY_SHARE : MEMORY_ONLY_FREE;
         } else {
-            inventory.unsteered_n = (int32_t)world_below(w, 4);
+            inventory.plugin_managed_n = (int32_t)world_below(w, 4);
         }
     } else {
         n = 1 + world_below(w, WORLD_DEVICES_MAX - 1);
         for (size_t i = 0; i < n; i++) {
             random_device(w, node, (int32_t)i, &d[i]);
         }
-        inventory.unsteered_n = world_chance(w, 30) ? (int32_t)n : 0;
+        inventory.plugin_managed_n = world_chance(w, 30) ? (int32_t)n : 0;
         inventory.memory_only = world_chance(w, 30) ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
     }
     inventory.device_n = n;

@@ -6,29 +6,29 @@
 
 static const struct str names[] = {{"main", 4}, {"side", 4}, {"init", 4}};
 
-static struct wish random_wish(struct world *w)
+static struct gpu_request random_gpu_request(struct world *w)
 {
-    struct wish x = {.count = world_chance(w, 80) ? 1 : 2, .kind = WISH_MILLI, .phases = 1};
+    struct gpu_request x = {.count = world_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_MILLI, .phases = 1};
     unsigned kind = world_below(w, 10);
 
     if (kind < 4) {
         x.milli = (int32_t)(100 * (1 + world_below(w, 9)));
-        x.kind = x.milli % 300 == 0 ? WISH_FRACTION : WISH_MILLI;
+        x.kind = x.milli % 300 == 0 ? GPU_REQUEST_FRACTION : GPU_REQUEST_MILLI;
     } else if (kind < 6) {
-        x.kind = WISH_BOTH;
+        x.kind = GPU_REQUEST_BOTH;
         x.milli = (int32_t)(50 * world_below(w, 15));
         x.mem_mib = GIB * (1 + world_below(w, 40));
     } else if (kind < 8) {
         x.mem_mib = GIB * (1 + world_below(w, 30)) + world_below(w, 7);
-        x.kind = x.mem_mib % 2 == 0 ? WISH_PORTION : WISH_MEMORY;
+        x.kind = x.mem_mib % 2 == 0 ? GPU_REQUEST_PORTION : GPU_REQUEST_MEMORY;
     } else {
-        x.kind = WISH_WHOLE;
+        x.kind = GPU_REQUEST_WHOLE;
         x.milli = 1000;
     }
     return x;
 }
 
-static void name_wish(struct wish *x, unsigned name, uint64_t phases)
+static void name_gpu_request(struct gpu_request *x, unsigned name, uint64_t phases)
 {
     x->container = names[name];
     x->init = name == 2;
@@ -52,59 +52,59 @@ const struct demand *world_no_demand(struct world *w, struct host_request host)
 /* One container that wants whole devices and a part of one more (decision 0028). */
 static bool spans(const struct demand *d)
 {
-    return d->wish_n == 2 && d->wishes[0].init == d->wishes[1].init &&
-           str_eq(d->wishes[0].container, d->wishes[1].container);
+    return d->gpu_request_n == 2 && d->gpu_requests[0].init == d->gpu_requests[1].init &&
+           str_eq(d->gpu_requests[0].container, d->gpu_requests[1].container);
 }
 
-static void make_spanning(struct world *w, struct wish *wishes)
+static void make_spanning(struct world *w, struct gpu_request *gpu_requests)
 {
     uint64_t phases = world_chance(w, 70) ? 1 : 2;
 
-    wishes[0] = (struct wish){
-        .count = world_chance(w, 80) ? 1 : 2, .kind = WISH_WHOLE, .milli = 1000};
-    wishes[1] =
-        (struct wish){.count = 1, .kind = WISH_MILLI, .milli = (int32_t)(100 * (1 + world_below(w, 9)))};
-    name_wish(&wishes[0], phases == 1 ? 0 : 2, phases);
-    name_wish(&wishes[1], phases == 1 ? 0 : 2, phases);
+    gpu_requests[0] = (struct gpu_request){
+        .count = world_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000};
+    gpu_requests[1] =
+        (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = (int32_t)(100 * (1 + world_below(w, 9)))};
+    name_gpu_request(&gpu_requests[0], phases == 1 ? 0 : 2, phases);
+    name_gpu_request(&gpu_requests[1], phases == 1 ? 0 : 2, phases);
 }
 
 const struct demand *world_demand(struct world *w, enum demand_source source)
 {
     struct demand *d = ARENA_NEW(&w->arena, struct demand);
-    struct wish *wishes = ARENA_ARRAY(&w->arena, 3, struct wish);
+    struct gpu_request *gpu_requests = ARENA_ARRAY(&w->arena, 3, struct gpu_request);
     unsigned shape = world_below(w, 20);
 
     *d = (struct demand){
-        .source = source, .dialect = "native", .host = world_host(w), .wishes = wishes};
+        .source = source, .dialect = "native", .host = world_host(w), .gpu_requests = gpu_requests};
     if (shape == 0) {
         d->defect = DEMAND_FRACTION;
         return d;
     }
     if (shape == 1 && source == DEMAND_FROM_RESOURCES) {
-        d->unsteered_n = (int32_t)(1 + world_below(w, 2));
+        d->plugin_managed_n = (int32_t)(1 + world_below(w, 2));
         return d;
     }
     if (shape == 2 && source == DEMAND_FROM_RESOURCES) {
-        make_spanning(w, wishes);
-        d->wish_n = 2;
+        make_spanning(w, gpu_requests);
+        d->gpu_request_n = 2;
         return d;
     }
     for (size_t i = 0; i < 3; i++) {
-        wishes[i] = random_wish(w);
+        gpu_requests[i] = random_gpu_request(w);
     }
-    d->wish_n = 1;
-    name_wish(&wishes[0], 0, 1);
+    d->gpu_request_n = 1;
+    name_gpu_request(&gpu_requests[0], 0, 1);
     if (shape >= 14) { /* two containers, of which the second may be an init container or a sidecar */
         static const uint64_t second[] = {1, 2, 3};
         unsigned how = world_below(w, 3);
 
-        d->wish_n = 2;
-        name_wish(&wishes[1], how == 0 ? 1 : 2, second[how]);
+        d->gpu_request_n = 2;
+        name_gpu_request(&gpu_requests[1], how == 0 ? 1 : 2, second[how]);
     }
     if (shape >= 18) { /* an init container, and two app containers beside it */
-        d->wish_n = 3;
-        name_wish(&wishes[1], 1, 1);
-        name_wish(&wishes[2], 2, 2);
+        d->gpu_request_n = 3;
+        name_gpu_request(&gpu_requests[1], 1, 1);
+        name_gpu_request(&gpu_requests[2], 2, 2);
     }
     if (world_chance(w, 10)) {
         uint64_t *isolate = ARENA_NEW(&w->arena, uint64_t);
@@ -119,21 +119,21 @@ const struct demand *world_demand(struct world *w, enum demand_source source)
 const struct demand *world_demand_like(struct world *w, const struct demand *d)
 {
     struct demand *copy = ARENA_NEW(&w->arena, struct demand);
-    struct wish *wishes = ARENA_ARRAY(&w->arena, d->wish_n, struct wish);
+    struct gpu_request *gpu_requests = ARENA_ARRAY(&w->arena, d->gpu_request_n, struct gpu_request);
 
     *copy = *d;
-    copy->wishes = wishes;
-    for (size_t i = 0; i < d->wish_n; i++) {
+    copy->gpu_requests = gpu_requests;
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
         if (spans(d)) {
-            wishes[i] = d->wishes[i];
+            gpu_requests[i] = d->gpu_requests[i];
             continue;
         }
-        wishes[i] = random_wish(w);
-        wishes[i].container = d->wishes[i].container;
-        wishes[i].init = d->wishes[i].init;
-        wishes[i].position = d->wishes[i].position;
-        wishes[i].phases = d->wishes[i].phases;
-        wishes[i].count = d->wishes[i].count;
+        gpu_requests[i] = random_gpu_request(w);
+        gpu_requests[i].container = d->gpu_requests[i].container;
+        gpu_requests[i].init = d->gpu_requests[i].init;
+        gpu_requests[i].position = d->gpu_requests[i].position;
+        gpu_requests[i].phases = d->gpu_requests[i].phases;
+        gpu_requests[i].count = d->gpu_requests[i].count;
     }
     return copy;
 }
@@ -160,7 +160,7 @@ static const struct assignment *world_record_spanning(struct world *w, const str
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
-    size_t device_n = d->wishes[0].count + 1U;
+    size_t device_n = d->gpu_requests[0].count + 1U;
     struct assigned_device *devices = ARENA_ARRAY(&w->arena, device_n, struct assigned_device);
     size_t rest = world_below(w, (unsigned)device_n);
 
@@ -169,10 +169,10 @@ static const struct assignment *world_record_spanning(struct world *w, const str
     }
     random_devices(w, n, device_n, devices);
     for (size_t i = 0; i < device_n; i++) {
-        devices[i].milli = i == rest ? d->wishes[1].milli : 1000;
+        devices[i].milli = i == rest ? d->gpu_requests[1].milli : 1000;
     }
     *c = (struct assigned_container){
-        .name = d->wishes[0].container, .init = d->wishes[0].init, .devices = devices, .device_n = device_n};
+        .name = d->gpu_requests[0].container, .init = d->gpu_requests[0].init, .devices = devices, .device_n = device_n};
     *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
                               .containers = c,
                               .container_n = 1};
@@ -182,26 +182,26 @@ static const struct assignment *world_record_spanning(struct world *w, const str
 const struct assignment *world_record(struct world *w, const struct world_node *n, const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
-    struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->wish_n, struct assigned_container);
+    struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->gpu_request_n, struct assigned_container);
 
     if (spans(d)) {
         return world_record_spanning(w, n, d);
     }
-    for (size_t i = 0; i < d->wish_n; i++) {
-        struct assigned_device *devices = ARENA_ARRAY(&w->arena, d->wishes[i].count, struct assigned_device);
+    for (size_t i = 0; i < d->gpu_request_n; i++) {
+        struct assigned_device *devices = ARENA_ARRAY(&w->arena, d->gpu_requests[i].count, struct assigned_device);
 
-        if (d->wishes[i].count > n->inventory.device_n) {
+        if (d->gpu_requests[i].count > n->inventory.device_n) {
             return NULL;
         }
-        random_devices(w, n, d->wishes[i].count, devices);
-        containers[i] = (struct assigned_container){.name = d->wishes[i].container,
-                                                    .init = d->wishes[i].init,
+        random_devices(w, n, d->gpu_requests[i].count, devices);
+        containers[i] = (struct assigned_container){.name = d->gpu_requests[i].container,
+                                                    .init = d->gpu_requests[i].init,
                                                     .devices = devices,
-                                                    .device_n = d->wishes[i].count};
+                                                    .device_n = d->gpu_requests[i].count};
     }
     *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
                               .containers = containers,
-                              .container_n = d->wish_n};
+                              .container_n = d->gpu_request_n};
     return as;
 }
 
@@ -235,27 +235,27 @@ bool world_same_device(const struct assigned_device *a, const struct device *d)
 /* ---- the oracle ---- */
 
 /* Design.md section 5, one row of the table per kind. */
-static struct charge amounts(const struct wish *x, const struct device *d, struct world_factors f,
+static struct charge amounts(const struct gpu_request *x, const struct device *d, struct world_factors f,
                              enum memory_only_mode memory_only)
 {
     int64_t mem_cap_mib = d->mem_mib * f.mem_milli / 1000;
 
     switch (x->kind) {
-    case WISH_MILLI:
+    case GPU_REQUEST_MILLI:
         return (struct charge){x->milli, 1, d->mem_mib * x->milli / 1000, false};
-    case WISH_MEMORY: {
+    case GPU_REQUEST_MEMORY: {
         int64_t milli = d->mem_mib == 0 ? 1000 : 1000 * x->mem_mib / d->mem_mib;
 
         milli = milli < 1 ? 1 : milli > 1000 ? 1000 : milli;
         milli = memory_only == MEMORY_ONLY_FREE ? 0 : milli;
         return (struct charge){(int32_t)milli, 1, x->mem_mib, false};
     }
-    case WISH_FRACTION: {
+    case GPU_REQUEST_FRACTION: {
         int64_t mem = d->mem_mib / 100 * 100 * x->milli / 1000;
 
         return (struct charge){memory_only == MEMORY_ONLY_FREE && mem > 0 ? 0 : x->milli, 1, mem, false};
     }
-    case WISH_PORTION: {
+    case GPU_REQUEST_PORTION: {
         int64_t seen = d->mem_mib / 100 * 100;
         int32_t milli = 10;
 
@@ -264,16 +264,16 @@ static struct charge amounts(const struct wish *x, const struct device *d, struc
         }
         return (struct charge){memory_only == MEMORY_ONLY_FREE ? 0 : milli, 1, x->mem_mib, false};
     }
-    case WISH_WHOLE:
+    case GPU_REQUEST_WHOLE:
         return (struct charge){f.milli, 1, mem_cap_mib, true};
-    case WISH_BOTH:
-    case WISH_KIND__MAX:
+    case GPU_REQUEST_BOTH:
+    case GPU_REQUEST_KIND__MAX:
         break;
     }
     return (struct charge){x->milli, 1, x->mem_mib, false};
 }
 
-static const struct assigned_container *container_of(const struct assignment *as, const struct wish *x)
+static const struct assigned_container *container_of(const struct assignment *as, const struct gpu_request *x)
 {
     for (size_t i = 0; i < as->container_n; i++) {
         if (as->containers[i].init == x->init && str_eq(as->containers[i].name, x->container)) {
@@ -283,7 +283,7 @@ static const struct assigned_container *container_of(const struct assignment *as
     return NULL;
 }
 
-/* How many devices of the node the record names for this wish; *ret_here: device `i` is among them. */
+/* How many devices of the node the record names for this GPU request; *ret_here: device `i` is among them. */
 static size_t devices_named(const struct assigned_container *c, const struct world_node *n, size_t i,
                             bool *ret_here)
 {
@@ -306,12 +306,12 @@ static size_t devices_named(const struct assigned_container *c, const struct wor
 static bool spanning_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
 {
     const struct demand *d = p->demand;
-    const struct assigned_container *c = container_of(p->record, &d->wishes[0]);
+    const struct assigned_container *c = container_of(p->record, &d->gpu_requests[0]);
     size_t rest_n = 0;
     bool here;
 
     *ret = 0;
-    if (c == NULL || p->record->container_n != 1 || c->device_n != d->wishes[0].count + 1U ||
+    if (c == NULL || p->record->container_n != 1 || c->device_n != d->gpu_requests[0].count + 1U ||
         devices_named(c, n, i, &here) != c->device_n) {
         return false;
     }
@@ -324,8 +324,8 @@ static bool spanning_here(const struct world_pod *p, const struct world_node *n,
     return rest_n == 1;
 }
 
-/* Which wishes are on device `i`, a bit each; false when the record does not say it of all. */
-static bool wishes_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
+/* Which GPU requests are on device `i`, a bit each; false when the record does not say it of all. */
+static bool gpu_requests_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
 {
     const struct demand *d = p->demand;
 
@@ -335,15 +335,15 @@ static bool wishes_here(const struct world_pod *p, const struct world_node *n, s
     if (spans(d)) {
         return spanning_here(p, n, i, ret);
     }
-    if (p->record->container_n != d->wish_n) {
+    if (p->record->container_n != d->gpu_request_n) {
         return false;
     }
     *ret = 0;
-    for (size_t x = 0; x < d->wish_n; x++) {
-        const struct assigned_container *c = container_of(p->record, &d->wishes[x]);
+    for (size_t x = 0; x < d->gpu_request_n; x++) {
+        const struct assigned_container *c = container_of(p->record, &d->gpu_requests[x]);
         bool here;
 
-        if (c == NULL || c->device_n != d->wishes[x].count || devices_named(c, n, i, &here) != c->device_n) {
+        if (c == NULL || c->device_n != d->gpu_requests[x].count || devices_named(c, n, i, &here) != c->device_n) {
             return false;
         }
         *ret |= (uint64_t)here << x;
@@ -358,7 +358,7 @@ struct charge world_charge(const struct world_pod *p, const struct world_node *n
     struct charge whole = {f.milli, 1, device->mem_mib * f.mem_milli / 1000, true};
     struct charge peak = {0};
     uint64_t here = UINT64_MAX;
-    bool known = wishes_here(p, n, i, &here);
+    bool known = gpu_requests_here(p, n, i, &here);
 
     if (p->demand->defect != DEMAND_OK) {
         return whole;
@@ -366,11 +366,11 @@ struct charge world_charge(const struct world_pod *p, const struct world_node *n
     for (unsigned phase = 0; phase < 3; phase++) {
         struct charge sum = {0};
 
-        for (size_t x = 0; x < p->demand->wish_n; x++) {
-            const struct wish *wish = &p->demand->wishes[x];
-            struct charge c = amounts(wish, device, f, n->inventory.memory_only);
+        for (size_t x = 0; x < p->demand->gpu_request_n; x++) {
+            const struct gpu_request *gpu_request = &p->demand->gpu_requests[x];
+            struct charge c = amounts(gpu_request, device, f, n->inventory.memory_only);
 
-            if ((here >> x & 1) != 0 && (wish->phases >> phase & 1) != 0) {
+            if ((here >> x & 1) != 0 && (gpu_request->phases >> phase & 1) != 0) {
                 sum.milli += c.milli;
                 sum.slots += c.slots;
                 sum.mem_mib += c.mem_mib;

@@ -21,7 +21,7 @@ struct extender {
     pthread_mutex_t lock; /* one bind at a time */
 };
 
-struct wish {
+struct gpu_request {
     int64_t count, milli, mem;
 };
 
@@ -31,7 +31,7 @@ static int64_t number(const cJSON *o, const char *key)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-static struct wish wish_of(const cJSON *pod)
+static struct gpu_request gpu_request_of(const cJSON *pod)
 {
     const cJSON *spec = cJSON_GetObjectItem(pod, "spec"),
                 *meta = cJSON_GetObjectItem(pod, "metadata");
@@ -40,7 +40,7 @@ static struct wish wish_of(const cJSON *pod)
         cJSON_GetObjectItem(cJSON_GetObjectItem(container, "resources"), "limits");
     const char *fraction = cJSON_GetStringValue(
         cJSON_GetObjectItem(cJSON_GetObjectItem(meta, "annotations"), "fgpu.io/gpu-fraction"));
-    struct wish w = {number(limits, "fgpu.io/gpu-count"), number(limits, "fgpu.io/gpu-milli"),
+    struct gpu_request w = {number(limits, "fgpu.io/gpu-count"), number(limits, "fgpu.io/gpu-milli"),
                      number(limits, "fgpu.io/gpu-memory-mib")};
     if (fraction) {
         w.milli = strtoll(strchr(fraction, '.') + 1, NULL, 10);
@@ -52,14 +52,14 @@ static struct wish wish_of(const cJSON *pod)
     return w;
 }
 
-static bool fits(const struct checker_device *d, const struct wish *w)
+static bool fits(const struct checker_device *d, const struct gpu_request *w)
 {
     return d->milli_used + w->milli <= 1000 && d->mem_used_mib + w->mem <= d->mem_mib &&
            d->sharer_n < d->slot_n;
 }
 
 /* The first devices that fit, as the list of an assignment; false when there are too few. */
-static bool place(const struct checker_node *n, const struct wish *w, bool careless,
+static bool place(const struct checker_node *n, const struct gpu_request *w, bool careless,
                   struct strbuf *out)
 {
     int64_t found = 0;
@@ -92,7 +92,7 @@ static void filter_honestly(struct extender *e, const cJSON *args, struct httpd_
     struct checker_report r;
     struct strbuf good, bad, devices;
     const cJSON *name;
-    struct wish w = wish_of(cJSON_GetObjectItem(args, "Pod"));
+    struct gpu_request w = gpu_request_of(cJSON_GetObjectItem(args, "Pod"));
     bool careless = atomic_load(&e->fault) == EXTENDER_OVERCOMMIT;
     strbuf_init(&good, 1 << 20);
     strbuf_init(&bad, 1 << 20);
@@ -178,7 +178,7 @@ static bool bind_honestly(struct extender *e, const cJSON *args)
     checker_run(server, &r);
     bool ok = apiserver_find(server, APISERVER_PODS, ns, name, copy_pod, &pod);
     if (ok) {
-        struct wish w = wish_of(pod.doc);
+        struct gpu_request w = gpu_request_of(pod.doc);
         ok = place(node_named(&r, json_text(args, "Node")), &w,
                    atomic_load(&e->fault) == EXTENDER_OVERCOMMIT, &devices);
     }

@@ -42,12 +42,12 @@ void ingest_two_gpus(const struct ingest *by, struct str name);
 #define DEMAND_OF_SHARE(milli_)                                                                    \
     {                                                                                              \
         .dialect = "native",                                                                       \
-        .wishes = &(struct wish){.container = {"main", 4},                                         \
+        .gpu_requests = &(struct gpu_request){.container = {"main", 4},                                         \
                                  .count = 1,                                                       \
-                                 .kind = WISH_MILLI,                                               \
+                                 .kind = GPU_REQUEST_MILLI,                                               \
                                  .milli = (milli_),                                                \
                                  .phases = 1},                                                     \
-        .wish_n = 1                                                                                \
+        .gpu_request_n = 1                                                                                \
     }
 
 /* ---- what is to be seen ---- */

@@ -25,7 +25,7 @@ struct cert_wish {
     unsigned char serial;
 };
 
-void cert_make(struct cert *ret, const struct cert_wish *wish);
+void cert_make(struct cert *ret, const struct cert_wish *gpu_request);
 void cert_free(struct cert *c);
 /* As PEM; `and` (may be NULL) behind it in the same file. */
 void cert_write(const struct cert *c, const struct cert *and, const char *path);
@@ -44,7 +44,7 @@ struct tls_wish {
 };
 
 /* False when the handshake fails; with TLS 1.3 a refusal shows only in tls_client_get. */
-bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_wish *wish);
+bool tls_client_open(struct tls_client *c, uint16_t port, const struct tls_wish *gpu_request);
 /* Sends a GET; the status of the answer, or 0 when there is none: then *ret_alert is what was
  * received instead, GNUTLS_A_CLOSE_NOTIFY for a mere end. */
 int tls_client_get(struct tls_client *c, const char *path, gnutls_alert_description_t *ret_alert);

@@ -14,7 +14,7 @@ struct fixture {
     uint16_t port;
 };
 
-/* Fields of `config` other than the listeners are the caller's wishes; NULL: all defaults. */
+/* Fields of `config` other than the listeners are the caller's GPU requests; NULL: all defaults. */
 void fixture_start(struct fixture *f, const struct httpd_config *config,
                    const struct httpd_route *routes, size_t route_n);
 void fixture_stop(struct fixture *f);

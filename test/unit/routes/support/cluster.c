@@ -93,7 +93,7 @@ void cluster_node(struct cluster *c, const struct node_spec *spec)
     struct inventory inventory = {.source = spec->source,
                                   .devices = devices,
                                   .device_n = (size_t)spec->gpu_n,
-                                  .unsteered_n = spec->unsteered_n};
+                                  .plugin_managed_n = spec->plugin_managed_n};
     struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED,
                            .node = {.name = str_of(spec->name),
                                     .schedulable = !spec->cordoned,
@@ -119,14 +119,14 @@ void cluster_node(struct cluster *c, const struct node_spec *spec)
 
 void cluster_pod(struct cluster *c, const struct pod_spec *spec)
 {
-    struct wish wish = {.container = STR("main"),
+    struct gpu_request gpu_request = {.container = STR("main"),
                         .count = 1,
-                        .kind = WISH_BOTH,
+                        .kind = GPU_REQUEST_BOTH,
                         .milli = spec->milli,
                         .mem_mib = spec->mem_mib,
                         .phases = 1};
     struct demand demand = {
-        .dialect = "native", .wishes = &wish, .wish_n = 1, .unsteered_n = spec->whole_n, .host = spec->host};
+        .dialect = "native", .gpu_requests = &gpu_request, .gpu_request_n = 1, .plugin_managed_n = spec->whole_n, .host = spec->host};
     struct assigned_device device = {str_of(spec->uuid), spec->index, spec->milli, spec->mem_mib};
     struct assigned_container container = {.name = STR("main"), .devices = &device, .device_n = 1};
     struct assignment record = {str_of(spec->decision), &container, 1};
@@ -139,7 +139,7 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
                                    .assignment = spec->uuid != NULL ? &record : NULL}};
     char uid[64];
 
-    demand.wish_n = spec->whole_n > 0 || spec->defect != DEMAND_OK || spec->light ? 0 : 1;
+    demand.gpu_request_n = spec->whole_n > 0 || spec->defect != DEMAND_OK || spec->light ? 0 : 1;
     demand.defect = spec->defect;
     snprintf(uid, sizeof(uid), "uid-%s", spec->name);
     op.pod.uid = str_of(uid);
@@ -149,7 +149,7 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
 void cluster_reserve(struct cluster *c, const char *uid, const char *node, unsigned ordinal,
                      const char *decision)
 {
-    struct placement at = {.wish_devices = {UINT64_C(1) << ordinal}};
+    struct placement at = {.gpu_request_devices = {UINT64_C(1) << ordinal}};
     struct ledger_op op = {.kind = LEDGER_RESERVE,
                            .reserve = {.uid = str_of(uid),
                                        .node_name = str_of(node),

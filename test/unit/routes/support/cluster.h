@@ -24,7 +24,7 @@ struct node_spec {
     const char *name;
     int gpu_n; /* UUIDs are GPU-<name>-<index> */
     int64_t mem_mib;
-    int32_t unsteered_n;
+    int32_t plugin_managed_n;
     enum inventory_source source;
     bool cordoned;
     bool no_uuids;

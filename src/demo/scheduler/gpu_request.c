@@ -61,7 +61,7 @@ static bool annotations_text(const cJSON *pod, char *buf, size_t size)
     return false;
 }
 
-void wish_text(const cJSON *pod, char *buf, size_t size)
+void gpu_request_text(const cJSON *pod, char *buf, size_t size)
 {
     const cJSON *c;
     const char *text;
