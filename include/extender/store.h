@@ -2,7 +2,7 @@
  *
  * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
  * STORE_WALK_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread. Memory is
- * allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the outlook,
+ * allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the forecast,
  * holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md has the
  * order. Everything here may be called from any thread.
  */
@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/audit.h"
 #include "core/ledger/excess.h"
 #include "core/ledger/incidents.h"
@@ -22,7 +22,7 @@
 #include "core/ledger/standing.h"
 #include "core/ledger/view.h"
 #include "core/ledger/walk.h"
-#include "core/report/mix.h"
+#include "core/report/demand_histogram.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,7 +117,7 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
                    size_t *ret_n);
 
 /* Searches devices for a pending pod on one node, by the plan that holds for both, and reserves them, in one section
- * (after as many as it takes to bring the outlook up to date). `namespace_` and `name` must be those of the UID, else
+ * (after as many as it takes to bring the forecast up to date). `namespace_` and `name` must be those of the UID, else
  * STORE_UNKNOWN_POD. Text of the result is in `a`. */
 enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct str uid,
                                         struct str namespace_, struct str name, struct str node_name,
@@ -173,8 +173,8 @@ struct store_head {
     struct snapshot totals; /* numbers only */
     struct ledger_tenant tenants[TENANTS_MAX];
     size_t tenant_n;
-    struct mix_report mix; /* at that generation, too */
-    struct outlook_report outlook; /* of the last decision that looked ahead */
+    struct demand_histogram_report demand_histogram; /* at that generation, too */
+    struct forecast_report forecast; /* of the last decision that looked ahead */
     struct incident *incidents; /* of a walk: the first STORE_INCIDENTS_MAX, the caller's to free; else NULL */
 };
 #define STORE_INCIDENTS_MAX 1000
@@ -190,9 +190,9 @@ struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_fil
 enum ledger_walk_step store_walk_next(struct store_walk *w, struct arena *a, struct snapshot *ret);
 void store_walk_close(struct store_walk *w); /* NULL is fine */
 uint64_t store_generation(struct store *s);
-/* mirror_follow(), growing as needed without the lock; and outlook_follow() to its end, in short sections. */
+/* mirror_follow(), growing as needed without the lock; and forecast_follow() to its end, in short sections. */
 struct mirror;
-struct outlook;
+struct forecast;
 void store_mirror(struct store *s, struct mirror *m);
 /* The same with the pod thought away, and what else a trial (core/placement/trial.h) needs of the ledger. */
 struct store_trial {
@@ -203,7 +203,7 @@ struct store_trial {
 };
 WARN_UNUSED int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
                             struct store_trial *ret, struct err *reterr);
-void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy);
+void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
 /* ledger_room_generation(). */
 uint64_t store_room_generation(struct store *s);

@@ -37,7 +37,7 @@ struct vacancy_report {
     int64_t at_ms;   /* wall time */
     uint32_t node_n; /* that take pods */
     /* Compute that nobody holds, and how much of that the pods that are expected could not use
-     * (core/forecast/fragmentation.h); expected is what pods have asked for so far (core/forecast/outlook.h, typical
+     * (core/forecast/fragmentation.h); expected is what pods have asked for so far (core/forecast/forecast.h, typical
      * pods). */
     int64_t idle_milli;
     int64_t fragmented_milli;

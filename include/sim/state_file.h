@@ -37,7 +37,7 @@ struct state_file {
         limits;            /* over-commit factors; the hash key is zero, the caller's choice */
     struct config *config; /* that was in effect */
     const struct config *file_config; /* the same with every time window closed */
-    struct mix *mix; /* the most frequent kinds of pods that it had learned; NULL: the document has none */
+    struct demand_histogram *mix; /* the most frequent kinds of pods that it had learned; NULL: the document has none */
     uint64_t generation;
     int64_t as_of_ms;
     size_t node_n, gpu_n; /* gpus: lost ones included */

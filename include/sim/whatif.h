@@ -37,7 +37,7 @@ struct whatif_question {
     const struct state_file *state;      /* that both sides are read from, or: */
     struct ledger
         *ledgers[2]; /* before, after: of the objects of one cluster; synced, with their tenants */
-    const struct mix *mix; /* what is expected; NULL: what each ledger learned */
+    const struct demand_histogram *mix; /* what is expected; NULL: what each ledger learned */
 };
 
 struct whatif_unjudged {

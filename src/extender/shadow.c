@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/hashmap.h"
 #include "base/sync.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/plan.h"
 #include "core/placement/trial.h"
 
@@ -41,7 +41,7 @@ struct shadow {
     struct shadow_report report;
     /* the thread's own */
     struct mirror mirror;
-    struct outlook *outlook;
+    struct forecast *forecast;
     struct hashmap index; /* of names in the mirror */
     uint64_t index_version;
     bool index_made;
@@ -214,7 +214,7 @@ static void look_ahead(struct shadow *s, const struct agenda *agenda)
     size_t n = agenda_strategies(agenda, by);
 
     for (size_t i = 0; i < n; i++) {
-        store_outlook(s->store, s->outlook, by[i]);
+        store_forecast(s->store, s->forecast, by[i]);
     }
 }
 
@@ -234,17 +234,17 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct tri
     follow_names(s);
     look_ahead(s, &j->live);
     look_ahead(s, &j->candidate);
-    store_outlook(s->store, s->outlook, strategy_find(STR("fgd"))); /* the typical pods, for F */
+    store_forecast(s->store, s->forecast, strategy_find(STR("fgd"))); /* the typical pods, for F */
     t.allowed_models = from.allowed_models;
     t.tenant_room = from.limits_tenant ? &from.tenant_room : NULL;
     t.nodes = nodes;
     t.node_n = find_nodes(s, j, nodes);
-    live = trial_choose(&t, &j->live, s->outlook, a);
-    candidate = trial_choose(&t, &j->candidate, s->outlook, a);
+    live = trial_choose(&t, &j->live, s->forecast, a);
+    candidate = trial_choose(&t, &j->candidate, s->forecast, a);
     if (!live.fits || !candidate.fits) {
         return false; /* the place is gone by now */
     }
-    *ret = trial_compare(&t, s->outlook, &live, &candidate);
+    *ret = trial_compare(&t, s->forecast, &live, &candidate);
     return true;
 }
 
@@ -318,7 +318,7 @@ int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
     s->store = store;
     mirror_init(&s->mirror);
     hashmap_init(&s->index);
-    s->outlook = outlook_new();
+    s->forecast = forecast_new();
     mutex_init(&s->lock, "shadow");
     condvar_init(&s->changed, "shadow changed");
     r = thread_start(&s->thread, "shadow", run, s, reterr);
@@ -346,7 +346,7 @@ void shadow_free(struct shadow *s)
     job_free(s->job);
     mirror_fini(&s->mirror);
     hashmap_fini(&s->index);
-    outlook_free(s->outlook);
+    forecast_free(s->forecast);
     condvar_destroy(&s->changed);
     mutex_destroy(&s->lock);
     free(s);

@@ -1,7 +1,7 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
 #include "core/placement/pack.h"
 #include "extender/contact.h"
@@ -23,7 +23,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     s->not_before_ns = INT64_MIN;
     s->ledger = ledger_new(limits);
     s->scores = score_cache_new();
-    s->outlook = outlook_new();
+    s->forecast = forecast_new();
     return s;
 }
 
@@ -37,7 +37,7 @@ void store_free(struct store *s)
     }
     ledger_free(s->ledger);
     score_cache_free(s->scores);
-    outlook_free(s->outlook);
+    forecast_free(s->forecast);
     mutex_destroy(&s->room_lock);
     mutex_destroy(&s->overcommit_lock);
     mutex_destroy(&s->incident_lock);
@@ -258,8 +258,8 @@ bool store_preempt(struct store *s, struct arena *a, const struct preempt_reques
 
 bool store_look_ahead(struct store *s, const struct pack_params *params)
 {
-    return outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->node_strategy) &&
-           outlook_follow(s->outlook, ledger_cluster_view(s->ledger), params->device_strategy);
+    return forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->node_strategy) &&
+           forecast_follow(s->forecast, ledger_cluster_view(s->ledger), params->device_strategy);
 }
 
 int store_snapshot(struct store *s, struct arena *a, struct str node_name, struct str namespace_,
@@ -313,13 +313,13 @@ int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, st
     return r;
 }
 
-void store_outlook(struct store *s, struct outlook *o, const struct strategy *for_strategy)
+void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy)
 {
     bool done;
 
     do {
         store_lock(s);
-        done = outlook_follow(o, ledger_cluster_view(s->ledger), for_strategy);
+        done = forecast_follow(o, ledger_cluster_view(s->ledger), for_strategy);
         store_unlock(s);
     } while (!done);
 }
@@ -354,8 +354,8 @@ size_t store_tenants(struct store *s, struct arena *a, struct ledger_tenant *ret
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
 {
     ret->tenant_n = copy_tenants_locked(s, a, ret->tenants);
-    mix_report_take(ledger_mix(s->ledger), &ret->mix);
-    outlook_report(s->outlook, &ret->outlook);
+    demand_histogram_report_take(ledger_demand_histogram(s->ledger), &ret->demand_histogram);
+    forecast_report(s->forecast, &ret->forecast);
     ret->incidents = NULL;
 }
 

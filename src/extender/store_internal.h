@@ -4,7 +4,7 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/plan.h"
 #include "core/placement/score_cache.h"
 #include "extender/store.h"
@@ -21,7 +21,7 @@ struct store {
     const struct clock *clock;
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
-    struct outlook *outlook;    /* likewise */
+    struct forecast *forecast;    /* likewise */
     struct hold holds[STORE_HOLDS_MAX];
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
@@ -67,7 +67,7 @@ void store_tell_reserved(struct store *s, struct str uid);
 /* All of store_head() but the totals, under the lock. */
 void store_head_locked(struct store *s, struct arena *a, struct store_head *ret);
 
-/* Under the lock: brings the outlook up to date for these strategies; false: a section's worth of work is done and
+/* Under the lock: brings the forecast up to date for these strategies; false: a section's worth of work is done and
  * there is more. */
 bool store_look_ahead(struct store *s, const struct pack_params *params);
 

@@ -9,7 +9,7 @@
 
 struct plain {
     struct store_sections sections;
-    struct pack_params params; /* as asked, with the outlook */
+    struct pack_params params; /* as asked, with the forecast */
     struct pack_query query;
 };
 
@@ -35,7 +35,7 @@ static size_t judge(struct store_sections *d, struct store *s, const struct ledg
     if (!v->isolates) {
         p->query.known = score_cache_find(s->scores, v->pod.demand, &p->params, v->node_n);
     }
-    p->query.work_max = d->at_once ? 0 : OUTLOOK_WORK_MAX;
+    p->query.work_max = d->at_once ? 0 : FORECAST_WORK_MAX;
     ret->n += pack_some(v, &p->query, d->question->names + d->done, n, ret->results + ret->n);
     return p->query.done;
 }
@@ -84,7 +84,7 @@ static int pack_plain(struct store *s, struct arena *a, const struct store_quest
     struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
     int r;
 
-    p.params.outlook = s->outlook;
+    p.params.forecast = s->forecast;
     p.params.prices = &p.sections.sight.prices;
     r = store_answer_in_sections(s, a, &p.sections, ret, reterr);
     if (r == 0 && params->node_strategy->normalise != NULL) {

@@ -12,7 +12,7 @@ struct planned {
     struct store_sections sections; /* the next section is shorter where the last one had much to compute */
     const struct agenda *agenda;
     struct pack_query *queries; /* one for each step, and: */
-    struct pack_params *params; /* as planned, with the outlook */
+    struct pack_params *params; /* as planned, with the forecast */
     uint8_t *step_of;           /* by name */
     struct str *names;          /* of one step */
     struct pack_result *spare;
@@ -124,13 +124,13 @@ static size_t judge(struct store_sections *d, struct store *s, const struct ledg
                     struct store_pack_answer *ret)
 {
     struct planned *p = (struct planned *)d;
-    uint64_t work = outlook_work(s->outlook);
+    uint64_t work = forecast_work(s->forecast);
 
     sort_into_steps(p, v, n);
     for (size_t i = 0; i < p->agenda->n; i++) {
         judge_step(s, p, v, i, n, ret);
     }
-    if (outlook_work(s->outlook) - work > OUTLOOK_WORK_MAX) {
+    if (forecast_work(s->forecast) - work > FORECAST_WORK_MAX) {
         d->section_n = d->section_n / 4 > SECTION_MIN ? d->section_n / 4 : SECTION_MIN;
     } else {
         d->section_n = d->section_n * 2 < STORE_PACK_SECTION ? d->section_n * 2 : STORE_PACK_SECTION;
@@ -187,7 +187,7 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
     }
     for (size_t i = 0; i < agenda->n; i++) {
         p.params[i] = agenda->steps[i].plan->params;
-        p.params[i].outlook = s->outlook;
+        p.params[i].forecast = s->forecast;
         p.params[i].prices = &p.sections.sight.prices;
     }
     r = store_answer_in_sections(s, a, &p.sections, ret, reterr);

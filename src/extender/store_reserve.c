@@ -2,7 +2,7 @@
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/pack.h"
 
 static enum store_reserve_result result_of_state(const struct ledger_pod *pod, struct str node_name)
@@ -99,7 +99,7 @@ enum store_reserve_result store_reserve(struct store *s, struct arena *a, struct
         if (r == STORE_RESERVED) {
             struct pack_params params = params_on(s, &pod, node_name, plans);
 
-            params.outlook = s->outlook;
+            params.forecast = s->forecast;
             looked_ahead = store_look_ahead(s, &params);
             r = looked_ahead ? reserve(s, a, &op, &params, ret, reterr) : r;
         }

@@ -23,7 +23,7 @@ static int begin_decision(struct store_sections *d, struct store *s, struct aren
 }
 
 /* Under the lock: the next names. A node that came or went since the first ones means to begin anew: the indexes stand
- * for other names, and one of them could be answered twice or not at all. So does another outlook. */
+ * for other names, and one of them could be answered twice or not at all. So does another forecast. */
 static int judge_section(struct store_sections *d, struct store *s, struct arena *a, struct store_pack_answer *ret,
                          struct err *reterr)
 {

@@ -12,20 +12,20 @@
  * by value; what they are prices of, and the typical pods, are made anew after a few percent more pods, and then the
  * decision begins again. */
 struct store_sight {
-    struct outlook_prices prices;
+    struct forecast_prices prices;
     uint64_t typical_version;
 };
 
 static inline void store_sight_take(struct store_sight *sight, const struct store *s)
 {
-    sight->prices = *outlook_prices(s->outlook);
-    sight->typical_version = outlook_typical_version(s->outlook);
+    sight->prices = *forecast_prices(s->forecast);
+    sight->typical_version = forecast_typical_version(s->forecast);
 }
 
 static inline bool store_sight_holds(const struct store_sight *sight, const struct store *s)
 {
-    return outlook_prices(s->outlook)->basis == sight->prices.basis &&
-           outlook_typical_version(s->outlook) == sight->typical_version;
+    return forecast_prices(s->forecast)->basis == sight->prices.basis &&
+           forecast_typical_version(s->forecast) == sight->typical_version;
 }
 
 /* What one call of store_pack() is about. */
@@ -41,7 +41,7 @@ struct store_sections;
 
 /* All under the lock. */
 struct store_sections_ops {
-    /* Brings the outlook up to date; false: a section's worth of work is done and there is more. */
+    /* Brings the forecast up to date; false: a section's worth of work is done and there is more. */
     bool (*look_ahead)(struct store_sections *d, struct store *s);
     /* From the first name. `seen` has a bit for every node of the view, none of them set. */
     void (*begin)(struct store_sections *d, const struct ledger_view *v, uint64_t *seen);

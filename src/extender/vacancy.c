@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
 #include "core/report/survey.h"
 
@@ -16,7 +16,7 @@ struct vacancy {
     const struct clock *clock;
     struct mutex lock; /* all below; taken before the store's */
     struct mirror mirror;
-    struct outlook *outlook;
+    struct forecast *forecast;
     uint64_t rules_generation; /* that the report was made by */
     int64_t made_ns;
     struct vacancy_report report;
@@ -31,7 +31,7 @@ struct vacancy *vacancy_new(struct store *store, struct rulebook *book, const st
     v->clock = clock;
     mutex_init(&v->lock, "vacancy");
     mirror_init(&v->mirror);
-    v->outlook = outlook_new();
+    v->forecast = forecast_new();
     return v;
 }
 
@@ -39,7 +39,7 @@ void vacancy_free(struct vacancy *v)
 {
     if (v != NULL) {
         mirror_fini(&v->mirror);
-        outlook_free(v->outlook);
+        forecast_free(v->forecast);
         mutex_destroy(&v->lock);
         free(v);
     }
@@ -83,8 +83,8 @@ static void make(struct vacancy *v, const struct rules *rules)
     struct survey found;
 
     store_mirror(v->store, &v->mirror);
-    store_outlook(v->store, v->outlook, strategy_find(STR("fgd"))); /* its typical pods */
-    survey_take(&v->mirror, v->outlook, &found);
+    store_forecast(v->store, v->forecast, strategy_find(STR("fgd"))); /* its typical pods */
+    survey_take(&v->mirror, v->forecast, &found);
     report.generation = v->mirror.generation;
     report.node_n = found.node_n;
     report.idle_milli = found.idle_milli;

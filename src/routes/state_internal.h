@@ -89,7 +89,7 @@ void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 /* "fragmentation" of the summary (state_vacancy.c); nothing for NULL. */
 void state_write_vacancy(struct json_writer *w, struct vacancy *v);
 /* "mix" of the summary (state_mix.c). */
-void state_write_mix(struct json_writer *w, const struct store_head *h);
+void state_write_demand_histogram(struct json_writer *w, const struct store_head *h);
 /* "candidate" of the summary (state_vacancy.c); nothing while there is none. */
 void state_write_candidate(struct json_writer *w, struct shadow *s);
 

@@ -10,7 +10,7 @@ static int64_t permille(uint64_t part, uint64_t all)
 
 static int64_t of_sixteenths(int32_t v)
 {
-    return (v * 1000 + OUTLOOK_SIXTEENTHS / 2) / OUTLOOK_SIXTEENTHS;
+    return (v * 1000 + FORECAST_SIXTEENTHS / 2) / FORECAST_SIXTEENTHS;
 }
 
 static void write_positive(struct json_writer *w, const char *key, int64_t v)
@@ -21,7 +21,7 @@ static void write_positive(struct json_writer *w, const char *key, int64_t v)
 }
 
 /* As a GPU request of a request (state_request.c) says it. */
-static void write_shape(struct json_writer *w, const struct mix_report_shape *s, uint64_t all)
+static void write_shape(struct json_writer *w, const struct demand_histogram_report_shape *s, uint64_t all)
 {
     json_write_object_begin(w);
     json_write_kv_i64(w, "permille", permille(s->weight, all));
@@ -45,20 +45,20 @@ static void write_shape(struct json_writer *w, const struct mix_report_shape *s,
     json_write_object_end(w);
 }
 
-static const char *good_name(enum outlook_good g)
+static const char *good_name(enum forecast_good g)
 {
     switch (g) {
-    case OUTLOOK_HOSTS:
+    case FORECAST_HOSTS:
         return "hosts";
-    case OUTLOOK_PLACES:
+    case FORECAST_PLACES:
         return "places";
-    case OUTLOOK_SIZE:
+    case FORECAST_SIZE:
         return "size";
     }
     BUG("no such good");
 }
 
-static void write_scarce(struct json_writer *w, const struct outlook_scarce *s)
+static void write_scarce(struct json_writer *w, const struct forecast_scarce *s)
 {
     json_write_object_begin(w);
     json_write_kv_cstr(w, "good", good_name(s->good));
@@ -75,7 +75,7 @@ static void write_scarce(struct json_writer *w, const struct outlook_scarce *s)
     json_write_object_end(w);
 }
 
-static void write_prices(struct json_writer *w, const struct outlook_report *o)
+static void write_prices(struct json_writer *w, const struct forecast_report *o)
 {
     json_write_key(w, "prices");
     json_write_object_begin(w);
@@ -91,23 +91,23 @@ static void write_prices(struct json_writer *w, const struct outlook_report *o)
     json_write_object_end(w);
 }
 
-void state_write_mix(struct json_writer *w, const struct store_head *h)
+void state_write_demand_histogram(struct json_writer *w, const struct store_head *h)
 {
     json_write_key(w, "mix");
     json_write_object_begin(w);
-    json_write_kv_i64(w, "arrived", (int64_t)h->mix.arrived_n);
-    json_write_kv_i64(w, "departed", (int64_t)h->mix.departed_n);
-    json_write_kv_i64(w, "churnPermille", of_sixteenths(h->mix.churn));
-    json_write_kv_i64(w, "kinds", (int64_t)h->mix.shape_n);
-    json_write_kv_i64(w, "weight", (int64_t)h->mix.weight);
+    json_write_kv_i64(w, "arrived", (int64_t)h->demand_histogram.arrived_n);
+    json_write_kv_i64(w, "departed", (int64_t)h->demand_histogram.departed_n);
+    json_write_kv_i64(w, "churnPermille", of_sixteenths(h->demand_histogram.churn));
+    json_write_kv_i64(w, "kinds", (int64_t)h->demand_histogram.shape_n);
+    json_write_kv_i64(w, "weight", (int64_t)h->demand_histogram.weight);
     json_write_key(w, "shapes");
     json_write_array_begin(w);
-    for (size_t i = 0; i < h->mix.top_n; i++) {
-        write_shape(w, &h->mix.top[i], h->mix.weight);
+    for (size_t i = 0; i < h->demand_histogram.top_n; i++) {
+        write_shape(w, &h->demand_histogram.top[i], h->demand_histogram.weight);
     }
     json_write_array_end(w);
-    if (h->outlook.known) {
-        write_prices(w, &h->outlook);
+    if (h->forecast.known) {
+        write_prices(w, &h->forecast);
     }
     json_write_object_end(w);
 }

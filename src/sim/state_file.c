@@ -2,7 +2,7 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "sim/state_file_internal.h"
 
 #include <errno.h>
@@ -120,7 +120,7 @@ void state_file_fini(struct state_file *f)
 {
     config_free(f->file_config);
     config_free(f->config);
-    mix_free(f->mix);
+    demand_histogram_free(f->mix);
     f->mix = NULL;
     arena_fini(&f->arena);
     free(f->text);

@@ -1,7 +1,7 @@
 /* summary.mix of /state: what the process had learned of what pods ask for. */
 #include "sim/state_file_internal.h"
 
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #define MODELS_MAX 32
 
@@ -75,9 +75,9 @@ static void read_shape(struct file_reader *f)
         s.gpu_request.milli = DEVICE_MILLI;
     }
     s.weight =
-        s.weight < (int64_t)MIX_POD * MIX_PODS_MAX ? s.weight : (int64_t)MIX_POD * MIX_PODS_MAX;
-    for (int64_t left = s.weight; left > 0; left -= MIX_POD) {
-        mix_arrived(f->file->mix, &s.demand);
+        s.weight < (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX ? s.weight : (int64_t)DEMAND_HISTOGRAM_POD * DEMAND_HISTOGRAM_PODS_MAX;
+    for (int64_t left = s.weight; left > 0; left -= DEMAND_HISTOGRAM_POD) {
+        demand_histogram_arrived(f->file->mix, &s.demand);
     }
 }
 
@@ -92,12 +92,12 @@ static void read_mix(struct file_reader *f)
             continue;
         }
         if (f->file->mix == NULL) {
-            f->file->mix = mix_new();
+            f->file->mix = demand_histogram_new();
         }
         for (json_array_begin(&f->json); json_array_next(&f->json);) {
             read_shape(f);
         }
-        mix_settle(f->file->mix);
+        demand_histogram_settle(f->file->mix);
     }
 }
 

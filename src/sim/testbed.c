@@ -2,12 +2,12 @@
 
 #include "base/bug.h"
 #include "core/forecast/fragmentation.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/view.h"
 #include "core/placement/pack.h"
 #include "core/placement/score_cache.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "model/device.h"
 
 #include <stdio.h>
@@ -27,8 +27,8 @@ struct testbed {
     const struct strategy *strategy;
     struct ledger *ledger;
     struct score_cache *scores;
-    struct outlook *outlook;
-    struct mix *given;  /* NULL: learned */
+    struct forecast *forecast;
+    struct demand_histogram *given;  /* NULL: learned */
     /* Nodes without GPUs: their versions do not follow what GPU-less pods take there (decision
      * 0015), so what was remembered for such pods may be wrong. */
     bool has_plain_nodes;
@@ -85,12 +85,12 @@ static void describe(struct testbed *b, uint32_t rank)
 
 static void give_mix(struct testbed *b)
 {
-    b->given = mix_new();
+    b->given = demand_histogram_new();
     for (size_t i = 0; i < b->trace->pod_n; i++) {
-        mix_arrived(b->given, b->trace->pods[i].demand);
+        demand_histogram_arrived(b->given, b->trace->pods[i].demand);
     }
-    mix_settle(b->given);
-    outlook_give_mix(b->outlook, b->given);
+    demand_histogram_settle(b->given);
+    forecast_give_demand_histogram(b->forecast, b->given);
 }
 
 /* Who read the file has built it once already. */
@@ -132,7 +132,7 @@ struct testbed *testbed_new(const struct trace *t, const uint32_t *node_rank,
     for (size_t i = 0; i < t->node_n && t->state == NULL; i++) {
         b->has_plain_nodes = b->has_plain_nodes || t->nodes[i].gpu_n == 0;
     }
-    b->outlook = outlook_new();
+    b->forecast = forecast_new();
     if (mix == TESTBED_MIX_GIVEN) {
         give_mix(b);
     }
@@ -146,8 +146,8 @@ void testbed_free(struct testbed *b)
     }
     ledger_free(b->ledger);
     score_cache_free(b->scores);
-    outlook_free(b->outlook);
-    mix_free(b->given);
+    forecast_free(b->forecast);
+    demand_histogram_free(b->given);
     arena_fini(&b->arena);
     free(b->at);
     free(b->node_names);
@@ -186,8 +186,8 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
 {
     const struct pack_params params = {.node_strategy = b->strategy,
                                        .device_strategy = b->strategy,
-                                       .outlook = b->outlook,
-                                       .prices = outlook_prices(b->outlook)};
+                                       .forecast = b->forecast,
+                                       .prices = forecast_prices(b->forecast)};
     const struct view_pod pod = {.uid = uid, .namespace_ = STR("sim"), .demand = d};
     struct ledger_view v;
     struct pack_query q;
@@ -200,7 +200,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), b->strategy)) {
+    while (!forecast_follow(b->forecast, ledger_cluster_view(b->ledger), b->strategy)) {
     }
     n = nodes_with_room(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
@@ -301,7 +301,7 @@ double testbed_fragmentation(struct testbed *b)
     if (ledger_view(b->ledger, &b->arena, &pod, &v, &err) != 0) {
         BUG(err.msg);
     }
-    while (!outlook_follow(b->outlook, ledger_cluster_view(b->ledger), strategy_find(STR("fgd")))) {
+    while (!forecast_follow(b->forecast, ledger_cluster_view(b->ledger), strategy_find(STR("fgd")))) {
     }
     for (uint32_t i = 0; i < v.node_n; i++) {
         const struct node_state *n = &v.nodes[i];
@@ -315,7 +315,7 @@ double testbed_fragmentation(struct testbed *b)
 
         idle += fragmentation_idle_milli(&at);
         lost +=
-            fragmentation_milli(&at, outlook_typical(b->outlook), outlook_typical_n(b->outlook));
+            fragmentation_milli(&at, forecast_typical(b->forecast), forecast_typical_n(b->forecast));
     }
     return idle > 0 ? 100 * lost / (double)idle : 100;
 }

@@ -12,26 +12,26 @@
 static void side_fini(struct whatif_side *s)
 {
     mirror_fini(&s->mirror);
-    outlook_free(s->outlook);
+    forecast_free(s->forecast);
     ledger_free(s->own);
 }
 
 void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strategy)
 {
-    while (!outlook_follow(s->outlook, ledger_cluster_view(s->ledger), for_strategy)) {
+    while (!forecast_follow(s->forecast, ledger_cluster_view(s->ledger), for_strategy)) {
     }
 }
 
-static int look(struct whatif_side *s, const struct mix *mix, struct arena *a, struct err *reterr)
+static int look(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a, struct err *reterr)
 {
     int r = pack_plans_init(&s->plans, s->policy, reterr);
 
     if (r != 0) {
         return r;
     }
-    s->outlook = outlook_new();
+    s->forecast = forecast_new();
     if (mix != NULL) {
-        outlook_give_mix(s->outlook, mix);
+        forecast_give_demand_histogram(s->forecast, mix);
     }
     whatif_look_ahead(s, strategy_find(STR("fgd"))); /* the typical pods, for F */
     while (!mirror_follow(&s->mirror, s->ledger)) {
@@ -113,7 +113,7 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
     whatif_compare_pods(sides, w);
     whatif_compare_tenants(sides, w);
     for (int i = 0; i < 2; i++) {
-        survey_take(&sides[i].mirror, sides[i].outlook, &w->survey[i]);
+        survey_take(&sides[i].mirror, sides[i].forecast, &w->survey[i]);
         w->survey[i].empty_node = arena_str(&w->arena, w->survey[i].empty_node);
         count_sizes(w, &sides[i], i == AFTER);
     }

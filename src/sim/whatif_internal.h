@@ -2,7 +2,7 @@
 #ifndef SIM_WHATIF_INTERNAL_H
 #define SIM_WHATIF_INTERNAL_H
 
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
 #include "core/ledger/snapshot.h"
 #include "core/placement/plan.h"
@@ -15,7 +15,7 @@ struct whatif_side {
     struct ledger *ledger;
     struct ledger *own; /* the same if it is ours to free */
     struct mirror mirror;
-    struct outlook *outlook;
+    struct forecast *forecast;
     struct snapshot snapshot;
     struct pack_plans plans;
 };
@@ -24,7 +24,7 @@ struct whatif_side {
 WARN_UNUSED int whatif_reread(const struct state_file *state, const struct policy *policy,
                               struct arena *a, struct ledger **ret, struct err *reterr);
 
-/* Brings the outlook up to date for a strategy. */
+/* Brings the forecast up to date for a strategy. */
 void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strategy);
 
 /* What differs between two snapshots, and between the tenants of two ledgers. */

@@ -41,7 +41,7 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     for (size_t i = agenda_strategies(&agenda, by); i > 0; i--) {
         whatif_look_ahead(s, by[i - 1]);
     }
-    c = trial_choose(&t, &agenda, s->outlook, a);
+    c = trial_choose(&t, &agenda, s->forecast, a);
     *ret_place = c.fits ? WHATIF_NODE : WHATIF_NOWHERE;
     *ret_node = c.fits ? s->mirror.names[c.node] : STR_NULL;
     return a->overflowed ? too_large(reterr) : 0;

@@ -15,7 +15,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/snapshot.h"
 #include "core/ledger/view.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "core/support/first_grants.h"
 #include "core/support/random_demand.h"
 
@@ -575,7 +575,7 @@ static bool is_observation(enum ledger_op_kind kind)
 
 static void step(struct run *r)
 {
-    const struct mix *mix = ledger_mix(r->l);
+    const struct demand_histogram *demand_histogram = ledger_demand_histogram(r->l);
     uint64_t generation = ledger_generation(r->l), arrived, departed;
     struct snapshot before, once, twice;
     struct ledger_op op;
@@ -605,8 +605,8 @@ static void step(struct run *r)
     }
     check_held(r);
     check_bound(r);
-    arrived = mix_arrived_n(mix);
-    departed = mix_departed_n(mix);
+    arrived = demand_histogram_arrived_n(demand_histogram);
+    departed = demand_histogram_departed_n(demand_histogram);
     once = take(r, &a);
     check_snapshot(r, &once);
     if (!is_of_node(op.kind)) {
@@ -617,7 +617,7 @@ static void step(struct run *r)
         FUZZ_SOUND(ledger_check(r->l));
         twice = take(r, &a);
         check_same(&once, &twice);
-        FUZZ_CHECK(mix_arrived_n(mix) == arrived && mix_departed_n(mix) == departed);
+        FUZZ_CHECK(demand_histogram_arrived_n(demand_histogram) == arrived && demand_histogram_departed_n(demand_histogram) == departed);
     }
     arena_fini(&a);
 }

@@ -5,7 +5,7 @@
  *
  * Scores have no unit of their own: those of one strategy are comparable between nodes, those of two are not. Nothing
  * is allocated. No lock: whoever owns the ledger and the forecast serialises this, because a strategy that looks ahead
- * remembers what it finds out (core/forecast/outlook.h).
+ * remembers what it finds out (core/forecast/forecast.h).
  */
 #ifndef CORE_FIT_CHOICE_H
 #define CORE_FIT_CHOICE_H
@@ -21,8 +21,8 @@
 struct pack_params {
     const struct strategy *node_strategy;
     const struct strategy *device_strategy;
-    const struct outlook *outlook; /* NULL: nothing is known; then all placements are alike to one that looks ahead */
-    const struct outlook_prices *prices; /* NULL: those of the outlook as it is */
+    const struct forecast *forecast; /* NULL: nothing is known; then all placements are alike to one that looks ahead */
+    const struct forecast_prices *prices; /* NULL: those of the forecast as it is */
 };
 
 /* `ret_score` is that of the node strategy; NULL: not wanted. Both results are written on VERDICT_FITS only. See
@@ -35,7 +35,7 @@ enum verdict choice_make(const struct pack_params *p, const struct node_state *n
 enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
                                const struct device_state *devices, const uint8_t *allowed_models,
                                const struct demand *d, struct placement *ret, int64_t *ret_score,
-                               struct outlook_terms *terms);
+                               struct forecast_terms *terms);
 
 /* Does either strategy's score follow prices? */
 static inline bool pack_is_priced(const struct pack_params *p)

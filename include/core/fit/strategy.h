@@ -4,7 +4,7 @@
  * device level are chosen apart: any strategy may serve at either. Scores are integers: replicas must agree.
  *
  * A strategy that knows more than the node before it (what pods are expected, what is scarce) reads that from the
- * outlook, which is a function of the ledger (core/forecast/outlook.h).
+ * forecast, which is a function of the ledger (core/forecast/forecast.h).
  *
  * Strategies keep nothing between calls. The units of a score and of a cost are a strategy's own.
  */
@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct outlook;
-struct outlook_prices;
-struct outlook_terms;
+struct forecast;
+struct forecast_prices;
+struct forecast_terms;
 struct pack_result;
 
 /* A node with the placement under judgement: `before` and `after` are its devices without and with it. Whole
@@ -43,16 +43,16 @@ struct strategy {
      * are interchangeable in the search. */
     int64_t (*device_cost)(const struct device_state *d, const struct charge *c);
     /* Higher is better; comparable between nodes. `o` may be NULL: nothing is known. */
-    int64_t (*node_score)(const struct outlook *o, const struct strategy_node *n);
+    int64_t (*node_score)(const struct forecast *o, const struct strategy_node *n);
     /* As device strategy: of a pod that takes one device, every different device is judged by node_score, the
      * first of the best wins; device_cost speaks only for pods that take several. */
     bool tries_devices;
-    bool looks_ahead; /* node_score reads the outlook, which must have been brought up to date */
-    /* NULL, or: node_score at given prices (NULL: those of the outlook as it is), for strategies whose scores follow
+    bool looks_ahead; /* node_score reads the forecast, which must have been brought up to date */
+    /* NULL, or: node_score at given prices (NULL: those of the forecast as it is), for strategies whose scores follow
      * prices that change more often than nodes do. Leaves in `terms`, if given, what it takes to have the score again
-     * at other prices (core/forecast/outlook.h). */
-    int64_t (*priced_score)(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
-                            struct outlook_terms *terms);
+     * at other prices (core/forecast/forecast.h). */
+    int64_t (*priced_score)(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                            struct forecast_terms *terms);
     /* NULL, or: rewrites the scores of all that fit once they are all known (`n` results, of which only those with
      * VERDICT_FITS count). */
     void (*normalise)(struct pack_result *results, size_t n);

@@ -12,7 +12,7 @@
 #define CORE_FORECAST_FRAGMENTATION_H
 
 #include "core/fit/device_state.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +41,6 @@ int64_t fragmentation_idle_milli(const struct fragmentation_node *n);
 
 /* F in milli: 0 to fragmentation_idle_milli(). Without typical pods it is 0. */
 double fragmentation_milli(const struct fragmentation_node *n,
-                           const struct outlook_typical *typical, size_t typical_n);
+                           const struct forecast_typical *typical, size_t typical_n);
 
 #endif

@@ -77,7 +77,7 @@
 #define LEDGER_MODELS_MAX UINT16_MAX /* different GPU models at a time; a node has at most one per device */
 
 struct ledger;
-struct mix; /* core/request/mix.h */
+struct demand_histogram; /* core/request/demand_histogram.h */
 
 enum ledger_op_kind {
     LEDGER_NODE_DESCRIBED, /* .node */
@@ -219,14 +219,14 @@ void ledger_free(struct ledger *l); /* NULL is fine */
  * Observations never fail except by ERR_LIMIT, those of pods never. */
 WARN_UNUSED int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reterr);
 
-/* What pods have asked for so far (core/request/mix.h). A pod that asks for GPUs counts when it is first observed with
+/* What pods have asked for so far (core/request/demand_histogram.h). A pod that asks for GPUs counts when it is first observed with
  * a request that can be read; one that asks for none, when it is bound and its node is known to have GPUs: at once, or
  * when the node is described, or, while the first lists are on their way, when both are complete, so that it does not
  * matter which comes first. It departs when it is gone, if it was bound or reserved. Repeats, lists and reservations
  * count nothing; a pod that the ledger had to forget, and that turns up again, counts anew. Borrowed. */
-const struct mix *ledger_mix(const struct ledger *l);
+const struct demand_histogram *ledger_demand_histogram(const struct ledger *l);
 
-/* The numbers of its nodes, and the mix. */
+/* The numbers of its nodes, and the demand histogram. */
 struct cluster_view ledger_cluster_view(const struct ledger *l);
 
 /* Counts every applied change; equal generations mean equal content. */

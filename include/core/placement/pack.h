@@ -49,7 +49,7 @@ struct pack_query {
     uint64_t *seen;       /* a bit for each of the view's nodes, all clear before the first call: a name that comes
                              again is left out. NULL: it is answered again */
     size_t unknown_n;     /* names answered with VERDICT_NODE_UNKNOWN so far */
-    uint64_t work_max;    /* of outlook_work(), for one call of pack_some(); 0: no limit */
+    uint64_t work_max;    /* of forecast_work(), for one call of pack_some(); 0: no limit */
     size_t done;          /* names that the last call looked at: with a limit perhaps not all */
     uint64_t held[PACK_HELD_BITS / 64]; /* node indexes modulo, of nodes with holds: nearly all have none */
 };

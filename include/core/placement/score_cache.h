@@ -8,7 +8,7 @@
  * isolation, which looks at other pods' labels: decisions with isolation are not remembered (struct
  * ledger_view.isolates).
  *
- * Where scores follow prices (core/forecast/outlook.h), which change more often than nodes, the terms of the
+ * Where scores follow prices (core/forecast/forecast.h), which change more often than nodes, the terms of the
  * score are kept, too, so that other prices cost a sum and not a new judgement.
  *
  * The shape is all of a demand that decides anything, the strategies, and which typical pods they went by: not names,
@@ -52,7 +52,7 @@ struct score_cache;
 struct score_cache *score_cache_new(void);
 void score_cache_free(struct score_cache *c); /* NULL is fine */
 
-/* The scores of this shape, at least node_n of them. None when the shape is too large to be remembered. An outlook,
+/* The scores of this shape, at least node_n of them. None when the shape is too large to be remembered. A forecast,
  * where the strategies need one, must be up to date, and always the same. */
 struct score_row score_cache_find(struct score_cache *c, const struct demand *d, const struct pack_params *p,
                                   uint32_t node_n);

@@ -35,7 +35,7 @@ struct trial_choice {
 
 /* The best node and its GPUs by what the agenda says of the pod. `o`: brought up to date for all its strategies
  * (agenda_strategies). Room is taken from `a`; where there is none, nothing fits and `a` says so (overflowed). */
-struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct outlook *o,
+struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct forecast *o,
                                  struct arena *a);
 
 struct trial_difference {
@@ -45,7 +45,7 @@ struct trial_difference {
 };
 
 /* How `b` differs from `a`; both fit. `o` gives the typical pods: up to date for the strategy fgd. */
-struct trial_difference trial_compare(const struct trial *t, const struct outlook *o,
+struct trial_difference trial_compare(const struct trial *t, const struct forecast *o,
                                       const struct trial_choice *a, const struct trial_choice *b);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef CORE_REPORT_SURVEY_H
 #define CORE_REPORT_SURVEY_H
 
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
 #include "model/policy.h"
 
@@ -14,7 +14,7 @@
 struct survey {
     uint32_t node_n; /* that take pods */
     int64_t idle_milli;
-    int64_t fragmented_milli; /* core/forecast/fragmentation.h, for the typical pods of the outlook */
+    int64_t fragmented_milli; /* core/forecast/fragmentation.h, for the typical pods of the forecast */
     size_t typical_n;         /* 0: nothing is expected, and nothing is said about fragmentation */
     /* The GPU with the largest free compute, and among those the largest free memory. */
     int32_t largest_milli;
@@ -24,7 +24,7 @@ struct survey {
 };
 
 /* `o` is up to date for the strategy fgd. */
-void survey_take(const struct mirror *m, const struct outlook *o, struct survey *ret);
+void survey_take(const struct mirror *m, const struct forecast *o, struct survey *ret);
 
 /* How many more pods would fit that carry this one annotation of the native vocabulary
  * ("fgpu.io/size", a name): the same request that a pod would write, so it means what it means

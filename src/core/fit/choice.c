@@ -28,7 +28,7 @@ static int32_t less(int32_t free, int32_t taken)
 
 static int64_t score(const struct strategy *s, const struct pack_params *p, const struct node_state *n,
                      const struct demand *d, const struct device_state *before,
-                     const struct device_state *after, struct outlook_terms *terms)
+                     const struct device_state *after, struct forecast_terms *terms)
 {
     struct strategy_node at = {
         .demand = d,
@@ -43,20 +43,20 @@ static int64_t score(const struct strategy *s, const struct pack_params *p, cons
 
     at.host.cpu_free_milli = less(n->host.cpu_free_milli, d->host.cpu_milli);
     at.host.mem_free_mib = less(n->host.mem_free_mib, d->host.mem_mib);
-    if (s->priced_score != NULL && p->outlook != NULL) {
-        return s->priced_score(p->outlook, p->prices, &at, s == p->node_strategy ? terms : NULL);
+    if (s->priced_score != NULL && p->forecast != NULL) {
+        return s->priced_score(p->forecast, p->prices, &at, s == p->node_strategy ? terms : NULL);
     }
-    if (s->looks_ahead && p->outlook == NULL) {
+    if (s->looks_ahead && p->forecast == NULL) {
         return 0; /* nothing is known: all placements are alike */
     }
-    return s->node_score(p->outlook, &at);
+    return s->node_score(p->forecast, &at);
 }
 
 /* Every different device that takes the one GPU request, judged by the device strategy's node score. */
 static void try_devices(const struct pack_params *p, const struct node_state *n,
                         const struct device_state *devices, const uint8_t *allowed_models,
                         const struct demand *d, struct placement *ret, int64_t *ret_score,
-                        struct outlook_terms *terms)
+                        struct forecast_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
     const struct gpu_request *w = &d->gpu_requests[0];
@@ -95,7 +95,7 @@ static void try_devices(const struct pack_params *p, const struct node_state *n,
 enum verdict choice_make_terms(const struct pack_params *p, const struct node_state *n,
                                const struct device_state *devices, const uint8_t *allowed_models,
                                const struct demand *d, struct placement *ret, int64_t *ret_score,
-                               struct outlook_terms *terms)
+                               struct forecast_terms *terms)
 {
     struct device_state after[DEVICES_PER_NODE_MAX];
     enum verdict v = feasibility_place(n, devices, allowed_models, d, p->device_strategy, ret);

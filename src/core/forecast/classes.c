@@ -10,7 +10,7 @@
  * take nearly all of it (packing.md: "phantom prior"). They fade as real pods are counted.
  *
  * All of this is made anew when the demand histogram settles or the shapes of nodes change, which is rare, and is
- * only read between. Cost: kinds of pods x shapes of nodes, then kinds x classes. At most OUTLOOK_CLASSES_MAX classes
+ * only read between. Cost: kinds of pods x shapes of nodes, then kinds x classes. At most FORECAST_CLASSES_MAX classes
  * are kept, those with the largest share: one bit of node_shape.class_set for each.
  *
  * Invariant: classes_gen grows with every rebuild. Prices, supplies and values say which classes they are of, and those
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(OUTLOOK_CLASSES_MAX <= 64, "node_shape.class_set");
+_Static_assert(FORECAST_CLASSES_MAX <= 64, "node_shape.class_set");
 
 enum {
     PHANTOM_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Phantom prior" */
@@ -39,7 +39,7 @@ enum {
 /* A kind of pods as the statistics see it. */
 struct kind {
     struct shape_set hosts;
-    const struct mix_shape *shape; /* NULL: a phantom */
+    const struct demand_histogram_shape *shape; /* NULL: a phantom */
     bool plugin_managed;
     int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
     double pods;
@@ -54,7 +54,7 @@ static bool set_is_empty(const struct shape_set *s)
 {
     uint64_t any = 0;
 
-    for (size_t i = 0; i < OUTLOOK_SHAPES_MAX / 64; i++) {
+    for (size_t i = 0; i < FORECAST_SHAPES_MAX / 64; i++) {
         any |= s->bits[i];
     }
     return any == 0;
@@ -64,7 +64,7 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 {
     uint64_t outside = 0;
 
-    for (size_t i = 0; i < OUTLOOK_SHAPES_MAX / 64; i++) {
+    for (size_t i = 0; i < FORECAST_SHAPES_MAX / 64; i++) {
         outside |= a->bits[i] & ~b->bits[i];
     }
     return outside == 0;
@@ -74,7 +74,7 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 
 /* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the largest part of any
  * and the least memory on any stand for all. */
-static struct kind kind_of(const struct outlook *o, const struct cluster_view *c, const struct expected *e,
+static struct kind kind_of(const struct forecast *o, const struct cluster_view *c, const struct expected *e,
                            uint8_t *room)
 {
     struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
@@ -85,13 +85,13 @@ static struct kind kind_of(const struct outlook *o, const struct cluster_view *c
                      .milli = e->shape->milli,
                      .cpu_milli = e->shape->host.cpu_milli,
                      .host_mem_mib = e->shape->host.mem_mib,
-                     .pods = (double)e->weight / MIX_POD};
+                     .pods = (double)e->weight / DEMAND_HISTOGRAM_POD};
     int32_t milli = 0, mem = INT32_MAX;
 
     for (uint32_t i = 0; i < o->shape_n; i++) {
         struct draw draw;
 
-        if (o->shapes[i].node_n == 0 || !outlook_runs(&o->shapes[i], e->shape, allowed, &draw)) {
+        if (o->shapes[i].node_n == 0 || !forecast_runs(&o->shapes[i], e->shape, allowed, &draw)) {
             continue;
         }
         shape_set_add(&k.hosts, i);
@@ -113,10 +113,10 @@ static int32_t percent(int32_t v, int p)
 }
 
 /* False: shapes with few devices have none. */
-static bool phantom_of(const struct outlook *o, uint32_t shape, struct kind *ret)
+static bool phantom_of(const struct forecast *o, uint32_t shape, struct kind *ret)
 {
     const struct node_shape *s = &o->shapes[shape];
-    struct mix_shape pod = {.kind = GPU_REQUEST_WHOLE, .milli = DEVICE_MILLI};
+    struct demand_histogram_shape pod = {.kind = GPU_REQUEST_WHOLE, .milli = DEVICE_MILLI};
 
     if (s->node_n == 0 || (s->device_n < PHANTOM_DEVICES_MIN && s->plugin_managed_n < PHANTOM_DEVICES_MIN)) {
         return false;
@@ -134,7 +134,7 @@ static bool phantom_of(const struct outlook *o, uint32_t shape, struct kind *ret
     for (uint32_t i = 0; i < o->shape_n; i++) {
         struct draw draw;
 
-        if (o->shapes[i].node_n > 0 && outlook_runs(&o->shapes[i], &pod, NULL, &draw)) {
+        if (o->shapes[i].node_n > 0 && forecast_runs(&o->shapes[i], &pod, NULL, &draw)) {
             shape_set_add(&ret->hosts, i);
         }
     }
@@ -156,7 +156,7 @@ static void fade_phantoms(struct kind *kinds, size_t real_n, size_t n)
     }
 }
 
-static size_t collect(const struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n,
+static size_t collect(const struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n,
                       struct kind *ret)
 {
     uint8_t *room = xmalloc(o->model_n + 1);
@@ -249,7 +249,7 @@ static int64_t capacity(const struct node_shape *s)
     return sum * s->node_n;
 }
 
-static bool nearly_everywhere(const struct outlook *o, const struct shape_set *hosts)
+static bool nearly_everywhere(const struct forecast *o, const struct shape_set *hosts)
 {
     int64_t all = 0, mine = 0;
 
@@ -339,7 +339,7 @@ static int by_share(const void *a, const void *b)
 
 /* Which classes a node of each shape supplies. A supply is then a short row for each node, and a price that changes
  * concerns only the shapes that have its bit. */
-static void list_by_shape(struct outlook *o)
+static void list_by_shape(struct forecast *o)
 {
     o->supply_n = 0;
     for (uint32_t i = 0; i < o->shape_n; i++) {
@@ -360,12 +360,12 @@ static void list_by_shape(struct outlook *o)
 }
 
 /* How many cores GPU-less pods ask for while the others ask for one milli. */
-static void sum_cores(struct outlook *o, const struct expected *pods, size_t n)
+static void sum_cores(struct forecast *o, const struct expected *pods, size_t n)
 {
     double cpu = 0, milli = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const struct mix_shape *s = pods[i].shape;
+        const struct demand_histogram_shape *s = pods[i].shape;
 
         if (s->count == 0) {
             cpu += (double)pods[i].weight * s->host.cpu_milli;
@@ -387,9 +387,9 @@ static double phantom_share(const struct kind *kinds, size_t n)
     return all > 0 ? phantom / all : 0;
 }
 
-void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n)
+void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n)
 {
-    struct kind *kinds = xcalloc(n + OUTLOOK_SHAPES_MAX + 1, sizeof(*kinds));
+    struct kind *kinds = xcalloc(n + FORECAST_SHAPES_MAX + 1, sizeof(*kinds));
     size_t kind_n = collect(o, c, pods, n, kinds), class_n = 0, kept = 0;
     struct scarcity *all = xcalloc(kind_n + SIZES_MAX + 1, sizeof(*all));
 
@@ -403,7 +403,7 @@ void outlook_classes_build(struct outlook *o, const struct cluster_view *c, cons
         weigh(&all[i], kinds, kind_n);
     }
     qsort(all, class_n, sizeof(*all), by_share);
-    for (size_t i = 0; i < class_n && kept < OUTLOOK_CLASSES_MAX; i++) {
+    for (size_t i = 0; i < class_n && kept < FORECAST_CLASSES_MAX; i++) {
         o->classes[kept++] = all[i];
     }
     o->class_n = (uint32_t)kept;

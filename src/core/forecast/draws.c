@@ -12,7 +12,7 @@
  * settles on other pods; therefore what is remembered of a residual stays true.
  *
  * Invariants. The sort is by a total order of shapes of pods, so the lists do not depend on the order in which pods
- * came. outlook_classes_build() adds up floating point numbers in this same order. Kinds with the weight 0 are never
+ * came. forecast_classes_build() adds up floating point numbers in this same order. Kinds with the weight 0 are never
  * taken.
  *
  * Cost, once per settling: O(n log n) for n kinds of pods, then O(n x device types + 1,024) for each shape of nodes.
@@ -31,7 +31,7 @@ enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
 /* What a pod takes of each device of this type, when it is empty. Requests are charged by the smaller capacity of the
  * shape and held against the larger one: rounding may let a pod in that just does not fit, but none is left out that
  * does. */
-static struct draw_charge charge_on(const struct device_type *t, const struct mix_shape *pod)
+static struct draw_charge charge_on(const struct device_type *t, const struct demand_histogram_shape *pod)
 {
     struct gpu_request w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
     const struct device_state d = {.milli_cap = t->milli_cap,
@@ -47,7 +47,7 @@ static struct draw_charge charge_on(const struct device_type *t, const struct mi
     return (struct draw_charge){c.milli, t->mem_high_mib == 0 ? 0 : (int32_t)c.mem_mib};
 }
 
-static bool fits_host(const struct node_shape *s, const struct mix_shape *pod)
+static bool fits_host(const struct node_shape *s, const struct demand_histogram_shape *pod)
 {
     return (s->cpu_cap_milli == 0 || pod->host.cpu_milli <= s->cpu_cap_milli) &&
            (s->mem_cap_mib == 0 || pod->host.mem_mib <= s->mem_cap_mib);
@@ -58,7 +58,7 @@ static bool allows(const uint8_t *allowed, const struct device_type *t)
     return allowed == NULL || (t->model_id != UINT16_MAX && allowed[t->model_id] != 0);
 }
 
-bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret)
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct draw *ret)
 {
     unsigned fit_n = 0, allowed_n = 0;
 
@@ -90,7 +90,7 @@ static int compare_i64(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_text(const struct mix_shape *a, const struct mix_shape *b)
+static int compare_text(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
     int c = compare_i64((int64_t)a->model_n, (int64_t)b->model_n);
 
@@ -104,7 +104,7 @@ static int compare_text(const struct mix_shape *a, const struct mix_shape *b)
 /* By what is hard to place: neighbours in the row are alike to a node. The rest only makes the order total. */
 static int compare_pods(const void *x, const void *y)
 {
-    const struct mix_shape *a = ((const struct expected *)x)->shape, *b = ((const struct expected *)y)->shape;
+    const struct demand_histogram_shape *a = ((const struct expected *)x)->shape, *b = ((const struct expected *)y)->shape;
     const int64_t keys[][2] = {
         {a->count, b->count},
         {a->milli, b->milli},
@@ -166,7 +166,7 @@ static void deal(const uint32_t *draws, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PO
     }
 }
 
-static void build_shape(struct outlook *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
+static void build_shape(struct forecast *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
                         size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
 {
     struct draw *resolved = xmalloc((n + 1) * sizeof(*resolved));
@@ -180,7 +180,7 @@ static void build_shape(struct outlook *o, const struct cluster_view *c, struct 
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 
-        runs[i] = outlook_runs(s, pods[i].shape, models_allowed(c->models, &d, room), &resolved[i]);
+        runs[i] = forecast_runs(s, pods[i].shape, models_allowed(c->models, &d, room), &resolved[i]);
     }
     for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
         for (unsigned i = 0; i < ROLLOUT_PODS; i++) {
@@ -195,7 +195,7 @@ static void build_shape(struct outlook *o, const struct cluster_view *c, struct 
     free(resolved);
 }
 
-void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n)
+void forecast_draws_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n)
 {
     uint32_t draws[DRAWS] = {0}, lists[ROLLOUT_LISTS][ROLLOUT_PODS];
     bool any;

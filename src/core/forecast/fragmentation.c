@@ -50,7 +50,7 @@ struct offer {
 };
 
 static struct offer offer_of_plugin(const struct fragmentation_node *n,
-                                    const struct outlook_typical *t)
+                                    const struct forecast_typical *t)
 {
     int64_t idle = plugin_idle_milli(n);
 
@@ -58,7 +58,7 @@ static struct offer offer_of_plugin(const struct fragmentation_node *n,
 }
 
 static struct offer offer_of_devices(const struct fragmentation_node *n,
-                                     const struct outlook_typical *t)
+                                     const struct forecast_typical *t)
 {
     struct offer o = {0};
     bool used = false;
@@ -86,12 +86,12 @@ static struct offer offer_of_devices(const struct fragmentation_node *n,
     return o;
 }
 
-static bool has_cpu(const struct fragmentation_node *n, const struct outlook_typical *t)
+static bool has_cpu(const struct fragmentation_node *n, const struct forecast_typical *t)
 {
     return n->host.cpu_cap_milli == 0 || t->cpu_milli <= n->host.cpu_free_milli;
 }
 
-static enum cause cause_of(const struct fragmentation_node *n, const struct outlook_typical *t,
+static enum cause cause_of(const struct fragmentation_node *n, const struct forecast_typical *t,
                            bool plugin, int64_t *ret_usable)
 {
     bool cpu = has_cpu(n, t);
@@ -116,14 +116,14 @@ static enum cause cause_of(const struct fragmentation_node *n, const struct outl
 }
 
 double fragmentation_milli(const struct fragmentation_node *n,
-                           const struct outlook_typical *typical, size_t typical_n)
+                           const struct forecast_typical *typical, size_t typical_n)
 {
     int64_t idle = fragmentation_idle_milli(n);
     double sums[CAUSE__MAX] = {0}, sum = 0;
     bool plugin = counts_plugin(n);
 
     for (size_t i = 0; i < typical_n; i++) {
-        const struct outlook_typical *t = &typical[i];
+        const struct forecast_typical *t = &typical[i];
         int64_t usable;
         enum cause cause = cause_of(n, t, plugin, &usable);
 

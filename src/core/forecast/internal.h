@@ -9,7 +9,7 @@
  *   a residual, classes             -> what it supplies (supply.c)
  *   both of these                   -> its value, remembered by the numbers of the residual (worth.c)
  *   values of all nodes             -> idle GPUs, cores left over, supplies -> prices (prices.c)
- *   values of two residuals, prices -> the score of a placement (outlook.c)
+ *   values of two residuals, prices -> the score of a placement (forecast.c)
  *
  * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
  * formula, so nothing depends on the way by which the forecast got to where it is.
@@ -17,7 +17,7 @@
  * What is out of date is found by numbers, never by telling each other: draws_gen and classes_gen count rebuilds,
  * versions of nodes and prices count changes, and whoever remembers something keeps the number that it was made at.
  *
- * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/OUTLOOK_MILLI milli, f, chi and
+ * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/FORECAST_MILLI milli, f, chi and
  * prices in sixteenths. No lock: whoever serialises the ledger serialises this.
  */
 #ifndef CORE_FORECAST_INTERNAL_H
@@ -25,21 +25,21 @@
 
 #include "core/fit/cluster_view.h"
 #include "core/fit/device_state.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/forecast/rollout.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
-#define OUTLOOK_SHAPES_MAX 256
+#define FORECAST_SHAPES_MAX 256
 
 /* ---- typical pods (forecast/typical.c) ---- */
 
-struct outlook_typicals {
-    struct outlook_typical *shapes;
+struct forecast_typicals {
+    struct forecast_typical *shapes;
     uint8_t *allowed;
     size_t n;
     uint64_t version; /* counts */
     bool known;       /* from: */
-    uint64_t mix_version;
+    uint64_t demand_histogram_version;
     uint32_t model_n;
     uint64_t models_version, names_version, gpus_version;
     struct device_state largest; /* what memory alone was measured by */
@@ -71,13 +71,13 @@ struct node_shape {
     uint32_t node_n;
     struct draws *draws;   /* NULL: none yet */
     uint16_t class_n;      /* classes that a node of this shape supplies */
-    uint8_t classes[OUTLOOK_CLASSES_MAX];
+    uint8_t classes[FORECAST_CLASSES_MAX];
     uint64_t class_set;    /* the same as bits */
     uint64_t priced_at;    /* version of the prices when any of theirs last changed, or f or chi */
 };
 
 struct shape_set {
-    uint64_t bits[OUTLOOK_SHAPES_MAX / 64];
+    uint64_t bits[FORECAST_SHAPES_MAX / 64];
 };
 
 /* ---- scarcity classes (forecast/classes.c, forecast/supply.c) ---- */
@@ -138,14 +138,14 @@ _Static_assert(offsetof(struct worth, draws_gen) == 128, "two lines of the cache
 struct price_list {
     uint64_t version; /* of the prices; 0: of none yet */
     unsigned n;
-    uint8_t at[OUTLOOK_CLASSES_MAX]; /* place in worth.supply */
-    int32_t price[OUTLOOK_CLASSES_MAX];
+    uint8_t at[FORECAST_CLASSES_MAX]; /* place in worth.supply */
+    int32_t price[FORECAST_CLASSES_MAX];
 };
 
-/* What the outlook knows of a node. */
-struct outlook_node {
+/* What the forecast knows of a node. */
+struct forecast_node {
     uint64_t version; /* of node_state that this was made from; 0: of nothing */
-    uint16_t shape; /* OUTLOOK_SHAPE_NONE: not described */
+    uint16_t shape; /* FORECAST_SHAPE_NONE: not described */
     bool counted;   /* its supply is in the sums */
     int32_t idle_milli;
     int32_t filled, filled_among; /* as struct worth */
@@ -153,15 +153,15 @@ struct outlook_node {
     uint64_t value_at; /* version of the prices at which `value` was computed */
     int64_t value;     /* of the room as it is */
 };
-#define OUTLOOK_SHAPE_NONE UINT16_MAX
+#define FORECAST_SHAPE_NONE UINT16_MAX
 
-struct outlook {
-    const struct mix *given; /* NULL: the ledger's */
-    bool mix_changed;        /* another one than before */
-    uint64_t mix_version;
-    struct outlook_typicals typical;
+struct forecast {
+    const struct demand_histogram *given; /* NULL: the ledger's */
+    bool demand_histogram_changed;        /* another one than before */
+    uint64_t demand_histogram_version;
+    struct forecast_typicals typical;
 
-    struct node_shape shapes[OUTLOOK_SHAPES_MAX];
+    struct node_shape shapes[FORECAST_SHAPES_MAX];
     uint32_t shape_n;
     unsigned rounding;   /* digits of capacities, in bits */
     bool shapes_changed; /* or the number of nodes of one */
@@ -169,7 +169,7 @@ struct outlook {
     uint32_t draws_gen, classes_gen; /* count rebuilds */
     uint32_t model_n;
     uint64_t models_version;
-    struct scarcity classes[OUTLOOK_CLASSES_MAX];
+    struct scarcity classes[FORECAST_CLASSES_MAX];
     uint32_t class_n;
     uint32_t supply_n; /* largest class_n of a shape */
     bool knows_cpu; /* of some node */
@@ -179,19 +179,19 @@ struct outlook {
     struct worths *worths; /* remembered */
     struct rollout_memo *walks; /* what worths are made of */
 
-    struct outlook_node *nodes; /* by the ledger's index */
+    struct forecast_node *nodes; /* by the ledger's index */
     int32_t *supplies;          /* supply_n for each */
     uint32_t node_n, node_cap;
     uint32_t behind_from; /* nodes before it are up to date */
     uint64_t seen_version; /* of the ledger's numbers, when it was last searched for changes */
 
     int64_t idle_milli, cpu_left;
-    int64_t supply[OUTLOOK_CLASSES_MAX];
-    struct outlook_prices prices;
+    int64_t supply[FORECAST_CLASSES_MAX];
+    struct forecast_prices prices;
     struct price_list *price_lists; /* of each shape, as they were last asked for */
 };
 
-static inline const struct mix *outlook_mix(const struct outlook *o, const struct mix *learned)
+static inline const struct demand_histogram *forecast_demand_histogram(const struct forecast *o, const struct demand_histogram *learned)
 {
     return o->given != NULL ? o->given : learned;
 }
@@ -206,63 +206,63 @@ static inline void shape_set_add(struct shape_set *s, unsigned i)
     s->bits[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c);
-void outlook_typicals_fini(struct outlook_typicals *t);
+void forecast_typicals_follow(struct forecast *o, const struct cluster_view *c);
+void forecast_typicals_fini(struct forecast_typicals *t);
 
-/* The shape of a node with these devices; OUTLOOK_SHAPE_NONE: never seen. */
-uint16_t outlook_shape_find(const struct outlook *o, const struct node_state *n, const struct device_state *devices);
+/* The shape of a node with these devices; FORECAST_SHAPE_NONE: never seen. */
+uint16_t forecast_shape_find(const struct forecast *o, const struct node_state *n, const struct device_state *devices);
 /* The same, added if need be. When there are too many, shapes are made anew from coarser numbers: false, and all nodes
  * must be asked again. */
-bool outlook_shape_add(struct outlook *o, const struct node_state *n, const struct device_state *devices,
+bool forecast_shape_add(struct forecast *o, const struct node_state *n, const struct device_state *devices,
                        uint16_t *ret);
 /* What is left on a node of this shape. */
-void outlook_room(const struct outlook *o, uint16_t shape, const struct strategy_node *n, bool after,
+void forecast_room(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
                   struct room *ret);
 
 /* Expected pods of one kind, resolved for the shape of a node. */
 struct expected {
-    const struct mix_shape *shape;
+    const struct demand_histogram_shape *shape;
     uint64_t weight;
 };
 /* Scenarios for every node shape from `n` kinds of pods. */
-void outlook_draws_build(struct outlook *o, const struct cluster_view *c, struct expected *pods, size_t n);
+void forecast_draws_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
  * device type in `ret`. */
-bool outlook_runs(const struct node_shape *s, const struct mix_shape *pod, const uint8_t *allowed, struct draw *ret);
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct draw *ret);
 
-void outlook_classes_build(struct outlook *o, const struct cluster_view *c, const struct expected *pods, size_t n);
+void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n);
 /* Supply of each of the shape's classes by a room; idle_milli: as in struct worth. */
-void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret);
+void forecast_supply(const struct forecast *o, const struct room *r, int32_t idle_milli, int32_t *ret);
 
-struct worths *outlook_worths_new(void);
-void outlook_worths_free(struct worths *t);
+struct worths *forecast_worths_new(void);
+void forecast_worths_free(struct worths *t);
 /* Room for supplies of so many classes. */
-void outlook_worths_resize(struct worths *t, uint32_t supply_n);
+void forecast_worths_resize(struct worths *t, uint32_t supply_n);
 /* Shapes of nodes mean others from now on. */
-void outlook_worths_forget(struct worths *t);
+void forecast_worths_forget(struct worths *t);
 
 /* `parts`: enum worth_part. Valid until the next call. */
-const struct worth *outlook_worth(const struct outlook *o, const struct room *r, unsigned parts);
+const struct worth *forecast_worth(const struct forecast *o, const struct room *r, unsigned parts);
 /* Where it is remembered. */
-uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w);
+uint32_t forecast_worth_place(const struct forecast *o, const struct worth *w);
 /* NULL: forgotten. */
-const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts);
+const struct worth *forecast_worth_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
  * when its share was learned from known_n pods (0: it is given). */
-double outlook_scarcity(double demand, double supply, double mean, double known_n);
-void outlook_prices_follow(struct outlook *o, int churn);
+double forecast_scarcity(double demand, double supply, double mean, double known_n);
+void forecast_prices_follow(struct forecast *o, int churn);
 
 /* Makes the shape's list by these prices, which must be of the classes as they are. */
-void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape);
+void forecast_list_prices(const struct forecast *o, const struct forecast_prices *p, uint16_t shape);
 
-static inline const struct price_list *outlook_price_list(const struct outlook *o, const struct outlook_prices *p,
+static inline const struct price_list *forecast_price_list(const struct forecast *o, const struct forecast_prices *p,
                                                           uint16_t shape)
 {
     const struct price_list *l = &o->price_lists[shape];
 
     if (l->version != p->version) {
-        outlook_list_prices(o, p, shape);
+        forecast_list_prices(o, p, shape);
     }
     return l;
 }

@@ -13,7 +13,7 @@
  * integers.
  * Steps that large also keep prices still: a price that has not moved leaves the scores that read it as they are.
  *
- * Cost: a formula for each class, at most OUTLOOK_CLASSES_MAX, whenever a decision begins.
+ * Cost: a formula for each class, at most FORECAST_CLASSES_MAX, whenever a decision begins.
  */
 #include "core/forecast/internal.h"
 
@@ -23,16 +23,16 @@
 #define CHURN_FACTOR 3  /* in a steady state pods keep coming into what others leave: packing.md 5.1 and 6 */
 
 /* Score units for each milli, of one sixteenth of lambda; sizes weigh a fifth. Both are whole: that is what
- * OUTLOOK_MILLI = 16 x 16 x 5 is for. */
-enum { HOST_UNITS = OUTLOOK_MILLI / OUTLOOK_SIXTEENTHS, SIZE_UNITS = HOST_UNITS / 5 };
+ * FORECAST_MILLI = 16 x 16 x 5 is for. */
+enum { HOST_UNITS = FORECAST_MILLI / FORECAST_SIXTEENTHS, SIZE_UNITS = HOST_UNITS / 5 };
 
 static int32_t sixteenths(double v)
 {
     v = v < 0 ? 0 : v > 1 ? 1 : v;
-    return (int32_t)(v * OUTLOOK_SIXTEENTHS + 0.5);
+    return (int32_t)(v * FORECAST_SIXTEENTHS + 0.5);
 }
 
-double outlook_scarcity(double demand, double supply, double mean, double known_n)
+double forecast_scarcity(double demand, double supply, double mean, double known_n)
 {
     double pods = demand / mean;
     double variance = (pods > DEMAND_MIN ? pods : DEMAND_MIN) + (known_n > 0 ? pods * pods / known_n : 0);
@@ -43,7 +43,7 @@ double outlook_scarcity(double demand, double supply, double mean, double known_
 
 /* f: how far cores will run out before GPUs. `wanted` are the cores that GPU-less pods will ask for while the idle GPUs
  * fill; `left` are the cores that pods with GPUs leave over. 0 up to half of these, 16 when they want all. */
-static int32_t scarce_cpu(const struct outlook *o)
+static int32_t scarce_cpu(const struct forecast *o)
 {
     double wanted = o->cpu_per_milli * (double)o->idle_milli;
     double left = (double)o->cpu_left / ROLLOUT_LISTS;
@@ -51,12 +51,12 @@ static int32_t scarce_cpu(const struct outlook *o)
     if (wanted <= 0 || !o->knows_cpu) {
         return 0;
     }
-    return left <= 0 ? OUTLOOK_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
+    return left <= 0 ? FORECAST_SIXTEENTHS : sixteenths((wanted / left - 0.5) / 0.5);
 }
 
 /* Classes whose prices differ, a bit each; all bits when something differs that every score depends on. 0: the same
  * prices. */
-static uint64_t differing(const struct outlook_prices *a, const struct outlook_prices *b)
+static uint64_t differing(const struct forecast_prices *a, const struct forecast_prices *b)
 {
     uint64_t set = 0;
 
@@ -70,7 +70,7 @@ static uint64_t differing(const struct outlook_prices *a, const struct outlook_p
 }
 
 /* The shapes of nodes that supply one of these have new scores from this version on; the others keep theirs. */
-static void note_changes(struct outlook *o, uint64_t classes)
+static void note_changes(struct forecast *o, uint64_t classes)
 {
     for (uint32_t i = 0; i < o->shape_n; i++) {
         if (classes == UINT64_MAX || (o->shapes[i].class_set & classes) != 0) {
@@ -79,19 +79,19 @@ static void note_changes(struct outlook *o, uint64_t classes)
     }
 }
 
-bool outlook_prices_hold(const struct outlook *o, const struct outlook_prices *p, uint32_t node, uint64_t since)
+bool forecast_prices_hold(const struct forecast *o, const struct forecast_prices *p, uint32_t node, uint64_t since)
 {
     /* `p` may be older than the prices as they are: it is kept for one decision. Nothing that the shape supplies has
      * changed since the earlier of the two, up to now; so it was the same at both. */
     uint64_t first = since < p->version ? since : p->version;
 
-    return node < o->node_n && o->nodes[node].shape != OUTLOOK_SHAPE_NONE && p->basis == o->classes_gen &&
+    return node < o->node_n && o->nodes[node].shape != FORECAST_SHAPE_NONE && p->basis == o->classes_gen &&
            o->prices.basis == p->basis && o->shapes[o->nodes[node].shape].priced_at <= first;
 }
 
-void outlook_prices_follow(struct outlook *o, int churn)
+void forecast_prices_follow(struct forecast *o, int churn)
 {
-    struct outlook_prices p = {
+    struct forecast_prices p = {
         .version = o->prices.version,
         .basis = o->classes_gen,
         .churn = churn,
@@ -102,10 +102,10 @@ void outlook_prices_follow(struct outlook *o, int churn)
 
     for (uint32_t i = 0; i < o->class_n; i++) {
         const struct scarcity *c = &o->classes[i];
-        double demand = (1 + CHURN_FACTOR * churn / (double)OUTLOOK_SIXTEENTHS) * c->share * (double)o->idle_milli;
+        double demand = (1 + CHURN_FACTOR * churn / (double)FORECAST_SIXTEENTHS) * c->share * (double)o->idle_milli;
 
         if (c->mean_volume > 0) {
-            p.price[i] = sixteenths(outlook_scarcity(demand, (double)o->supply[i], c->mean_volume,
+            p.price[i] = sixteenths(forecast_scarcity(demand, (double)o->supply[i], c->mean_volume,
                                                      o->given != NULL ? 0 : c->known_n)) *
                          (c->kind == SCARCE_SIZE ? SIZE_UNITS : HOST_UNITS);
         }
@@ -118,7 +118,7 @@ void outlook_prices_follow(struct outlook *o, int churn)
     }
 }
 
-void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p, uint16_t shape)
+void forecast_list_prices(const struct forecast *o, const struct forecast_prices *p, uint16_t shape)
 {
     const struct node_shape *s = &o->shapes[shape];
     struct price_list *l = &o->price_lists[shape];
@@ -133,7 +133,7 @@ void outlook_list_prices(const struct outlook *o, const struct outlook_prices *p
     }
 }
 
-const struct outlook_prices *outlook_prices(const struct outlook *o)
+const struct forecast_prices *forecast_prices(const struct forecast *o)
 {
     return &o->prices;
 }

@@ -1,10 +1,10 @@
 /* What is expected, in numbers that people understand. Reads the forecast and changes nothing: O(classes x shapes). */
 #include "core/forecast/internal.h"
 
-static const enum outlook_good goods[] = {
-    [SCARCE_HOST] = OUTLOOK_HOSTS,
-    [SCARCE_GANG] = OUTLOOK_PLACES,
-    [SCARCE_SIZE] = OUTLOOK_SIZE,
+static const enum forecast_good goods[] = {
+    [SCARCE_HOST] = FORECAST_HOSTS,
+    [SCARCE_GANG] = FORECAST_PLACES,
+    [SCARCE_SIZE] = FORECAST_SIZE,
 };
 
 static int32_t permille(double share)
@@ -12,7 +12,7 @@ static int32_t permille(double share)
     return (int32_t)(share * 1000 + 0.5);
 }
 
-static uint32_t supplier_n(const struct outlook *o, uint32_t class)
+static uint32_t supplier_n(const struct forecast *o, uint32_t class)
 {
     uint32_t n = 0;
 
@@ -24,12 +24,12 @@ static uint32_t supplier_n(const struct outlook *o, uint32_t class)
     return n;
 }
 
-static void tell(const struct outlook *o, uint32_t class, struct outlook_scarce *ret)
+static void tell(const struct forecast *o, uint32_t class, struct forecast_scarce *ret)
 {
     const struct scarcity *c = &o->classes[class];
     bool sized = c->kind != SCARCE_HOST;
 
-    *ret = (struct outlook_scarce){
+    *ret = (struct forecast_scarce){
         .good = goods[c->kind],
         .plugin_managed = c->plugin_managed,
         .node_n = supplier_n(o, class),
@@ -38,11 +38,11 @@ static void tell(const struct outlook *o, uint32_t class, struct outlook_scarce 
         .mem_mib = sized ? c->mem_mib : 0,
         .share_permille = permille(c->share),
         .supply_milli = o->supply[class],
-        .price_permille = (int32_t)((int64_t)o->prices.price[class] * 1000 / OUTLOOK_MILLI),
+        .price_permille = (int32_t)((int64_t)o->prices.price[class] * 1000 / FORECAST_MILLI),
     };
 }
 
-void outlook_report(const struct outlook *o, struct outlook_report *ret)
+void forecast_report(const struct forecast *o, struct forecast_report *ret)
 {
     ret->known = o->prices.version > 0;
     if (!ret->known) {

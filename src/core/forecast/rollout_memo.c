@@ -11,7 +11,7 @@
  *
  * What it answers equals rollout_run(), unless two different keys have the same 128 bits. Each list is asked for by
  * itself, so a new residual often costs some passes and not all 16. The passes that were needed are counted: they are
- * the unit in which work under the lock is bounded (OUTLOOK_WORK_MAX), because they take the time and do not depend on
+ * the unit in which work under the lock is bounded (FORECAST_WORK_MAX), because they take the time and do not depend on
  * the clock.
  *
  * What would break it: anything that a pass reads and that is neither in the key nor within the bounds.

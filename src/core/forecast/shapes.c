@@ -4,7 +4,7 @@
  * each node, and two nodes of one shape with the same residual are the same thing: their value is computed once.
  *
  * Machines of one kind report capacities that differ by some kilobytes. So capacities are rounded to the leading bit
- * and `rounding` more, seven at first: steps of less than one percent. When there are more than OUTLOOK_SHAPES_MAX
+ * and `rounding` more, seven at first: steps of less than one percent. When there are more than FORECAST_SHAPES_MAX
  * shapes all the same, two bits less are taken and all nodes are described anew; with one bit left further shapes count
  * as the first one. This makes the forecast coarser, never a decision wrong: whether a pod fits is not decided here.
  *
@@ -145,17 +145,17 @@ static void describe(const struct node_state *n, const struct device_state *devi
     s->hash = h;
 }
 
-static uint16_t find_hash(const struct outlook *o, uint64_t hash)
+static uint16_t find_hash(const struct forecast *o, uint64_t hash)
 {
     for (uint32_t i = 0; i < o->shape_n; i++) {
         if (o->shapes[i].hash == hash) {
             return (uint16_t)i;
         }
     }
-    return OUTLOOK_SHAPE_NONE;
+    return FORECAST_SHAPE_NONE;
 }
 
-uint16_t outlook_shape_find(const struct outlook *o, const struct node_state *n, const struct device_state *devices)
+uint16_t forecast_shape_find(const struct forecast *o, const struct node_state *n, const struct device_state *devices)
 {
     struct node_shape s;
 
@@ -163,17 +163,17 @@ uint16_t outlook_shape_find(const struct outlook *o, const struct node_state *n,
     return find_hash(o, s.hash);
 }
 
-bool outlook_shape_add(struct outlook *o, const struct node_state *n, const struct device_state *devices,
+bool forecast_shape_add(struct forecast *o, const struct node_state *n, const struct device_state *devices,
                        uint16_t *ret)
 {
     struct node_shape s;
 
     describe(n, devices, o->rounding, &s);
     *ret = find_hash(o, s.hash);
-    if (*ret != OUTLOOK_SHAPE_NONE) {
+    if (*ret != FORECAST_SHAPE_NONE) {
         return true;
     }
-    if (o->shape_n == OUTLOOK_SHAPES_MAX) {
+    if (o->shape_n == FORECAST_SHAPES_MAX) {
         if (o->rounding > 1) {
             o->rounding -= 2;
             return false;
@@ -222,7 +222,7 @@ static bool is_usable(const struct device_state *d)
            d->slot_free > 0 && d->milli_free > 0 && d->mem_free_mib >= 0;
 }
 
-static uint16_t type_in(const struct outlook *o, const struct node_shape *s, const struct device_state *d)
+static uint16_t type_in(const struct forecast *o, const struct node_shape *s, const struct device_state *d)
 {
     struct device_type t;
     unsigned i;
@@ -235,7 +235,7 @@ static uint16_t type_in(const struct outlook *o, const struct node_shape *s, con
     return (uint16_t)(i < s->type_n ? i : s->type_n - 1U);
 }
 
-static void room_of_devices(const struct outlook *o, const struct node_shape *s, const struct device_state *devices,
+static void room_of_devices(const struct forecast *o, const struct node_shape *s, const struct device_state *devices,
                             size_t n, struct room *ret)
 {
     for (size_t i = 0; i < n; i++) {
@@ -264,7 +264,7 @@ static int32_t free_or_unknown(int32_t cap, int32_t free)
     return cap <= 0 ? INT32_MAX : free > 0 ? free : 0;
 }
 
-void outlook_room(const struct outlook *o, uint16_t shape, const struct strategy_node *n, bool after,
+void forecast_room(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
                   struct room *ret)
 {
     const struct node_shape *s = &o->shapes[shape];

@@ -65,7 +65,7 @@ static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t
     BUG("no such kind of scarcity");
 }
 
-void outlook_supply(const struct outlook *o, const struct room *r, int32_t idle_milli, int32_t *ret)
+void forecast_supply(const struct forecast *o, const struct room *r, int32_t idle_milli, int32_t *ret)
 {
     const struct node_shape *s = &o->shapes[r->shape];
 

@@ -15,7 +15,7 @@
 enum { COVERED = 95 };
 
 struct candidate {
-    struct outlook_typical shape;
+    struct forecast_typical shape;
     uint64_t weight;
 };
 
@@ -24,7 +24,7 @@ static int compare_i64(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_models(const struct outlook_typical *a, const struct outlook_typical *b)
+static int compare_models(const struct forecast_typical *a, const struct forecast_typical *b)
 {
     for (size_t i = 0; i < a->model_n && i < b->model_n; i++) {
         int c = str_cmp(a->models[i].text, b->models[i].text);
@@ -37,7 +37,7 @@ static int compare_models(const struct outlook_typical *a, const struct outlook_
 }
 
 /* Larger first. */
-static int compare_shapes(const struct outlook_typical *a, const struct outlook_typical *b)
+static int compare_shapes(const struct forecast_typical *a, const struct forecast_typical *b)
 {
     int c = compare_i64(b->cpu_milli, a->cpu_milli);
 
@@ -60,19 +60,19 @@ static int by_weight(const void *a, const void *b)
     return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1) : by_shape(a, b);
 }
 
-static int32_t milli_of(const struct mix_shape *s, const struct device_state *largest)
+static int32_t milli_of(const struct demand_histogram_shape *s, const struct device_state *largest)
 {
     struct gpu_request w = {.kind = s->kind, .milli = s->milli, .mem_mib = s->mem_mib};
 
     return gpu_request_kind_is_of_memory(s->kind) ? device_charge(largest, NULL, &w).milli : s->milli;
 }
 
-static size_t collect(const struct mix *m, const struct device_state *largest, struct candidate *ret)
+static size_t collect(const struct demand_histogram *m, const struct device_state *largest, struct candidate *ret)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < mix_shape_n(m); i++) {
-        const struct mix_shape *s = mix_shape(m, i);
+    for (size_t i = 0; i < demand_histogram_shape_n(m); i++) {
+        const struct demand_histogram_shape *s = demand_histogram_shape(m, i);
 
         if (s->weight > 0) {
             ret[n++] = (struct candidate){
@@ -122,11 +122,11 @@ static size_t prefix(const struct candidate *all, size_t n, uint64_t *ret_covere
     return kept;
 }
 
-static void allow_models(struct outlook_typicals *t, const struct cluster_view *c)
+static void allow_models(struct forecast_typicals *t, const struct cluster_view *c)
 {
     t->allowed = xreallocarray(t->allowed, t->n * t->model_n + 1, 1);
     for (size_t i = 0; i < t->n; i++) {
-        struct outlook_typical *s = &t->shapes[i];
+        struct forecast_typical *s = &t->shapes[i];
         struct demand d = {.model_n = s->model_n, .models = s->models};
 
         s->allowed_models = models_allowed(c->models, &d, t->allowed + i * t->model_n);
@@ -153,11 +153,11 @@ static struct device_state largest_device(const struct cluster_view *c)
     return max;
 }
 
-void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c)
+void forecast_typicals_follow(struct forecast *o, const struct cluster_view *c)
 {
-    const struct mix *m = outlook_mix(o, c->mix);
-    struct outlook_typicals *t = &o->typical;
-    bool same = t->known && t->mix_version == mix_version(m) && t->models_version == intern_version(c->models) &&
+    const struct demand_histogram *m = forecast_demand_histogram(o, c->demand_histogram);
+    struct forecast_typicals *t = &o->typical;
+    bool same = t->known && t->demand_histogram_version == demand_histogram_version(m) && t->models_version == intern_version(c->models) &&
                 t->names_version == c->names_version;
     struct device_state largest;
     struct candidate *all;
@@ -172,13 +172,13 @@ void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c)
         return;
     }
     t->largest = largest;
-    t->mix_version = mix_version(m);
+    t->demand_histogram_version = demand_histogram_version(m);
     t->model_n = intern_count(c->models);
     t->models_version = intern_version(c->models);
     t->names_version = c->names_version;
     t->known = true;
     t->version++;
-    all = xcalloc(mix_shape_n(m) + 1, sizeof(*all));
+    all = xcalloc(demand_histogram_shape_n(m) + 1, sizeof(*all));
     t->n = merge(all, collect(m, &largest, all));
     qsort(all, t->n, sizeof(*all), by_weight);
     t->n = prefix(all, t->n, &covered, &sum);
@@ -193,23 +193,23 @@ void outlook_typicals_follow(struct outlook *o, const struct cluster_view *c)
     allow_models(t, c);
 }
 
-void outlook_typicals_fini(struct outlook_typicals *t)
+void forecast_typicals_fini(struct forecast_typicals *t)
 {
     free(t->shapes);
     free(t->allowed);
 }
 
-size_t outlook_typical_n(const struct outlook *o)
+size_t forecast_typical_n(const struct forecast *o)
 {
     return o->typical.n;
 }
 
-const struct outlook_typical *outlook_typical(const struct outlook *o)
+const struct forecast_typical *forecast_typical(const struct forecast *o)
 {
     return o->typical.shapes;
 }
 
-uint64_t outlook_typical_version(const struct outlook *o)
+uint64_t forecast_typical_version(const struct forecast *o)
 {
     return o->typical.version;
 }

@@ -41,12 +41,12 @@ struct worths {
     char *memory;
 };
 
-struct worths *outlook_worths_new(void)
+struct worths *forecast_worths_new(void)
 {
     return xcalloc(1, sizeof(struct worths));
 }
 
-void outlook_worths_free(struct worths *t)
+void forecast_worths_free(struct worths *t)
 {
     free(t->memory);
     free(t->tags);
@@ -59,19 +59,19 @@ static struct worth *place(const struct worths *t, uint32_t i)
 }
 
 /* No serial that was ever given is above the new minimum: O(1). */
-void outlook_worths_forget(struct worths *t)
+void forecast_worths_forget(struct worths *t)
 {
     t->serial_min = t->serial_max;
 }
 
-void outlook_worths_resize(struct worths *t, uint32_t supply_n)
+void forecast_worths_resize(struct worths *t, uint32_t supply_n)
 {
     size_t bytes = (sizeof(struct worth) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 
     if (t->places != NULL && bytes <= t->place_bytes) {
         return;
     }
-    outlook_worths_forget(t);
+    forecast_worths_forget(t);
     free(t->memory);
     free(t->tags);
     t->place_bytes = bytes;
@@ -82,7 +82,7 @@ void outlook_worths_resize(struct worths *t, uint32_t supply_n)
 }
 
 /* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache line. */
-static uint64_t tag_of(const struct outlook *o, const uint64_t key[2])
+static uint64_t tag_of(const struct forecast *o, const uint64_t key[2])
 {
     return (uint64_t)o->draws_gen << 32 | key[1] >> 32;
 }
@@ -136,7 +136,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
 
 /* The residual's place, its own or a new one. Tags are read first: four of them are half a line of the cache, and a
  * place is two lines and more. A tag that matches by chance costs a look at the place, whose whole key decides. */
-static struct worth *find(const struct outlook *o, const struct room *r, const uint64_t key[2])
+static struct worth *find(const struct forecast *o, const struct room *r, const uint64_t key[2])
 {
     struct worths *t = o->worths;
     uint32_t set = (uint32_t)((key[0] & UINT32_MAX) * (t->n / WAYS) >> 32) * WAYS;
@@ -159,7 +159,7 @@ static struct worth *find(const struct outlook *o, const struct room *r, const u
     return w;
 }
 
-static bool is_complete(const struct outlook *o, const struct worth *w, unsigned parts)
+static bool is_complete(const struct forecast *o, const struct worth *w, unsigned parts)
 {
     return w->draws_gen == o->draws_gen && w->classes_gen == o->classes_gen &&
            ((parts & WORTH_FILLED) == 0 || w->filled >= 0) && ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
@@ -167,7 +167,7 @@ static bool is_complete(const struct outlook *o, const struct worth *w, unsigned
 
 /* Computes what is asked for and out of date. -1 stands for "not looked for", so a value that nobody weighs costs no
  * passes. */
-static void complete(const struct outlook *o, struct worth *w, const struct room *r, const struct room_key *key,
+static void complete(const struct forecast *o, struct worth *w, const struct room *r, const struct room_key *key,
                      unsigned parts)
 {
     const struct draws *draws = o->shapes[r->shape].draws;
@@ -187,17 +187,17 @@ static void complete(const struct outlook *o, struct worth *w, const struct room
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;
-        outlook_supply(o, r, w->idle_milli, w->supply);
+        forecast_supply(o, r, w->idle_milli, w->supply);
     }
 }
 
-uint32_t outlook_worth_place(const struct outlook *o, const struct worth *w)
+uint32_t forecast_worth_place(const struct forecast *o, const struct worth *w)
 {
     return (uint32_t)((size_t)((const char *)w - (const char *)o->worths->places) / o->worths->place_bytes);
 }
 
 /* Not inlined, so that what is complete is found quickly. */
-static __attribute__((noinline)) const struct worth *complete_kept(const struct outlook *o, struct worth *w,
+static __attribute__((noinline)) const struct worth *complete_kept(const struct forecast *o, struct worth *w,
                                                                    uint32_t i, unsigned parts)
 {
     struct room_key key;
@@ -213,7 +213,7 @@ static __attribute__((noinline)) const struct worth *complete_kept(const struct 
     return w;
 }
 
-const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32_t serial, unsigned parts)
+const struct worth *forecast_worth_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts)
 {
     struct worth *w;
 
@@ -227,7 +227,7 @@ const struct worth *outlook_worth_at(const struct outlook *o, uint32_t i, uint32
     return is_complete(o, w, parts) ? w : complete_kept(o, w, i, parts);
 }
 
-const struct worth *outlook_worth(const struct outlook *o, const struct room *r, unsigned parts)
+const struct worth *forecast_worth(const struct forecast *o, const struct room *r, unsigned parts)
 {
     struct room_key key;
     struct worth *w;

@@ -16,7 +16,7 @@
 #include "core/ledger/trust.h"
 #include "core/ledger/turned_away.h"
 #include "core/ledger/walks.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct ledger *ledger_new(const struct ledger_limits *limits)
     l->texts_count = true;
     l->unverified_first = l->unverified_last = LEDGER_NONE;
     l->models = intern_new(limits->hash_key, LEDGER_MODELS_MAX);
-    l->mix = mix_new();
+    l->demand_histogram = demand_histogram_new();
     hashmap_init(&l->node_index);
     hashmap_init(&l->pod_index);
     tenancy_init(&l->tenancy, limits->hash_key);
@@ -76,7 +76,7 @@ void ledger_free(struct ledger *l)
     hashmap_fini(&l->pod_index);
     tenancy_fini(&l->tenancy);
     intern_free(l->models);
-    mix_free(l->mix);
+    demand_histogram_free(l->demand_histogram);
     free(l);
 }
 

@@ -8,7 +8,7 @@
 #include "core/ledger/light_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/state.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
 
@@ -108,7 +108,7 @@ static void count(struct ledger *l, struct light_pod *p)
 {
     const struct demand d = demand_of(p);
 
-    mix_arrived(l->mix, &d);
+    demand_histogram_arrived(l->demand_histogram, &d);
     p->counted = true;
     l->nodes[p->node].light_uncounted_n--;
 }
@@ -201,7 +201,7 @@ static void end(struct ledger *l, uint32_t slot)
     const struct demand d = demand_of(&l->light.slots[slot]);
 
     if (l->light.slots[slot].counted) {
-        mix_departed(l->mix, &d);
+        demand_histogram_departed(l->demand_histogram, &d);
     }
     take_out(l, slot);
 }

@@ -19,7 +19,7 @@ struct light_pod {
     struct host_request host;
     uint32_t node; /* LEDGER_NONE: an empty slot */
     uint32_t epoch : 31;
-    uint32_t counted : 1; /* in the mix */
+    uint32_t counted : 1; /* in the demand histogram */
 };
 
 struct light_pods {
@@ -28,13 +28,13 @@ struct light_pods {
     uint32_t used_n;
 };
 
-/* A bound one. `counted`: the mix has it already. */
+/* A bound one. `counted`: the demand histogram has it already. */
 void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted);
-/* It is kept in full from now on. Was it in the mix? */
+/* It is kept in full from now on. Was it in the demand histogram? */
 bool ledger_light_forget(struct ledger *l, struct str uid);
 void ledger_light_gone(struct ledger *l, struct str uid); /* if it was one */
 void ledger_light_sweep(struct ledger *l); /* those that the list of this epoch did not have */
-/* The node may have GPUs now, all nodes and pods may be known now: more pods belong into the mix. */
+/* The node may have GPUs now, all nodes and pods may be known now: more pods belong into the demand histogram. */
 void ledger_light_node_described(struct ledger *l, uint32_t node);
 void ledger_light_synced(struct ledger *l);
 

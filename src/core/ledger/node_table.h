@@ -49,7 +49,7 @@ struct node_entry {
     struct host_sum host_asked; /* by the pods attached */
     struct host_sum light_host; /* by the pods without GPUs */
     uint32_t light_n;           /* of these; */
-    uint32_t light_uncounted_n; /* that are not in the mix */
+    uint32_t light_uncounted_n; /* that are not in the demand histogram */
 };
 
 /* Does another system hand its devices out, whoever said so? */

@@ -9,7 +9,7 @@
 #include "core/ledger/reserve.h"
 #include "core/ledger/state.h"
 #include "core/ledger/turned_away.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
 
@@ -113,7 +113,7 @@ static void count_once(struct ledger *l, struct pod_entry *p, const struct deman
 {
     if (p->used && !p->counted && p->demand->defect == DEMAND_OK) {
         p->counted = true;
-        mix_arrived(l->mix, p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
+        demand_histogram_arrived(l->demand_histogram, p->record_parts != NULL && asked->defect == DEMAND_OK && !demand_is_empty(asked) ? asked : p->demand);
     }
 }
 

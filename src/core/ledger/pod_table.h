@@ -33,7 +33,7 @@ struct pod_entry {
     bool deleting;
     bool reserved_here; /* this process chose its devices */
     bool claims_record; /* as last observed, struct ledger_pod_fact */
-    bool counted;       /* in the mix */
+    bool counted;       /* in the demand histogram */
     bool rewritten;     /* reserved, and seen with other labels or another request since */
     bool missed;        /* reserved, and absent from a list begun after it was last observed */
     bool usurped;       /* bound by a foreign decision (core/ledger/incidents.h) */

@@ -10,7 +10,7 @@
 #include "core/ledger/tenants.h"
 #include "core/ledger/trust.h"
 #include "core/ledger/walks.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ void ledger_pod_end(struct ledger *l, uint32_t pod)
     const struct pod_entry *p = &l->pods[pod];
 
     if (p->counted && p->node != LEDGER_NONE) {
-        mix_departed(l->mix, p->demand);
+        demand_histogram_departed(l->demand_histogram, p->demand);
     }
     ledger_pod_drop(l, pod);
 }

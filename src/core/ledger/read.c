@@ -5,9 +5,9 @@
 #include "core/ledger/pod_table.h"
 #include "core/ledger/state.h"
 
-const struct mix *ledger_mix(const struct ledger *l)
+const struct demand_histogram *ledger_demand_histogram(const struct ledger *l)
 {
-    return l->mix;
+    return l->demand_histogram;
 }
 
 struct cluster_view ledger_cluster_view(const struct ledger *l)
@@ -17,7 +17,7 @@ struct cluster_view ledger_cluster_view(const struct ledger *l)
         .node_n = l->node_n,
         .devices = l->states,
         .models = l->models,
-        .mix = l->mix,
+        .demand_histogram = l->demand_histogram,
         .version = l->version,
         .names_version = l->names_version,
         .gpus_version = l->gpus_version,

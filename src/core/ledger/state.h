@@ -83,7 +83,7 @@ struct ledger {
 
     uint32_t pod_epoch;
     uint32_t node_epoch;
-    struct mix *mix;
+    struct demand_histogram *demand_histogram;
 
     bool texts_count; /* annotations of pods that are seen bound: in a first list */
     bool pods_synced;

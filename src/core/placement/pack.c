@@ -13,7 +13,7 @@
  * decide what fits, so nothing is remembered at all. Whoever adds such a dependence must add it there.
  *
  * Everything reads one view, which is one generation of the ledger. A decision in several sections takes a new view for
- * each; struct pack_query carries on what was answered. Work is bounded in passes of rollouts (outlook_work()), never
+ * each; struct pack_query carries on what was answered. Work is bounded in passes of rollouts (forecast_work()), never
  * by the clock, so that the same question is cut in the same places.
  *
  * Cost: O(names) when all is remembered; a judgement is O(devices) for one GPU request and bounded for several.
@@ -229,13 +229,13 @@ struct pass {
     struct pack_query *q;
     struct score_row known;
     uint64_t prices;   /* version of them; 0: not priced */
-    uint64_t work_end; /* of outlook_work(); UINT64_MAX: no bound */
+    uint64_t work_end; /* of forecast_work(); UINT64_MAX: no bound */
     bool is_special;   /* of nodes that fit judge_others() must be asked */
 };
 
 static void begin(struct pass *p, const struct ledger_view *v, struct pack_query *q)
 {
-    const struct outlook *o = q->params->outlook;
+    const struct forecast *o = q->params->forecast;
 
     p->v = v;
     p->q = q;
@@ -244,7 +244,7 @@ static void begin(struct pass *p, const struct ledger_view *v, struct pack_query
         p->known.terms = NULL;
     }
     p->prices = p->known.terms != NULL ? q->params->prices->version : 0;
-    p->work_end = q->work_max > 0 && o != NULL ? outlook_work(o) + q->work_max : UINT64_MAX;
+    p->work_end = q->work_max > 0 && o != NULL ? forecast_work(o) + q->work_max : UINT64_MAX;
     p->is_special = v->limits_tenant || v->slack_matters || v->nomination_n > 0 || q->hold_n > 0;
 }
 
@@ -254,7 +254,7 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
     const struct ledger_view *v = p->v;
     const struct node_state *n = &v->nodes[node];
     const struct pack_params *params = p->q->params;
-    struct outlook_terms terms = {.node = node};
+    struct forecast_terms terms = {.node = node};
     struct placement at;
 
     r->verdict = choice_make_terms(params, n, ledger_view_devices(v, n, room), v->allowed_models, v->pod.demand, &at,
@@ -270,10 +270,10 @@ static void judge(const struct pass *p, uint32_t node, struct pack_result *r)
 /* The score of a node that fits at today's prices; false: it must be judged again. */
 static bool reprice(const struct pass *p, uint32_t node, struct score *score)
 {
-    const struct outlook *o = p->q->params->outlook;
-    const struct outlook_prices *prices = p->q->params->prices;
+    const struct forecast *o = p->q->params->forecast;
+    const struct forecast_prices *prices = p->q->params->prices;
 
-    if (outlook_prices_hold(o, prices, node, score->prices)) {
+    if (forecast_prices_hold(o, prices, node, score->prices)) {
         return true;
     }
     if (!score_terms_gain(p->known.terms, node, o, prices, &score->score)) {
@@ -290,7 +290,7 @@ static __attribute__((noinline)) bool look(const struct pass *p, uint32_t node, 
 {
     struct score *score = p->known.scores != NULL ? &p->known.scores[node] : NULL;
 
-    if (p->work_end != UINT64_MAX && outlook_work(p->q->params->outlook) >= p->work_end) {
+    if (p->work_end != UINT64_MAX && forecast_work(p->q->params->forecast) >= p->work_end) {
         forget_seen(p->q, node);
         return false;
     }

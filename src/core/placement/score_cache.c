@@ -77,9 +77,9 @@ static void key_of(const struct demand *d, const struct pack_params *p, struct k
     k->n = 0;
     key_add_number(k, (uintptr_t)p->node_strategy);
     key_add_number(k, (uintptr_t)p->device_strategy);
-    if (p->outlook != NULL && !pack_is_priced(p) &&
+    if (p->forecast != NULL && !pack_is_priced(p) &&
         (p->node_strategy->looks_ahead || p->device_strategy->looks_ahead)) {
-        key_add_number(k, outlook_typical_version(p->outlook));
+        key_add_number(k, forecast_typical_version(p->forecast));
     }
     key_add_number(k, (uint64_t)d->plugin_managed_n);
     key_add_number(k, (uint64_t)d->plugin_managed_most);

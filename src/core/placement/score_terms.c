@@ -47,26 +47,26 @@ static struct score_terms_more *more_of(struct score_terms *t, struct score_term
     return &t->more[n->more - 1];
 }
 
-void score_terms_keep(struct score_terms *t, uint32_t node, const struct outlook_terms *terms)
+void score_terms_keep(struct score_terms *t, uint32_t node, const struct forecast_terms *terms)
 {
     struct score_terms_node *n;
 
     BUG_ON(node >= t->node_n);
     n = &t->nodes[node];
-    n->n = terms->n <= OUTLOOK_TERMS_MAX ? terms->n : 0;
+    n->n = terms->n <= FORECAST_TERMS_MAX ? terms->n : 0;
     memcpy(n->few, terms->after, sizeof(n->few));
     if (n->n > SCORE_TERMS_FEW) {
         memcpy(more_of(t, n)->places, terms->after + SCORE_TERMS_FEW, (n->n - SCORE_TERMS_FEW) * sizeof(terms->after[0]));
     }
 }
 
-bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct outlook *o, const struct outlook_prices *p,
+bool score_terms_gain(const struct score_terms *t, uint32_t node, const struct forecast *o, const struct forecast_prices *p,
                       int64_t *ret)
 {
     const struct score_terms_node *n = &t->nodes[node];
     bool many = n->n > SCORE_TERMS_FEW;
-    struct outlook_places few = {n->few, many ? SCORE_TERMS_FEW : n->n};
-    struct outlook_places more = {many ? t->more[n->more - 1].places : NULL, many ? n->n - SCORE_TERMS_FEW : 0};
+    struct forecast_places few = {n->few, many ? SCORE_TERMS_FEW : n->n};
+    struct forecast_places more = {many ? t->more[n->more - 1].places : NULL, many ? n->n - SCORE_TERMS_FEW : 0};
 
-    return n->n > 0 && outlook_gain_again(o, p, node, few, more, ret);
+    return n->n > 0 && forecast_gain_again(o, p, node, few, more, ret);
 }

@@ -3,7 +3,7 @@
 #include "base/bug.h"
 #include "core/fit/slack.h"
 #include "core/forecast/fragmentation.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/pack.h"
 
 /* ---- choosing ---- */
@@ -88,7 +88,7 @@ static struct trial_choice best_of(struct group *g)
     return c;
 }
 
-struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct outlook *o,
+struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct forecast *o,
                                  struct arena *a)
 {
     struct group g = {.t = t,
@@ -102,7 +102,7 @@ struct trial_choice trial_choose(const struct trial *t, const struct agenda *age
     for (size_t step = 0; step < agenda->n && !c.fits; step++) { /* earlier groups come first, whatever the scores */
         g.plan = agenda->steps[step].plan;
         g.params = g.plan->params;
-        g.params.outlook = o;
+        g.params.forecast = o;
         g.n = 0;
         for (size_t i = 0; i < t->node_n; i++) {
             if (agenda_step(agenda, t->mirror->rules[t->nodes[i]]) == step) {
@@ -148,7 +148,7 @@ static int32_t less(int32_t free, int32_t taken)
     return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
 }
 
-static double fragmentation_of(const struct trial *t, const struct outlook *o, uint32_t node,
+static double fragmentation_of(const struct trial *t, const struct forecast *o, uint32_t node,
                                const struct device_state *devices, bool with_pod)
 {
     const struct node_state *n = &t->mirror->nodes[node];
@@ -164,18 +164,18 @@ static double fragmentation_of(const struct trial *t, const struct outlook *o, u
         f.host.cpu_free_milli = less(n->host.cpu_free_milli, t->demand->host.cpu_milli);
         f.host.mem_free_mib = less(n->host.mem_free_mib, t->demand->host.mem_mib);
     }
-    return fragmentation_milli(&f, outlook_typical(o), outlook_typical_n(o));
+    return fragmentation_milli(&f, forecast_typical(o), forecast_typical_n(o));
 }
 
 /* What the pod adds to F. */
-static double added(const struct trial *t, const struct outlook *o, const struct trial_choice *c,
+static double added(const struct trial *t, const struct forecast *o, const struct trial_choice *c,
                     const struct device_state *after)
 {
     return fragmentation_of(t, o, c->node, after, true) -
            fragmentation_of(t, o, c->node, mirror_devices(t->mirror, c->node), false);
 }
 
-struct trial_difference trial_compare(const struct trial *t, const struct outlook *o,
+struct trial_difference trial_compare(const struct trial *t, const struct forecast *o,
                                       const struct trial_choice *a, const struct trial_choice *b)
 {
     struct device_state after_a[DEVICES_PER_NODE_MAX], after_b[DEVICES_PER_NODE_MAX];

@@ -21,11 +21,11 @@ static void look_for_holes(const struct mirror *m, uint32_t node, struct survey 
     }
 }
 
-void survey_take(const struct mirror *m, const struct outlook *o, struct survey *ret)
+void survey_take(const struct mirror *m, const struct forecast *o, struct survey *ret)
 {
     double sum = 0;
 
-    *ret = (struct survey){.typical_n = outlook_typical_n(o)};
+    *ret = (struct survey){.typical_n = forecast_typical_n(o)};
     for (uint32_t i = 0; i < m->node_n; i++) {
         const struct node_state *n = &m->nodes[i];
         const struct fragmentation_node f = {.devices = mirror_devices(m, i),
@@ -39,7 +39,7 @@ void survey_take(const struct mirror *m, const struct outlook *o, struct survey 
             ret->node_n++;
             look_for_holes(m, i, ret);
             ret->idle_milli += fragmentation_idle_milli(&f);
-            sum += fragmentation_milli(&f, outlook_typical(o), ret->typical_n);
+            sum += fragmentation_milli(&f, forecast_typical(o), ret->typical_n);
         }
     }
     ret->fragmented_milli = (int64_t)(sum + 0.5);

@@ -1,5 +1,5 @@
 /* /state read back: the same charges and free amounts, and errors that name the place. */
-#include "core/report/mix.h"
+#include "core/report/demand_histogram.h"
 #include "sim/state_file.h"
 
 #include "cmd/commands.h"
@@ -280,12 +280,12 @@ static void parse__nonsense__refused_with_its_place(void **state)
     crowd_fini(&c);
 }
 
-static bool take_shape(struct mix_report *r, const cJSON *s)
+static bool take_shape(struct demand_histogram_report *r, const cJSON *s)
 {
     const cJSON *models = cJSON_GetObjectItem(s, "models"), *mem = cJSON_GetObjectItem(s, "memMib");
 
     for (size_t i = 0; i < r->top_n; i++) {
-        struct mix_report_shape *x = &r->top[i];
+        struct demand_histogram_report_shape *x = &r->top[i];
 
         if (x->weight == (uint64_t)cJSON_GetObjectItem(s, "weight")->valuedouble &&
             x->count == cJSON_GetObjectItem(s, "count")->valueint &&
@@ -305,7 +305,7 @@ static void parse__learned_mix__the_same_kinds_as_often(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        struct mix_report report;
+        struct demand_histogram_report report;
         struct state_file f;
         struct crowd c;
         const cJSON *shapes;
@@ -320,7 +320,7 @@ static void parse__learned_mix__the_same_kinds_as_often(void **state)
         doc = cJSON_Parse(text);
         shapes = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "mix"), "shapes");
         assert_non_null(f.mix);
-        mix_report_take(f.mix, &report);
+        demand_histogram_report_take(f.mix, &report);
         assert_int_equal(report.top_n, cJSON_GetArraySize(shapes));
         for (int i = 0; i < cJSON_GetArraySize(shapes); i++, seen++) {
             assert_true(take_shape(&report, cJSON_GetArrayItem(shapes, i)));

@@ -1,5 +1,5 @@
 /* Random clusters, random faults: what must hold after every op, and at quiet points. */
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "core/support/simulation_checks.h"
 #include "support/cmocka.h"
 
@@ -62,7 +62,7 @@ static void random__any_prefix_of_the_facts_twice__changes_nothing(void **state)
 }
 
 /* Every fact told twice at once counts once. */
-static void random__every_fact_twice__same_mix(void **state)
+static void random__every_fact_twice__same_demand_histogram(void **state)
 {
     (void)state;
     for (uint64_t seed = 2001; seed <= 2000 + SEEDS / 4; seed++) {
@@ -79,10 +79,10 @@ static void random__every_fact_twice__same_mix(void **state)
             simulation_replay(s, twice, i, i + 1);
             simulation_replay(s, twice, i, i + 1);
         }
-        assert_true(mix_arrived_n(ledger_mix(once)) > 0);
-        assert_int_equal(mix_arrived_n(ledger_mix(twice)), mix_arrived_n(ledger_mix(once)));
-        assert_int_equal(mix_departed_n(ledger_mix(twice)), mix_departed_n(ledger_mix(once)));
-        assert_int_equal(mix_version(ledger_mix(twice)), mix_version(ledger_mix(once)));
+        assert_true(demand_histogram_arrived_n(ledger_demand_histogram(once)) > 0);
+        assert_int_equal(demand_histogram_arrived_n(ledger_demand_histogram(twice)), demand_histogram_arrived_n(ledger_demand_histogram(once)));
+        assert_int_equal(demand_histogram_departed_n(ledger_demand_histogram(twice)), demand_histogram_departed_n(ledger_demand_histogram(once)));
+        assert_int_equal(demand_histogram_version(ledger_demand_histogram(twice)), demand_histogram_version(ledger_demand_histogram(once)));
         ledger_free(once);
         ledger_free(twice);
         simulation_free(s);
@@ -110,7 +110,7 @@ int main(void)
         cmocka_unit_test(
             random__faulty_watches_and_bindings__invariants_hold_and_quiet_state_is_that_of_the_facts),
         cmocka_unit_test(random__any_prefix_of_the_facts_twice__changes_nothing),
-        cmocka_unit_test(random__every_fact_twice__same_mix),
+        cmocka_unit_test(random__every_fact_twice__same_demand_histogram),
         cmocka_unit_test(random__same_seed__same_run),
     };
 

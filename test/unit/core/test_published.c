@@ -1,9 +1,9 @@
 /* The published strategies, by numbers worked out by hand from their formulas, and the measure of
  * fgd. */
 #include "core/forecast/fragmentation.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/pack.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
 
@@ -13,14 +13,14 @@
 /* A node of four GPUs and 16 cores; pods that hold parts of it are bound first. */
 struct scene {
     struct ledger_fixture f;
-    struct outlook *outlook;
-    struct mix *mix;
+    struct forecast *forecast;
+    struct demand_histogram *demand_histogram;
     int pod_n;
 };
 
 static void begin(struct scene *s)
 {
-    *s = (struct scene){.outlook = outlook_new(), .mix = mix_new()};
+    *s = (struct scene){.forecast = forecast_new(), .demand_histogram = demand_histogram_new()};
     fixture_init(&s->f);
     s->f.host = (struct host_capacity){16000, 65536};
     fixture_node(&s->f, "a", 4, 0);
@@ -29,8 +29,8 @@ static void begin(struct scene *s)
 static void end(struct scene *s)
 {
     fixture_fini(&s->f);
-    outlook_free(s->outlook);
-    mix_free(s->mix);
+    forecast_free(s->forecast);
+    demand_histogram_free(s->demand_histogram);
 }
 
 static struct demand asks(struct gpu_request *w, int32_t cpu_milli, int32_t milli, uint16_t gpu_n)
@@ -49,7 +49,7 @@ static struct pack_params params_of(const struct scene *s, const char *name)
     const struct strategy *t = strategy_find(str_of(name));
 
     assert_non_null(t);
-    return (struct pack_params){.node_strategy = t, .device_strategy = t, .outlook = s->outlook};
+    return (struct pack_params){.node_strategy = t, .device_strategy = t, .forecast = s->forecast};
 }
 
 /* The pod takes its place on the node as the strategy decides. */
@@ -71,15 +71,15 @@ static void bind(struct scene *s, const char *strategy, const struct demand *d)
 static void expect(struct scene *s, const struct demand *d, int times)
 {
     for (int i = 0; i < times; i++) {
-        mix_arrived(s->mix, d);
+        demand_histogram_arrived(s->demand_histogram, d);
     }
 }
 
 static void follow(struct scene *s, const char *strategy)
 {
-    mix_settle(s->mix);
-    outlook_give_mix(s->outlook, s->mix);
-    while (!outlook_follow(s->outlook, ledger_cluster_view(s->f.l), strategy_find(str_of(strategy)))) {
+    demand_histogram_settle(s->demand_histogram);
+    forecast_give_demand_histogram(s->forecast, s->demand_histogram);
+    while (!forecast_follow(s->forecast, ledger_cluster_view(s->f.l), strategy_find(str_of(strategy)))) {
     }
 }
 
@@ -233,7 +233,7 @@ static double fragmentation(struct scene *s)
     return fragmentation_milli(&(struct fragmentation_node){.devices = &v.devices[n->first_device],
                                                             .device_n = n->device_n,
                                                             .host = n->host},
-                               outlook_typical(s->outlook), outlook_typical_n(s->outlook));
+                               forecast_typical(s->forecast), forecast_typical_n(s->forecast));
 }
 
 static void assert_near(double a, double b)

@@ -7,31 +7,31 @@
 
 struct scene {
     struct ledger_fixture f;
-    struct outlook *o;
-    struct mix *expected;
+    struct forecast *o;
+    struct demand_histogram *expected;
 };
 
 static void scene_init(struct scene *s)
 {
     fixture_init(&s->f);
-    s->o = outlook_new();
-    s->expected = mix_new();
+    s->o = forecast_new();
+    s->expected = demand_histogram_new();
 }
 
 static void scene_fini(struct scene *s)
 {
-    outlook_free(s->o);
-    mix_free(s->expected);
+    forecast_free(s->o);
+    demand_histogram_free(s->expected);
     fixture_fini(&s->f);
 }
 
 static void expect(struct scene *s, const struct demand *d, int times)
 {
     for (int i = 0; i < times; i++) {
-        mix_arrived(s->expected, d);
+        demand_histogram_arrived(s->expected, d);
     }
-    mix_settle(s->expected);
-    outlook_give_mix(s->o, s->expected);
+    demand_histogram_settle(s->expected);
+    forecast_give_demand_histogram(s->o, s->expected);
 }
 
 /* The best node, and the scores of all by name order of `names`. */
@@ -48,9 +48,9 @@ static struct str best(struct scene *s, const struct demand *d, const char *cons
     for (size_t i = 0; i < n; i++) {
         asked[i] = str_of(names[i]);
     }
-    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
+    while (!forecast_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
-    p.outlook = s->o;
+    p.forecast = s->o;
     assert_int_equal(ledger_view(s->f.l, &a, VIEW_POD("me", d), &v, NULL), 0);
     pack_nodes(&v, &p, NULL, 0, asked, n, results);
     for (size_t i = 0; i < n; i++) {
@@ -69,19 +69,19 @@ static void price__demand_and_supply__is_the_normal_tail(void **state)
 {
     (void)state;
     /* 1/2 erfc(-z / sqrt 2) of z worked out by hand */
-    close_to(outlook_scarcity(1000, 1500, 1000, 0), 0.5);                 /* z = 0 */
-    close_to(outlook_scarcity(4000, 6500, 1000, 0), 0.15865525393145707); /* z = -1 */
-    close_to(outlook_scarcity(4000, 2500, 1000, 0), 0.8413447460685429);  /* z = 1 */
-    close_to(outlook_scarcity(0, 500, 1000, 0), 0.5);                     /* the deviation does not vanish */
-    assert_true(outlook_scarcity(0, 8000, 1000, 0) < 1e-9);
+    close_to(forecast_scarcity(1000, 1500, 1000, 0), 0.5);                 /* z = 0 */
+    close_to(forecast_scarcity(4000, 6500, 1000, 0), 0.15865525393145707); /* z = -1 */
+    close_to(forecast_scarcity(4000, 2500, 1000, 0), 0.8413447460685429);  /* z = 1 */
+    close_to(forecast_scarcity(0, 500, 1000, 0), 0.5);                     /* the deviation does not vanish */
+    assert_true(forecast_scarcity(0, 8000, 1000, 0) < 1e-9);
 }
 
 static void price__learned_from_few_pods__is_less_sure(void **state)
 {
     (void)state;
-    assert_true(outlook_scarcity(4000, 9000, 1000, 4) > outlook_scarcity(4000, 9000, 1000, 400));
-    assert_true(outlook_scarcity(4000, 9000, 1000, 400) > outlook_scarcity(4000, 9000, 1000, 0));
-    assert_true(outlook_scarcity(9000, 4000, 1000, 4) < outlook_scarcity(9000, 4000, 1000, 0));
+    assert_true(forecast_scarcity(4000, 9000, 1000, 4) > forecast_scarcity(4000, 9000, 1000, 400));
+    assert_true(forecast_scarcity(4000, 9000, 1000, 400) > forecast_scarcity(4000, 9000, 1000, 0));
+    assert_true(forecast_scarcity(9000, 4000, 1000, 4) < forecast_scarcity(9000, 4000, 1000, 0));
 }
 
 static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **state)
@@ -100,7 +100,7 @@ static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **sta
     fixture_pod(&s.f, "p", &two, NULL, NULL);
     assert_int_equal(fixture_reserve(&s.f, "p", "part"), 0);
     assert_true(str_eq_cstr(best(&s, &share, names, 2, scores), "part"));
-    assert_true(scores[1] > scores[0] + 1000 * OUTLOOK_MILLI);
+    assert_true(scores[1] > scores[0] + 1000 * FORECAST_MILLI);
     scene_fini(&s);
 }
 
@@ -179,8 +179,8 @@ static void rsp__memory_gone__compute_left_over_is_worth_nothing(void **state)
     assert_int_equal(fixture_reserve(&s.f, "p", "tight"), 0);
     best(&s, &d, names, 2, scores);
     /* On big a fifth of what could be filled goes, on tight all that memory left: the same 200 milli. */
-    assert_int_equal(scores[0] / (200 * OUTLOOK_MILLI), -1);
-    assert_int_equal(scores[1] / (200 * OUTLOOK_MILLI), -1);
+    assert_int_equal(scores[0] / (200 * FORECAST_MILLI), -1);
+    assert_int_equal(scores[1] / (200 * FORECAST_MILLI), -1);
     scene_fini(&s);
 }
 

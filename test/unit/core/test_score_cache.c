@@ -12,7 +12,7 @@
 enum { SEEDS = 25, STEPS = 150, DEMANDS = 6 };
 
 static struct score_cache *cache;
-static struct outlook *outlook;
+static struct forecast *forecast;
 static struct random_case cases[DEMANDS];
 static unsigned reused, computed, stopped;
 
@@ -24,17 +24,17 @@ static const struct pack_params *both(size_t node_strategy, size_t device_strate
     return &p;
 }
 
-static void follow(struct outlook *o, const struct ledger *l, const struct pack_params *p)
+static void follow(struct forecast *o, const struct ledger *l, const struct pack_params *p)
 {
-    while (!outlook_follow(o, ledger_cluster_view(l), p->node_strategy) || !outlook_follow(o, ledger_cluster_view(l), p->device_strategy)) {
+    while (!forecast_follow(o, ledger_cluster_view(l), p->node_strategy) || !forecast_follow(o, ledger_cluster_view(l), p->device_strategy)) {
     }
 }
 
-/* `asked` with what is remembered of it and an outlook that has followed the ledger from op to op, and without memory,
- * now and then with an outlook that sees the ledger for the first time. */
+/* `asked` with what is remembered of it and a forecast that has followed the ledger from op to op, and without memory,
+ * now and then with a forecast that sees the ledger for the first time. */
 static void same_answers(struct simulation *s, const struct demand *d, const struct pack_params *asked)
 {
-    struct outlook *fresh = s->step % 16 == 0 ? outlook_new() : NULL;
+    struct forecast *fresh = s->step % 16 == 0 ? forecast_new() : NULL;
     struct pack_params at_hand = *asked, afresh = *asked, *params = &at_hand;
 
     struct str names[WORLD_NODES + 1];
@@ -52,10 +52,10 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
     }
     names[n++] = STR("nobody");
     assert_int_equal(ledger_view(s->l, &a, VIEW_POD("me", d), &v, NULL), 0);
-    afresh.outlook = fresh != NULL ? fresh : outlook;
-    at_hand.outlook = outlook;
-    at_hand.prices = outlook_prices(outlook);
-    follow(outlook, s->l, asked);
+    afresh.forecast = fresh != NULL ? fresh : forecast;
+    at_hand.forecast = forecast;
+    at_hand.prices = forecast_prices(forecast);
+    follow(forecast, s->l, asked);
     if (fresh != NULL) {
         follow(fresh, s->l, asked);
     }
@@ -84,7 +84,7 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
             simulation_fail(s, "remembered something else than is true", names[i]);
         }
     }
-    outlook_free(fresh);
+    forecast_free(fresh);
     arena_fini(&a);
 }
 
@@ -108,7 +108,7 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
         struct simulation *s = simulation_new(seed);
 
         cache = score_cache_new();
-        outlook = outlook_new();
+        forecast = forecast_new();
         for (unsigned i = 0; i < DEMANDS; i++) {
             random_case_draw(&rng, 3, 4, &cases[i]);
         }
@@ -118,7 +118,7 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
         }
         simulation_free(s);
         score_cache_free(cache);
-        outlook_free(outlook);
+        forecast_free(forecast);
     }
     /* Neither path is idle. */
     assert_true(reused > computed);

@@ -3,19 +3,19 @@
 #include "core/ledger/ledger.h"
 #include "core/placement/pack.h"
 #include "core/placement/score_terms.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
 
 #include <stdio.h>
 
 /* Nodes by how many GPUs they have, each filled otherwise. */
-enum { FEW = SCORE_TERMS_FEW, MOST = OUTLOOK_TERMS_MAX, TOO_MANY = OUTLOOK_TERMS_MAX + 1, NODES = TOO_MANY };
+enum { FEW = SCORE_TERMS_FEW, MOST = FORECAST_TERMS_MAX, TOO_MANY = FORECAST_TERMS_MAX + 1, NODES = TOO_MANY };
 
 struct scene {
     struct ledger_fixture f;
-    struct outlook *o;
-    struct mix *expected;
+    struct forecast *o;
+    struct demand_histogram *expected;
     struct score_cache *cache;
     struct str names[NODES];
     char texts[NODES][32];
@@ -26,17 +26,17 @@ static void expect(struct scene *s, int32_t milli, int times)
     struct demand d = SHARE_OF(milli);
 
     for (int i = 0; i < times; i++) {
-        mix_arrived(s->expected, &d);
+        demand_histogram_arrived(s->expected, &d);
     }
-    mix_settle(s->expected);
-    outlook_give_mix(s->o, s->expected);
+    demand_histogram_settle(s->expected);
+    forecast_give_demand_histogram(s->o, s->expected);
 }
 
 static void begin(struct scene *s)
 {
     fixture_init(&s->f);
-    s->o = outlook_new();
-    s->expected = mix_new();
+    s->o = forecast_new();
+    s->expected = demand_histogram_new();
     s->cache = score_cache_new();
     for (int i = 0; i < NODES; i++) {
         snprintf(s->texts[i], sizeof(s->texts[i]), "%d-gpus", i + 1);
@@ -57,8 +57,8 @@ static void begin(struct scene *s)
 static void end(struct scene *s)
 {
     score_cache_free(s->cache);
-    outlook_free(s->o);
-    mix_free(s->expected);
+    forecast_free(s->o);
+    demand_histogram_free(s->expected);
     fixture_fini(&s->f);
 }
 
@@ -69,10 +69,10 @@ static struct score_row ask(struct scene *s, const struct demand *d, bool rememb
     struct ledger_view v;
     struct pack_query q;
 
-    while (!outlook_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
+    while (!forecast_follow(s->o, ledger_cluster_view(s->f.l), p.node_strategy)) {
     }
-    p.outlook = s->o;
-    p.prices = outlook_prices(s->o);
+    p.forecast = s->o;
+    p.prices = forecast_prices(s->o);
     arena_reset(&s->f.arena);
     assert_int_equal(ledger_view(s->f.l, &s->f.arena, VIEW_POD("me", d), &v, NULL), 0);
     pack_query_init(&q, &v, &p, NULL, 0);
@@ -103,7 +103,7 @@ static void gain__other_pods_expected__as_judged_anew(void **state)
         expect(&s, sizes[k], 400);
         ask(&s, &d, false, anew);
         for (uint32_t i = 0; i < NODES; i++) {
-            assert_int_equal(score_terms_gain(row.terms, i, s.o, outlook_prices(s.o), &score), i + 1 < TOO_MANY);
+            assert_int_equal(score_terms_gain(row.terms, i, s.o, forecast_prices(s.o), &score), i + 1 < TOO_MANY);
             if (i + 1 < TOO_MANY) {
                 assert_int_equal(score, anew[i].score);
             }
@@ -119,13 +119,13 @@ static void gain__other_pods_expected__as_judged_anew(void **state)
 static void keep__fewer_and_more_again__what_came_last(void **state)
 {
     struct score_terms t = {0};
-    struct outlook_terms terms = {.n = MOST};
+    struct forecast_terms terms = {.n = MOST};
 
     (void)state;
     score_terms_grow(&t, 100);
     for (uint32_t node = 0; node < 100; node++) {
         for (uint32_t n = MOST; n-- > 0;) {
-            terms.after[n] = (struct outlook_place){node, n};
+            terms.after[n] = (struct forecast_place){node, n};
         }
         terms.n = MOST;
         score_terms_keep(&t, node, &terms);
@@ -137,7 +137,7 @@ static void keep__fewer_and_more_again__what_came_last(void **state)
     assert_int_equal(t.more_n, 100); /* one each, used again */
     for (uint32_t node = 0; node < 100; node++) {
         for (uint32_t k = 0; k < MOST; k++) {
-            const struct outlook_place *p =
+            const struct forecast_place *p =
                 k < FEW ? &t.nodes[node].few[k] : &t.more[t.nodes[node].more - 1].places[k - FEW];
 
             assert_int_equal(p->place, node);

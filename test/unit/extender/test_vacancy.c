@@ -123,7 +123,7 @@ static void read__fragmentation__by_what_has_been_asked_for(void **state)
     apply_node("n1", 8, 10000, true);
     assert_int_equal(read_now().typical_n, 0);
     assert_int_equal(vacancy_permille(&(struct vacancy_report){0}), 0);
-    for (int i = 0; i < 64; i++) { /* the mix learns in steps */
+    for (int i = 0; i < 64; i++) { /* the demand histogram learns in steps */
         snprintf(uid, sizeof(uid), "p%d", i);
         pod(uid, "n1", 600);
         if (i > 0) {

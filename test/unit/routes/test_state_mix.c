@@ -8,7 +8,7 @@
 
 /* "mix" as text, of the summary and of the whole document, which must say the same and keep the
  * schema. */
-static char *mix_text(void)
+static char *demand_histogram_text(void)
 {
     cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
     cJSON *all = cluster_state(&cluster, NULL, NULL), *summary;
@@ -36,9 +36,9 @@ static char *mix_text(void)
     return text;
 }
 
-static void expect_mix(const char *want)
+static void expect_demand_histogram(const char *want)
 {
-    char *got = mix_text();
+    char *got = demand_histogram_text();
 
     assert_string_equal(got, want);
     cJSON_free(got);
@@ -76,14 +76,14 @@ static void add_pod(const char *prefix, int i, const char *node, int32_t milli, 
                                        .host = {cpu, 0}});
 }
 
-static void mix__nothing_yet__empty(void **state)
+static void demand_histogram__nothing_yet__empty(void **state)
 {
     (void)state;
-    expect_mix("{\"arrived\":0,\"departed\":0,\"churnPermille\":0,\"kinds\":0,\"weight\":0,"
+    expect_demand_histogram("{\"arrived\":0,\"departed\":0,\"churnPermille\":0,\"kinds\":0,\"weight\":0,"
                "\"shapes\":[]}");
 }
 
-static void mix__pods_of_several_kinds__told_by_frequency(void **state)
+static void demand_histogram__pods_of_several_kinds__told_by_frequency(void **state)
 {
     (void)state;
     cluster_node(&cluster,
@@ -97,7 +97,7 @@ static void mix__pods_of_several_kinds__told_by_frequency(void **state)
     add_pod("share", 1, NULL, 300, 1000);
     add_pod("share", 2, NULL, 300, 1000);
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns", .name = "whole", .whole_n = 2});
-    expect_mix(
+    expect_demand_histogram(
         "{\"arrived\":8,\"departed\":0,\"churnPermille\":0,\"kinds\":3,\"weight\":8192,\"shapes\":["
         "{\"permille\":500,\"weight\":4096,\"count\":0,\"cpuMilli\":4000},"
         "{\"permille\":375,\"weight\":3072,\"count\":1,\"kind\":\"both\",\"milli\":300,\"memMib\":"
@@ -106,28 +106,28 @@ static void mix__pods_of_several_kinds__told_by_frequency(void **state)
         "{\"permille\":125,\"weight\":1024,\"count\":2,\"plugin\":true}]}");
 }
 
-static void mix__more_kinds_than_are_told__the_first_32(void **state)
+static void demand_histogram__more_kinds_than_are_told__the_first_32(void **state)
 {
     char *text;
-    cJSON *mix;
+    cJSON *demand_histogram;
 
     (void)state;
     for (int i = 0; i < 64; i++) {
         add_pod("p", i, NULL, 100 + i, 0);
     }
-    text = mix_text();
-    mix = cJSON_Parse(text);
-    assert_int_equal(cJSON_GetArraySize(json_at(mix, "shapes")), 32);
-    assert_int_equal(json_number_at(mix, "kinds"), 64);
-    assert_int_equal(json_number_at(mix, "weight"), 64 * 1024);
-    cJSON_Delete(mix);
+    text = demand_histogram_text();
+    demand_histogram = cJSON_Parse(text);
+    assert_int_equal(cJSON_GetArraySize(json_at(demand_histogram, "shapes")), 32);
+    assert_int_equal(json_number_at(demand_histogram, "kinds"), 64);
+    assert_int_equal(json_number_at(demand_histogram, "weight"), 64 * 1024);
+    cJSON_Delete(demand_histogram);
     cJSON_free(text);
 }
 
 static void prices__after_a_decision_of_rsp__told(void **state)
 {
     char *text;
-    cJSON *mix;
+    cJSON *demand_histogram;
 
     (void)state;
     cluster_node(&cluster,
@@ -136,16 +136,16 @@ static void prices__after_a_decision_of_rsp__told(void **state)
     for (int i = 0; i < 20; i++) {
         add_pod("p", i, NULL, 600, 0);
     }
-    text = mix_text();
+    text = demand_histogram_text();
     assert_null(strstr(text, "prices"));
     cJSON_free(text);
     decide("n1");
-    text = mix_text();
-    mix = cJSON_Parse(text);
-    assert_int_equal(json_number_at(mix, "prices.churnPermille"), 0);
-    assert_int_equal(json_number_at(mix, "prices.unseenPermille"),
+    text = demand_histogram_text();
+    demand_histogram = cJSON_Parse(text);
+    assert_int_equal(json_number_at(demand_histogram, "prices.churnPermille"), 0);
+    assert_int_equal(json_number_at(demand_histogram, "prices.unseenPermille"),
                      29); /* 3 % of what is seen: 3 / 103 */
-    assert_int_equal(cJSON_GetArraySize(json_at(mix, "prices.scarce")), 3);
+    assert_int_equal(cJSON_GetArraySize(json_at(demand_histogram, "prices.scarce")), 3);
     /* GPUs with 600 milli, and because somebody may want the machine: eight whole ones, each of
      * them whole */
     assert_non_null(strstr(
@@ -154,7 +154,7 @@ static void prices__after_a_decision_of_rsp__told(void **state)
     assert_non_null(
         strstr(text, "{\"good\":\"places\",\"nodes\":1,\"count\":8,\"milli\":1000,\"permille\":29,"
                      "\"supplyMilli\":8000,\"pricePermille\":"));
-    cJSON_Delete(mix);
+    cJSON_Delete(demand_histogram);
     cJSON_free(text);
 }
 
@@ -162,9 +162,9 @@ int main(void)
 {
 #define TEST(name_) CLUSTER_TEST(name_)
     const struct CMUnitTest tests[] = {
-        TEST(mix__nothing_yet__empty),
-        TEST(mix__pods_of_several_kinds__told_by_frequency),
-        TEST(mix__more_kinds_than_are_told__the_first_32),
+        TEST(demand_histogram__nothing_yet__empty),
+        TEST(demand_histogram__pods_of_several_kinds__told_by_frequency),
+        TEST(demand_histogram__more_kinds_than_are_told__the_first_32),
         TEST(prices__after_a_decision_of_rsp__told),
     };
 

@@ -12,7 +12,7 @@
 #define CPU_PER_POINT (2 * PUBLISHED_CPU_MILLI / PUBLISHED_SCORE_MAX)
 #define CPU_PER_GPU (PUBLISHED_CPU_MILLI / PUBLISHED_GPU_MILLI)
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     int64_t left = published_cpu_after(n) + CPU_PER_GPU * published_gpu_room(n).after_milli;
 

@@ -21,7 +21,7 @@ static int64_t product(int64_t a, int64_t b)
                : (p < -PRODUCT_MAX ? -PRODUCT_MAX : p);
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     struct gpu_room gpu = published_gpu_room(n);
     int64_t cpu = product(published_cpu_before(n), n->demand->host.cpu_milli);

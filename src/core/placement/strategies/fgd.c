@@ -13,10 +13,10 @@
 
 #include <math.h>
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
-    const struct outlook_typical *typical = o == NULL ? NULL : outlook_typical(o);
-    size_t typical_n = o == NULL ? 0 : outlook_typical_n(o); /* nothing is known yet */
+    const struct forecast_typical *typical = o == NULL ? NULL : forecast_typical(o);
+    size_t typical_n = o == NULL ? 0 : forecast_typical_n(o); /* nothing is known yet */
     const struct fragmentation_node before = {
         .devices = n->before,
         .device_n = n->device_n,

@@ -36,7 +36,7 @@ static uint8_t own_class(const struct strategy_node *n)
     return pod_class_of(device_n, whole);
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     int64_t used = PUBLISHED_GPU_MILLI - published_gpu_room(n).before_milli;
 

@@ -30,7 +30,7 @@ static int64_t score_of(int64_t gpu_n, int64_t free_n, int64_t opened_n, int64_t
     return at_least(USED_GPU_TOP - free_percents / 10, FREE_GPU_TOP);
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     int64_t gpu_n = 0, free_n = 0, opened_n = 0, free_percents = 0;
 

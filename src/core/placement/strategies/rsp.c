@@ -1,13 +1,13 @@
 /* rsp, rollout value and scarcity prices: where the placement destroys least of what the pods to come would use.
  *
- *   node and device: outlook_gain()
+ *   node and device: forecast_gain()
  *
- * The formula is packing.md 5.1. What is expected is learned from the pods themselves (core/request/mix.h). It never
+ * The formula is packing.md 5.1. What is expected is learned from the pods themselves (core/request/demand_histogram.h). It never
  * refuses a pod that fits: like any strategy it only orders placements.
  *
  * Pods of several devices take the fullest that fit, as a scenario would.
  */
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/strategies/strategies_internal.h"
 
 static int64_t device_cost(const struct device_state *d, const struct charge *c)
@@ -16,13 +16,13 @@ static int64_t device_cost(const struct device_state *d, const struct charge *c)
     return share_free(d);
 }
 
-static int64_t priced_score(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
-                            struct outlook_terms *terms)
+static int64_t priced_score(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                            struct forecast_terms *terms)
 {
-    return outlook_gain(o, p != NULL ? p : outlook_prices(o), n, terms);
+    return forecast_gain(o, p != NULL ? p : forecast_prices(o), n, terms);
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     return o != NULL ? priced_score(o, NULL, n, NULL) : 0;
 }

@@ -7,7 +7,7 @@ static int64_t device_cost(const struct device_state *d, const struct charge *c)
     return -share_free(d) - (device_is_empty(d) ? 1 : 0);
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     (void)o;
     return -node_used_share(n);

@@ -44,7 +44,7 @@ static bool device_changed(const struct device_state *b, const struct device_sta
            b->mem_free_mib != a->mem_free_mib;
 }
 
-static int64_t node_score(const struct outlook *o, const struct strategy_node *n)
+static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
     int64_t sum = 0, opened_n = 0, changed_n = 0, empty_n = 0;
 

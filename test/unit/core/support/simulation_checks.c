@@ -1,7 +1,7 @@
 /* What must hold of a ledger that is fed from a world: after every op, and at quiet points. */
 #include "core/support/simulation_checks.h"
 
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot.h"
@@ -370,7 +370,7 @@ static void host_as_the_facts_say(struct simulation *s)
 
 /* A ledger that has just listed everything has counted every pod once that it can read, and those without GPUs
  * where there are GPUs; and nothing has departed. */
-static void mix_is_that_of_the_pods(struct simulation *s, const struct ledger *fresh)
+static void demand_histogram_is_that_of_the_pods(struct simulation *s, const struct ledger *fresh)
 {
     uint64_t n = 0, late_n = 0;
 
@@ -388,10 +388,10 @@ static void mix_is_that_of_the_pods(struct simulation *s, const struct ledger *f
             n += p->node_name.n > 0 && world_node_of(&s->w, p->node_name) != NULL; /* all have GPUs */
         }
     }
-    if (mix_arrived_n(ledger_mix(fresh)) != n || mix_departed_n(ledger_mix(fresh)) != 0) {
+    if (demand_histogram_arrived_n(ledger_demand_histogram(fresh)) != n || demand_histogram_departed_n(ledger_demand_histogram(fresh)) != 0) {
         simulation_fail(s, "the mix is not that of the pods", STR_NULL);
     }
-    if (mix_arrived_n(ledger_mix(s->l)) + late_n < n) {
+    if (demand_histogram_arrived_n(ledger_demand_histogram(s->l)) + late_n < n) {
         simulation_fail(s, "a pod was never counted", STR_NULL);
     }
 }
@@ -404,7 +404,7 @@ void simulation_quiet(struct simulation *s, bool relist)
     s->action = relist ? "quiet, relisted" : "quiet";
     fresh = simulation_fold(s);
     simulation_same_state(s, s->l, fresh, false);
-    mix_is_that_of_the_pods(s, fresh);
+    demand_histogram_is_that_of_the_pods(s, fresh);
     ledger_free(fresh);
     as_the_oracle_says(s);
     host_as_the_facts_say(s);

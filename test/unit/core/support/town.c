@@ -147,7 +147,7 @@ struct town *town_new(uint64_t seed, size_t node_n)
 
     rng_init(&t->rng, seed);
     fixture_init(&t->f);
-    t->outlook = outlook_new();
+    t->forecast = forecast_new();
     t->scores = score_cache_new();
     for (size_t i = 0; i < node_n; i++) {
         town_add_node(t);
@@ -157,7 +157,7 @@ struct town *town_new(uint64_t seed, size_t node_n)
 
 void town_free(struct town *t)
 {
-    outlook_free(t->outlook);
+    forecast_free(t->forecast);
     score_cache_free(t->scores);
     fixture_fini(&t->f);
     free(t);
@@ -229,11 +229,11 @@ void town_draw(struct town *t, struct town_pod *p)
 struct pack_params town_params(struct town *t, const struct strategy *node,
                                const struct strategy *device)
 {
-    while (!outlook_follow(t->outlook, ledger_cluster_view(t->f.l), node) ||
-           !outlook_follow(t->outlook, ledger_cluster_view(t->f.l), device)) {
+    while (!forecast_follow(t->forecast, ledger_cluster_view(t->f.l), node) ||
+           !forecast_follow(t->forecast, ledger_cluster_view(t->f.l), device)) {
     }
     return (struct pack_params){
-        .node_strategy = node, .device_strategy = device, .outlook = t->outlook, .prices = outlook_prices(t->outlook)};
+        .node_strategy = node, .device_strategy = device, .forecast = t->forecast, .prices = forecast_prices(t->forecast)};
 }
 
 void town_come(struct town *t, const struct pack_params *p, const struct town_pod *pod)

@@ -7,7 +7,7 @@
 #define CORE_SUPPORT_TOWN_H
 
 #include "base/rng.h"
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/placement/score_cache.h"
 #include "core/support/ledger_fixture.h"
 
@@ -38,7 +38,7 @@ struct town_pod {
 struct town {
     struct rng rng;
     struct ledger_fixture f;
-    struct outlook *outlook;    /* has followed the ledger from the beginning */
+    struct forecast *forecast;    /* has followed the ledger from the beginning */
     struct score_cache *scores; /* of all questions that were to be remembered */
     struct town_node nodes[TOWN_NODES_MAX];
     struct str names[TOWN_NODES_MAX];

@@ -1,26 +1,26 @@
-/* What is told of a mix and of what is scarce. */
-#include "core/forecast/outlook.h"
+/* What is told of a demand histogram and of what is scarce. */
+#include "core/forecast/forecast.h"
 #include "core/ledger/ledger.h"
-#include "core/report/mix.h"
+#include "core/report/demand_histogram.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
 
 #include <string.h>
 
-static struct mix *mix;
-static struct mix_report report;
+static struct demand_histogram *demand_histogram;
+static struct demand_histogram_report report;
 
 static int setup(void **state)
 {
     (void)state;
-    mix = mix_new();
+    demand_histogram = demand_histogram_new();
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    mix_free(mix);
+    demand_histogram_free(demand_histogram);
     return 0;
 }
 
@@ -30,14 +30,14 @@ static void arrive(uint16_t count, int32_t milli, int32_t cpu, int times)
     const struct demand d = {.host = {cpu, 512}, .gpu_request_n = count > 0, .gpu_requests = &w};
 
     for (int i = 0; i < times; i++) {
-        mix_arrived(mix, &d);
+        demand_histogram_arrived(demand_histogram, &d);
     }
 }
 
 static void take(void)
 {
     memset(&report, 0xff, sizeof(report)); /* what it leaves out would be seen */
-    mix_report_take(mix, &report);
+    demand_histogram_report_take(demand_histogram, &report);
 }
 
 static void report__nothing_has_come__is_empty(void **state)
@@ -57,16 +57,16 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
     arrive(0, 0, 4000, 5);
     arrive(2, 500, 1000, 2);
     arrive(1, 700, 1000, 2);
-    mix_departed(mix, &gone);
-    mix_settle(mix);
+    demand_histogram_departed(demand_histogram, &gone);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_int_equal(report.arrived_n, 11);
     assert_int_equal(report.departed_n, 1);
-    assert_int_equal(report.churn, mix_churn(mix));
-    assert_int_equal(report.weight, 11 * MIX_POD);
+    assert_int_equal(report.churn, demand_histogram_churn(demand_histogram));
+    assert_int_equal(report.weight, 11 * DEMAND_HISTOGRAM_POD);
     assert_int_equal(report.shape_n, 4);
     assert_int_equal(report.top_n, 4);
-    assert_true(report.top[0].count == 0 && report.top[0].weight == 5 * MIX_POD);
+    assert_true(report.top[0].count == 0 && report.top[0].weight == 5 * DEMAND_HISTOGRAM_POD);
     assert_int_equal(report.top[0].host.cpu_milli, 4000);
     assert_int_equal(report.top[0].host.mem_mib, 512);
     assert_true(report.top[1].count == 2 && report.top[1].milli == 500);
@@ -80,10 +80,10 @@ static void report__some_shapes__most_frequent_first_then_larger(void **state)
 static void report__not_settled_yet__is_not_told(void **state)
 {
     (void)state;
-    arrive(1, 300, 0, MIX_SETTLE_MIN + 200);
+    arrive(1, 300, 0, DEMAND_HISTOGRAM_SETTLE_MIN + 200);
     arrive(1, 900, 0, 1);
     take();
-    assert_int_equal(report.arrived_n, MIX_SETTLE_MIN + 201);
+    assert_int_equal(report.arrived_n, DEMAND_HISTOGRAM_SETTLE_MIN + 201);
     assert_int_equal(report.shape_n, 1); /* decisions do not go by the other one either */
     assert_int_equal(report.top_n, 1);
     assert_int_equal(report.top[0].milli, 300);
@@ -95,34 +95,34 @@ static void report__many_shapes__the_most_frequent_and_the_weight_of_all(void **
     for (int i = 1; i <= 100; i++) { /* frequencies in no order */
         arrive(1, i, 0, 1 + i * 37 % 101);
     }
-    mix_settle(mix);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_int_equal(report.shape_n, 100);
-    assert_int_equal(report.top_n, MIX_REPORT_SHAPES_MAX);
+    assert_int_equal(report.top_n, DEMAND_HISTOGRAM_REPORT_SHAPES_MAX);
     assert_int_equal(report.weight,
-                     MIX_POD * (100 + 100 * 101 / 2)); /* i * 37 % 101 are 1 to 100 */
+                     DEMAND_HISTOGRAM_POD * (100 + 100 * 101 / 2)); /* i * 37 % 101 are 1 to 100 */
     for (size_t i = 0; i < report.top_n; i++) {
-        assert_int_equal(report.top[i].weight, MIX_POD * (101 - i));
+        assert_int_equal(report.top[i].weight, DEMAND_HISTOGRAM_POD * (101 - i));
     }
 }
 
 static void report__the_same_pods_in_another_order__is_the_same(void **state)
 {
-    struct mix_report first;
+    struct demand_histogram_report first;
 
     (void)state;
     for (int i = 0; i < 50; i++) {
         arrive((uint16_t)(1 + i % 3), 20 + i, i * 100, 3);
     }
-    mix_settle(mix);
+    demand_histogram_settle(demand_histogram);
     take();
     first = report;
-    mix_free(mix);
-    mix = mix_new();
+    demand_histogram_free(demand_histogram);
+    demand_histogram = demand_histogram_new();
     for (int i = 49; i >= 0; i--) {
         arrive((uint16_t)(1 + i % 3), 20 + i, i * 100, 3);
     }
-    mix_settle(mix);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_int_equal(first.top_n, report.top_n);
     for (size_t i = 0; i < report.top_n; i++) {
@@ -133,17 +133,17 @@ static void report__the_same_pods_in_another_order__is_the_same(void **state)
 
 static void report__models__as_the_annotation_says_them(void **state)
 {
-    char long_name[MIX_REPORT_MODELS_BYTES];
+    char long_name[DEMAND_HISTOGRAM_REPORT_MODELS_BYTES];
     struct device_pattern patterns[3] = {
         {.text = STR("A100*")}, {.text = STR("T4"), .exclude = true}, {.text = {long_name, 100}}};
     struct gpu_request w = {.count = 1, .kind = GPU_REQUEST_MILLI, .milli = 100, .phases = 1};
     struct demand d = {.gpu_request_n = 1, .gpu_requests = &w, .model_n = 2, .models = patterns};
-    char exact[MIX_REPORT_MODELS_BYTES];
+    char exact[DEMAND_HISTOGRAM_REPORT_MODELS_BYTES];
 
     (void)state;
     memset(long_name, 'x', sizeof(long_name));
-    mix_arrived(mix, &d);
-    mix_settle(mix);
+    demand_histogram_arrived(demand_histogram, &d);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_string_equal(report.top[0].models, "A100*,!T4");
     assert_false(report.top[0].models_cut);
@@ -151,18 +151,18 @@ static void report__models__as_the_annotation_says_them(void **state)
     patterns[2].text.n = sizeof(long_name) - 1 - strlen("A100*,!T4,"); /* just fits */
     d.model_n = 3;
     for (int i = 0; i < 2; i++) {
-        mix_arrived(mix, &d);
+        demand_histogram_arrived(demand_histogram, &d);
     }
-    mix_settle(mix);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_int_equal(strlen(report.top[0].models), sizeof(exact) - 1);
     assert_false(report.top[0].models_cut);
 
     patterns[2].text.n++;
     for (int i = 0; i < 3; i++) {
-        mix_arrived(mix, &d);
+        demand_histogram_arrived(demand_histogram, &d);
     }
-    mix_settle(mix);
+    demand_histogram_settle(demand_histogram);
     take();
     assert_string_equal(report.top[0].models, "A100*,!T4");
     assert_true(report.top[0].models_cut);
@@ -172,16 +172,16 @@ static void report__models__as_the_annotation_says_them(void **state)
 
 static void prices__before_anybody_looked_ahead__are_not_known(void **state)
 {
-    struct outlook *o = outlook_new();
-    struct outlook_report r;
+    struct forecast *o = forecast_new();
+    struct forecast_report r;
 
     (void)state;
-    outlook_report(o, &r);
+    forecast_report(o, &r);
     assert_false(r.known);
-    outlook_free(o);
+    forecast_free(o);
 }
 
-static struct outlook_scarce scarce(const struct outlook_report *r, enum outlook_good good,
+static struct forecast_scarce scarce(const struct forecast_report *r, enum forecast_good good,
                                     int count, int milli)
 {
     for (size_t i = 0; i < r->scarce_n; i++) {
@@ -191,18 +191,18 @@ static struct outlook_scarce scarce(const struct outlook_report *r, enum outlook
         }
     }
     fail_msg("no such good: %d x %d milli", count, milli);
-    return (struct outlook_scarce){.count = 0};
+    return (struct forecast_scarce){.count = 0};
 }
 
 /* Two machines of eight GPUs and one of two; pods for eight GPUs make nearly all. */
 static void prices__whole_machines_are_wanted__have_a_price(void **state)
 {
     struct ledger_fixture f;
-    struct outlook *o = outlook_new();
+    struct forecast *o = forecast_new();
     const struct strategy *rsp = strategy_find(STR("rsp"));
-    struct outlook_report r = {.scarce_n = 0};
+    struct forecast_report r = {.scarce_n = 0};
     const struct demand gang = WHOLE_GPUS(8), share = SHARE_OF(600);
-    struct outlook_scarce places, sized;
+    struct forecast_scarce places, sized;
 
     (void)state;
     fixture_init(&f);
@@ -210,17 +210,17 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     fixture_node(&f, "b", 8, 1024);
     fixture_node(&f, "c", 2, 1024);
     for (int i = 0; i < 90; i++) {
-        mix_arrived(mix, &gang);
-        mix_arrived(mix, &share);
-        mix_arrived(mix, &share);
+        demand_histogram_arrived(demand_histogram, &gang);
+        demand_histogram_arrived(demand_histogram, &share);
+        demand_histogram_arrived(demand_histogram, &share);
     }
-    mix_settle(mix);
-    outlook_give_mix(o, mix);
-    while (!outlook_follow(o, ledger_cluster_view(f.l), rsp)) {
+    demand_histogram_settle(demand_histogram);
+    forecast_give_demand_histogram(o, demand_histogram);
+    while (!forecast_follow(o, ledger_cluster_view(f.l), rsp)) {
     }
-    outlook_report(o, &r);
+    forecast_report(o, &r);
     assert_true(r.known);
-    assert_int_equal(r.scarce_n, outlook_prices(o)->n);
+    assert_int_equal(r.scarce_n, forecast_prices(o)->n);
     /* Two kinds of machines have phantoms at most: 4 of 8 GPUs, against 90 * (8 + 1.2) GPUs, and
      * never above 3 %. */
     assert_true(r.phantom_permille > 0 && r.phantom_permille <= 30);
@@ -228,16 +228,16 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     for (size_t i = 0; i < r.scarce_n; i++) {
         assert_true(r.scarce[i].price_permille >= 0 && r.scarce[i].price_permille <= 1000);
     }
-    places = scarce(&r, OUTLOOK_PLACES, 8, 1000);
+    places = scarce(&r, FORECAST_PLACES, 8, 1000);
     assert_int_equal(places.node_n, 2);
     assert_int_equal(places.supply_milli, 16000);
     assert_in_range(places.share_permille, 860,
                     880); /* 8 / (8 + 1.2) = 0.87, and some that nobody has seen */
     assert_true(places.price_permille > 0);
-    sized = scarce(&r, OUTLOOK_SIZE, 0, 600);
+    sized = scarce(&r, FORECAST_SIZE, 0, 600);
     assert_int_equal(sized.node_n, 3);
     assert_int_equal(sized.share_permille, 1000); /* a whole GPU is at least 600 milli, too */
-    outlook_free(o);
+    forecast_free(o);
     fixture_fini(&f);
 }
 

@@ -11,13 +11,13 @@ enum { BOTH = WORTH_FILLED | WORTH_AMONG, ROOMS = 200000 };
 
 struct scene {
     struct ledger_fixture f;
-    struct outlook *o;
-    struct mix *expected;
+    struct forecast *o;
+    struct demand_histogram *expected;
 };
 
-static void follow(struct outlook *o, const struct ledger *l)
+static void follow(struct forecast *o, const struct ledger *l)
 {
-    while (!outlook_follow(o, ledger_cluster_view(l), fixture_params("rsp")->node_strategy)) {
+    while (!forecast_follow(o, ledger_cluster_view(l), fixture_params("rsp")->node_strategy)) {
     }
 }
 
@@ -27,26 +27,26 @@ static void expect(struct scene *s, int32_t milli, int32_t cpu_milli, int times)
 
     d.host.cpu_milli = cpu_milli;
     for (int i = 0; i < times; i++) {
-        mix_arrived(s->expected, &d);
+        demand_histogram_arrived(s->expected, &d);
     }
-    mix_settle(s->expected);
-    outlook_give_mix(s->o, s->expected);
+    demand_histogram_settle(s->expected);
+    forecast_give_demand_histogram(s->o, s->expected);
     follow(s->o, s->f.l);
 }
 
 static void scene_init(struct scene *s)
 {
     fixture_init(&s->f);
-    s->o = outlook_new();
-    s->expected = mix_new();
+    s->o = forecast_new();
+    s->expected = demand_histogram_new();
     fixture_node(&s->f, "a", 4, 1024);
     expect(s, 300, 1000, 50);
 }
 
 static void scene_fini(struct scene *s)
 {
-    outlook_free(s->o);
-    mix_free(s->expected);
+    forecast_free(s->o);
+    demand_histogram_free(s->expected);
     fixture_fini(&s->f);
 }
 
@@ -69,23 +69,23 @@ struct term {
 
 static struct term term_of(const struct scene *s, const struct worth *w)
 {
-    return (struct term){outlook_worth_place(s->o, w), w->serial};
+    return (struct term){forecast_worth_place(s->o, w), w->serial};
 }
 
 static const struct worth *worth_of(const struct scene *s, struct term t, unsigned parts)
 {
-    return outlook_worth_at(s->o, t.place, t.serial, parts);
+    return forecast_worth_at(s->o, t.place, t.serial, parts);
 }
 
-/* By an outlook that expects the same and has seen nothing else. */
+/* By a forecast that expects the same and has seen nothing else. */
 static void worth_afresh(const struct scene *s, const struct room *r, struct worth *ret)
 {
-    struct outlook *o = outlook_new();
+    struct forecast *o = forecast_new();
 
-    outlook_give_mix(o, s->expected);
+    forecast_give_demand_histogram(o, s->expected);
     follow(o, s->f.l);
-    memcpy(ret, outlook_worth(o, r, BOTH), sizeof(*ret));
-    outlook_free(o);
+    memcpy(ret, forecast_worth(o, r, BOTH), sizeof(*ret));
+    forecast_free(o);
 }
 
 static void worth__others_are_expected__is_what_a_new_look_finds(void **state)
@@ -97,7 +97,7 @@ static void worth__others_are_expected__is_what_a_new_look_finds(void **state)
 
     (void)state;
     scene_init(&s);
-    w = outlook_worth(s.o, &r, BOTH);
+    w = forecast_worth(s.o, &r, BOTH);
     t = term_of(&s, w);
     for (int32_t milli = 100; milli <= 700; milli += 100) {
         int32_t before = w->filled;
@@ -113,7 +113,7 @@ static void worth__others_are_expected__is_what_a_new_look_finds(void **state)
         assert_int_equal(w->drain, fresh.drain);
         assert_true(milli > 100 ||
                     w->filled != before); /* what was expected before would not have done */
-        assert_ptr_equal(outlook_worth(s.o, &r, BOTH), w);
+        assert_ptr_equal(forecast_worth(s.o, &r, BOTH), w);
     }
     scene_fini(&s);
 }
@@ -127,14 +127,14 @@ static void worth__part_without_weight__is_not_looked_for(void **state)
 
     (void)state;
     scene_init(&s);
-    w = outlook_worth(s.o, &r, WORTH_AMONG);
+    w = forecast_worth(s.o, &r, WORTH_AMONG);
     assert_true(w->filled < 0 && w->filled_among >= 0);
-    work = outlook_work(s.o);
-    assert_ptr_equal(outlook_worth(s.o, &r, WORTH_AMONG), w);
-    assert_int_equal(outlook_work(s.o), work);
+    work = forecast_work(s.o);
+    assert_ptr_equal(forecast_worth(s.o, &r, WORTH_AMONG), w);
+    assert_int_equal(forecast_work(s.o), work);
     assert_ptr_equal(worth_of(&s, term_of(&s, w), WORTH_FILLED), w);
     assert_true(w->filled >= 0);
-    assert_true(outlook_work(s.o) > work);
+    assert_true(forecast_work(s.o) > work);
     scene_fini(&s);
 }
 
@@ -147,7 +147,7 @@ static void worth__too_many_devices_to_keep__is_unknown_when_others_are_expected
 
     (void)state;
     scene_init(&s);
-    w = outlook_worth(s.o, &r, BOTH);
+    w = forecast_worth(s.o, &r, BOTH);
     t = term_of(&s, w);
     assert_ptr_equal(worth_of(&s, t, BOTH), w);
     expect(&s, 500, 1000, 500);
@@ -164,19 +164,19 @@ static void worth__place_taken_or_shapes_forgotten__is_unknown(void **state)
 
     (void)state;
     scene_init(&s);
-    w = outlook_worth(s.o, &r, WORTH_FILLED);
+    w = forecast_worth(s.o, &r, WORTH_FILLED);
     t = term_of(&s, w);
     for (int32_t i = 2; i < ROOMS && w->serial == t.serial; i++) {
         other.cpu_milli = i;
-        outlook_worth(s.o, &other, WORTH_FILLED);
+        forecast_worth(s.o, &other, WORTH_FILLED);
     }
     assert_int_not_equal(w->serial, t.serial);
     assert_null(worth_of(&s, t, WORTH_FILLED));
-    w = outlook_worth(s.o, &r, WORTH_FILLED);
+    w = forecast_worth(s.o, &r, WORTH_FILLED);
     t = term_of(&s, w);
-    outlook_worths_forget(s.o->worths);
+    forecast_worths_forget(s.o->worths);
     assert_null(worth_of(&s, t, WORTH_FILLED));
-    assert_true(outlook_worth(s.o, &r, WORTH_FILLED)->serial > t.serial);
+    assert_true(forecast_worth(s.o, &r, WORTH_FILLED)->serial > t.serial);
     scene_fini(&s);
 }
 

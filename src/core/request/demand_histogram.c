@@ -1,4 +1,4 @@
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 
 #include "base/bug.h"
 #include "base/hash.h"
@@ -9,18 +9,18 @@
 /* The share of departures is a moving mean over about this many events, in units of CHURN_ONE. */
 enum { CHURN_EVENTS_SHIFT = 10, CHURN_ONE_SHIFT = 40, SIXTEENTHS = 16 };
 
-#define WEIGHT_MAX ((uint64_t)MIX_PODS_MAX * MIX_POD)
+#define WEIGHT_MAX ((uint64_t)DEMAND_HISTOGRAM_PODS_MAX * DEMAND_HISTOGRAM_POD)
 /* A shape below this has not been seen for so long that it is gone. Those for several GPUs stay. */
-#define WEIGHT_GONE (MIX_POD / 16)
+#define WEIGHT_GONE (DEMAND_HISTOGRAM_POD / 16)
 
 struct counted {
-    struct mix_shape shape;
+    struct demand_histogram_shape shape;
     struct device_pattern *models; /* the block behind shape.models */
     uint64_t hash;
     uint64_t weight; /* live */
 };
 
-struct mix {
+struct demand_histogram {
     struct counted *shapes;
     size_t shape_n, shape_cap;
     uint64_t weight; /* sum, live */
@@ -30,15 +30,15 @@ struct mix {
     int64_t departing; /* share of departures, CHURN_ONE: all */
 };
 
-struct mix *mix_new(void)
+struct demand_histogram *demand_histogram_new(void)
 {
-    struct mix *m = xcalloc(1, sizeof(*m));
+    struct demand_histogram *m = xcalloc(1, sizeof(*m));
 
     m->settle_at = 1;
     return m;
 }
 
-void mix_free(struct mix *m)
+void demand_histogram_free(struct demand_histogram *m)
 {
     for (size_t i = 0; m != NULL && i < m->shape_n; i++) {
         free(m->shapes[i].models);
@@ -58,7 +58,7 @@ static int32_t cut(int64_t v, int64_t max)
 
 /* Several GPU requests: what runs at once, summed up in the phase that asks for most, on as few devices
  * as that needs. */
-static void sum_gpu_requests(const struct demand *d, struct mix_shape *s)
+static void sum_gpu_requests(const struct demand *d, struct demand_histogram_shape *s)
 {
     uint64_t phases = 0;
 
@@ -96,9 +96,9 @@ static void sum_gpu_requests(const struct demand *d, struct mix_shape *s)
     s->count = s->count == 0 ? 1 : s->count;
 }
 
-static void shape_of(const struct demand *d, struct mix_shape *s)
+static void shape_of(const struct demand *d, struct demand_histogram_shape *s)
 {
-    *s = (struct mix_shape){.host = d->host, .model_n = d->model_n, .models = d->models};
+    *s = (struct demand_histogram_shape){.host = d->host, .model_n = d->model_n, .models = d->models};
     if (d->plugin_managed_n > 0) {
         s->plugin_managed = true;
         s->kind = GPU_REQUEST_WHOLE;
@@ -117,7 +117,7 @@ static void shape_of(const struct demand *d, struct mix_shape *s)
     }
 }
 
-static uint64_t shape_hash(const struct mix_shape *s)
+static uint64_t shape_hash(const struct demand_histogram_shape *s)
 {
     const struct hash_key key = {0, 0};
     int64_t numbers[] = {s->host.cpu_milli, s->host.mem_mib, s->count,   s->plugin_managed,
@@ -130,7 +130,7 @@ static uint64_t shape_hash(const struct mix_shape *s)
     return h;
 }
 
-static bool shape_equal(const struct mix_shape *a, const struct mix_shape *b)
+static bool shape_equal(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
     if (a->host.cpu_milli != b->host.cpu_milli || a->host.mem_mib != b->host.mem_mib ||
         a->count != b->count || a->plugin_managed != b->plugin_managed || a->kind != b->kind ||
@@ -174,7 +174,7 @@ static struct device_pattern *copy_patterns(const struct device_pattern *from, s
 
 /* ---- counting ---- */
 
-void mix_settle(struct mix *m)
+void demand_histogram_settle(struct demand_histogram *m)
 {
     for (size_t i = 0; i < m->shape_n; i++) {
         m->shapes[i].shape.weight = m->shapes[i].weight;
@@ -189,7 +189,7 @@ static uint64_t merit(const struct counted *c)
 }
 
 /* Forgets what has less merit than `limit`, and of what has just that the first `even_n`. */
-static void forget(struct mix *m, uint64_t limit, size_t even_n)
+static void forget(struct demand_histogram *m, uint64_t limit, size_t even_n)
 {
     size_t kept = 0;
 
@@ -206,7 +206,7 @@ static void forget(struct mix *m, uint64_t limit, size_t even_n)
         m->shapes[kept++] = *c;
     }
     m->shape_n = kept;
-    mix_settle(m);
+    demand_histogram_settle(m);
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -216,9 +216,9 @@ static int compare_u64(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void forget_rare(struct mix *m)
+static void forget_rare(struct demand_histogram *m)
 {
-    uint64_t merits[MIX_SHAPES_MAX];
+    uint64_t merits[DEMAND_HISTOGRAM_SHAPES_MAX];
     size_t half = m->shape_n / 2, below = 0;
 
     for (size_t i = 0; i < m->shape_n; i++) {
@@ -231,7 +231,7 @@ static void forget_rare(struct mix *m)
     forget(m, merits[half], half - below);
 }
 
-static void halve(struct mix *m)
+static void halve(struct demand_histogram *m)
 {
     for (size_t i = 0; i < m->shape_n; i++) {
         struct counted *c = &m->shapes[i];
@@ -244,7 +244,7 @@ static void halve(struct mix *m)
     forget(m, WEIGHT_GONE, 0);
 }
 
-static struct counted *find(struct mix *m, const struct mix_shape *s, uint64_t hash)
+static struct counted *find(struct demand_histogram *m, const struct demand_histogram_shape *s, uint64_t hash)
 {
     for (size_t i = 0; i < m->shape_n; i++) {
         if (m->shapes[i].hash == hash && shape_equal(&m->shapes[i].shape, s)) {
@@ -254,11 +254,11 @@ static struct counted *find(struct mix *m, const struct mix_shape *s, uint64_t h
     return NULL;
 }
 
-static struct counted *add(struct mix *m, const struct mix_shape *s, uint64_t hash)
+static struct counted *add(struct demand_histogram *m, const struct demand_histogram_shape *s, uint64_t hash)
 {
     struct counted *c;
 
-    if (m->shape_n == MIX_SHAPES_MAX) {
+    if (m->shape_n == DEMAND_HISTOGRAM_SHAPES_MAX) {
         forget_rare(m);
     }
     if (m->shape_n == m->shape_cap) {
@@ -272,7 +272,7 @@ static struct counted *add(struct mix *m, const struct mix_shape *s, uint64_t ha
     return c;
 }
 
-static void note_event(struct mix *m, bool departed)
+static void note_event(struct demand_histogram *m, bool departed)
 {
     int64_t now = departed ? (int64_t)1 << CHURN_ONE_SHIFT : 0;
 
@@ -282,14 +282,14 @@ static void note_event(struct mix *m, bool departed)
 /* The next step after arrived_n pods, of which the weights still stand for `pods`. */
 static uint64_t step(uint64_t arrived_n, uint64_t pods)
 {
-    if (arrived_n < MIX_SETTLE_MIN) {
+    if (arrived_n < DEMAND_HISTOGRAM_SETTLE_MIN) {
         return arrived_n;
     }
-    return pods / 20 > MIX_SETTLE_MIN ? pods / 20 : MIX_SETTLE_MIN;
+    return pods / 20 > DEMAND_HISTOGRAM_SETTLE_MIN ? pods / 20 : DEMAND_HISTOGRAM_SETTLE_MIN;
 }
 
 /* Would settling make a difference that is worth it? */
-static bool has_changed(const struct mix *m)
+static bool has_changed(const struct demand_histogram *m)
 {
     double moved = 0, settled = 0;
 
@@ -304,12 +304,12 @@ static bool has_changed(const struct mix *m)
 
         moved += d > 0 ? d : 0;
     }
-    return settled <= 0 || moved * MIX_MOVED >= 1 || (double)m->weight >= settled * MIX_GROWN;
+    return settled <= 0 || moved * DEMAND_HISTOGRAM_MOVED >= 1 || (double)m->weight >= settled * DEMAND_HISTOGRAM_GROWN;
 }
 
-void mix_arrived(struct mix *m, const struct demand *d)
+void demand_histogram_arrived(struct demand_histogram *m, const struct demand *d)
 {
-    struct mix_shape s;
+    struct demand_histogram_shape s;
     struct counted *c;
     uint64_t hash;
 
@@ -320,8 +320,8 @@ void mix_arrived(struct mix *m, const struct demand *d)
     hash = shape_hash(&s);
     c = find(m, &s, hash);
     c = c != NULL ? c : add(m, &s, hash);
-    c->weight += MIX_POD;
-    m->weight += MIX_POD;
+    c->weight += DEMAND_HISTOGRAM_POD;
+    m->weight += DEMAND_HISTOGRAM_POD;
     m->arrived_n++;
     note_event(m, false);
     if (m->weight >= WEIGHT_MAX) {
@@ -329,13 +329,13 @@ void mix_arrived(struct mix *m, const struct demand *d)
     }
     if (m->arrived_n >= m->settle_at) {
         if (has_changed(m)) {
-            mix_settle(m);
+            demand_histogram_settle(m);
         }
-        m->settle_at = m->arrived_n + step(m->arrived_n, m->weight / MIX_POD);
+        m->settle_at = m->arrived_n + step(m->arrived_n, m->weight / DEMAND_HISTOGRAM_POD);
     }
 }
 
-void mix_departed(struct mix *m, const struct demand *d)
+void demand_histogram_departed(struct demand_histogram *m, const struct demand *d)
 {
     if (d->defect != DEMAND_OK) {
         return;
@@ -346,33 +346,33 @@ void mix_departed(struct mix *m, const struct demand *d)
 
 /* ---- reading ---- */
 
-uint64_t mix_version(const struct mix *m)
+uint64_t demand_histogram_version(const struct demand_histogram *m)
 {
     return m->version;
 }
 
-size_t mix_shape_n(const struct mix *m)
+size_t demand_histogram_shape_n(const struct demand_histogram *m)
 {
     return m->shape_n;
 }
 
-const struct mix_shape *mix_shape(const struct mix *m, size_t i)
+const struct demand_histogram_shape *demand_histogram_shape(const struct demand_histogram *m, size_t i)
 {
     BUG_ON(i >= m->shape_n);
     return &m->shapes[i].shape;
 }
 
-uint64_t mix_arrived_n(const struct mix *m)
+uint64_t demand_histogram_arrived_n(const struct demand_histogram *m)
 {
     return m->arrived_n;
 }
 
-uint64_t mix_departed_n(const struct mix *m)
+uint64_t demand_histogram_departed_n(const struct demand_histogram *m)
 {
     return m->departed_n;
 }
 
-int mix_churn(const struct mix *m)
+int demand_histogram_churn(const struct demand_histogram *m)
 {
     const int64_t one = (int64_t)1 << CHURN_ONE_SHIFT;
     int64_t twice = 2 * m->departing < one ? 2 * m->departing : one;

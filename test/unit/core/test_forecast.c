@@ -1,30 +1,30 @@
 /* Typical pods: which, in which order, with which probability. */
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 #include "core/ledger/ledger.h"
-#include "core/request/mix.h"
+#include "core/request/demand_histogram.h"
 #include "core/support/ledger_fixture.h"
 #include "support/cmocka.h"
 
 static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 
-static void arrive(struct mix *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli,
+static void arrive(struct demand_histogram *m, int32_t cpu, int32_t mem, uint16_t count, int32_t milli,
                    int times)
 {
     struct gpu_request w = {.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
     struct demand d = {.host = {cpu, mem}, .gpu_request_n = count > 0, .gpu_requests = &w};
 
     for (int i = 0; i < times; i++) {
-        mix_arrived(m, &d);
+        demand_histogram_arrived(m, &d);
     }
-    mix_settle(m);
+    demand_histogram_settle(m);
 }
 
 static void typical__pods__are_the_frequent_ones_without_memory(void **state)
 {
     struct ledger_fixture f;
-    struct outlook *o = outlook_new();
-    struct mix *m = mix_new();
-    const struct outlook_typical *t;
+    struct forecast *o = forecast_new();
+    struct demand_histogram *m = demand_histogram_new();
+    const struct forecast_typical *t;
 
     (void)state;
     fixture_init(&f);
@@ -34,74 +34,74 @@ static void typical__pods__are_the_frequent_ones_without_memory(void **state)
     arrive(m, 1000, 1, 8, 1000, 12);
     arrive(m, 2000, 1, 8, 1000, 12);
     arrive(m, 3000, 1, 1, 100, 6); /* not needed to cover 95 of 100 */
-    outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
-    assert_int_equal(outlook_typical_n(o), 5);
-    t = outlook_typical(o);
+    forecast_give_demand_histogram(o, m);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &seer));
+    assert_int_equal(forecast_typical_n(o), 5);
+    t = forecast_typical(o);
     assert_true(t[0].milli == 500 && t[0].count == 1 && t[0].cpu_milli == 1000);
     assert_true(t[1].count == 0 && t[1].cpu_milli == 4000);
     assert_true(t[2].cpu_milli == 2000 && t[2].count == 8);
     assert_true(t[3].cpu_milli == 1000 && t[3].count == 8);
     assert_true(t[0].probability == 40.0 / 100);
-    outlook_free(o);
-    mix_free(m);
+    forecast_free(o);
+    demand_histogram_free(m);
     fixture_fini(&f);
 }
 
 static void typical__enough_covered__leaves_the_rest_out(void **state)
 {
     struct ledger_fixture f;
-    struct outlook *o = outlook_new();
-    struct mix *m = mix_new();
+    struct forecast *o = forecast_new();
+    struct demand_histogram *m = demand_histogram_new();
 
     (void)state;
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 95);
     arrive(m, 1000, 1, 1, 200, 5);
-    outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
-    assert_int_equal(outlook_typical_n(o), 1);
-    assert_true(outlook_typical(o)[0].probability == 1.0);
-    outlook_free(o);
-    mix_free(m);
+    forecast_give_demand_histogram(o, m);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &seer));
+    assert_int_equal(forecast_typical_n(o), 1);
+    assert_true(forecast_typical(o)[0].probability == 1.0);
+    forecast_free(o);
+    demand_histogram_free(m);
     fixture_fini(&f);
 }
 
 static void typical__unchanged__keeps_its_version(void **state)
 {
     struct ledger_fixture f;
-    struct outlook *o = outlook_new();
-    struct mix *m = mix_new();
+    struct forecast *o = forecast_new();
+    struct demand_histogram *m = demand_histogram_new();
     uint64_t version;
 
     (void)state;
     fixture_init(&f);
     arrive(m, 1000, 1, 1, 500, 95);
-    outlook_give_mix(o, m);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
-    version = outlook_typical_version(o);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
-    assert_int_equal(outlook_typical_version(o), version);
+    forecast_give_demand_histogram(o, m);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &seer));
+    version = forecast_typical_version(o);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &seer));
+    assert_int_equal(forecast_typical_version(o), version);
     arrive(m, 1000, 1, 1, 200, 95);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &seer));
-    assert_int_not_equal(outlook_typical_version(o), version);
-    assert_int_equal(outlook_typical_n(o), 2);
-    outlook_free(o);
-    mix_free(m);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &seer));
+    assert_int_not_equal(forecast_typical_version(o), version);
+    assert_int_equal(forecast_typical_n(o), 2);
+    forecast_free(o);
+    demand_histogram_free(m);
     fixture_fini(&f);
 }
 
 static void typical__strategy_that_does_not_look_ahead__costs_nothing(void **state)
 {
     struct ledger_fixture f;
-    struct outlook *o = outlook_new();
+    struct forecast *o = forecast_new();
     const struct strategy plain = {.name = "plain"};
 
     (void)state;
     fixture_init(&f);
-    assert_true(outlook_follow(o, ledger_cluster_view(f.l), &plain));
-    assert_int_equal(outlook_typical_version(o), 0);
-    outlook_free(o);
+    assert_true(forecast_follow(o, ledger_cluster_view(f.l), &plain));
+    assert_int_equal(forecast_typical_version(o), 0);
+    forecast_free(o);
     fixture_fini(&f);
 }
 
@@ -126,28 +126,28 @@ static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_a
     static struct node_state nodes[MANY_MACHINES];
     static struct device_state devices[MANY_MACHINES];
     struct intern *models = intern_new((struct hash_key){1, 2}, 8);
-    struct mix *m = mix_new();
-    struct outlook *grown = outlook_new(), *fresh = outlook_new();
+    struct demand_histogram *m = demand_histogram_new();
+    struct forecast *grown = forecast_new(), *fresh = forecast_new();
     const struct strategy *rsp = fixture_params("rsp")->node_strategy;
-    struct cluster_view c = {.nodes = nodes, .devices = devices, .models = models, .mix = m, .version = 1, .names_version = 1, .gpus_version = 1};
+    struct cluster_view c = {.nodes = nodes, .devices = devices, .models = models, .demand_histogram = m, .version = 1, .names_version = 1, .gpus_version = 1};
 
     (void)state;
     unlike_machines(nodes, devices);
     arrive(m, 1000, 1, 1, 500, 100);
     c.node_n = FEW_MACHINES;
-    while (!outlook_follow(grown, c, rsp)) {
+    while (!forecast_follow(grown, c, rsp)) {
     }
     c.node_n = MANY_MACHINES;
     c.version = c.names_version = 2;
-    while (!outlook_follow(grown, c, rsp)) {
+    while (!forecast_follow(grown, c, rsp)) {
     }
-    while (!outlook_follow(fresh, c, rsp)) {
+    while (!forecast_follow(fresh, c, rsp)) {
     }
-    assert_int_equal(outlook_prices(grown)->n, outlook_prices(fresh)->n);
-    assert_memory_equal(outlook_prices(grown)->price, outlook_prices(fresh)->price, sizeof(outlook_prices(fresh)->price));
-    outlook_free(grown);
-    outlook_free(fresh);
-    mix_free(m);
+    assert_int_equal(forecast_prices(grown)->n, forecast_prices(fresh)->n);
+    assert_memory_equal(forecast_prices(grown)->price, forecast_prices(fresh)->price, sizeof(forecast_prices(fresh)->price));
+    forecast_free(grown);
+    forecast_free(fresh);
+    demand_histogram_free(m);
     intern_free(models);
 }
 

@@ -1,10 +1,10 @@
-#include "core/report/mix.h"
+#include "core/report/demand_histogram.h"
 
 #include <string.h>
 
 /* The order must not depend on the order in which pods came: replicas and restarts show the same.
  */
-static int compare(const struct mix_shape *a, const struct mix_shape *b)
+static int compare(const struct demand_histogram_shape *a, const struct demand_histogram_shape *b)
 {
     const uint64_t keys[][2] = {
         {b->weight, a->weight},
@@ -31,7 +31,7 @@ static int compare(const struct mix_shape *a, const struct mix_shape *b)
     return c;
 }
 
-static void write_models(const struct mix_shape *s, struct mix_report_shape *ret)
+static void write_models(const struct demand_histogram_shape *s, struct demand_histogram_report_shape *ret)
 {
     size_t n = 0;
 
@@ -56,9 +56,9 @@ static void write_models(const struct mix_shape *s, struct mix_report_shape *ret
     ret->models[n] = '\0';
 }
 
-static void copy(const struct mix_shape *s, struct mix_report_shape *ret)
+static void copy(const struct demand_histogram_shape *s, struct demand_histogram_report_shape *ret)
 {
-    *ret = (struct mix_report_shape){.host = s->host,
+    *ret = (struct demand_histogram_report_shape){.host = s->host,
                                      .count = s->count,
                                      .plugin_managed = s->plugin_managed,
                                      .kind = s->kind,
@@ -68,34 +68,34 @@ static void copy(const struct mix_shape *s, struct mix_report_shape *ret)
     write_models(s, ret);
 }
 
-/* Keeps the first MIX_REPORT_SHAPES_MAX of all that are inserted, in order. */
-static size_t insert(const struct mix_shape **top, size_t n, const struct mix_shape *s)
+/* Keeps the first DEMAND_HISTOGRAM_REPORT_SHAPES_MAX of all that are inserted, in order. */
+static size_t insert(const struct demand_histogram_shape **top, size_t n, const struct demand_histogram_shape *s)
 {
     size_t at = n;
 
     while (at > 0 && compare(s, top[at - 1]) < 0) {
         at--;
     }
-    if (at == MIX_REPORT_SHAPES_MAX) {
+    if (at == DEMAND_HISTOGRAM_REPORT_SHAPES_MAX) {
         return n;
     }
-    n += n < MIX_REPORT_SHAPES_MAX;
+    n += n < DEMAND_HISTOGRAM_REPORT_SHAPES_MAX;
     memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
     top[at] = s;
     return n;
 }
 
-void mix_report_take(const struct mix *m, struct mix_report *ret)
+void demand_histogram_report_take(const struct demand_histogram *m, struct demand_histogram_report *ret)
 {
-    const struct mix_shape *top[MIX_REPORT_SHAPES_MAX] = {NULL};
+    const struct demand_histogram_shape *top[DEMAND_HISTOGRAM_REPORT_SHAPES_MAX] = {NULL};
 
-    ret->arrived_n = mix_arrived_n(m);
-    ret->departed_n = mix_departed_n(m);
-    ret->churn = mix_churn(m);
+    ret->arrived_n = demand_histogram_arrived_n(m);
+    ret->departed_n = demand_histogram_departed_n(m);
+    ret->churn = demand_histogram_churn(m);
     ret->weight = 0;
     ret->shape_n = ret->top_n = 0;
-    for (size_t i = 0; i < mix_shape_n(m); i++) {
-        const struct mix_shape *s = mix_shape(m, i);
+    for (size_t i = 0; i < demand_histogram_shape_n(m); i++) {
+        const struct demand_histogram_shape *s = demand_histogram_shape(m, i);
 
         if (s->weight > 0) {
             ret->weight += s->weight;

@@ -6,12 +6,12 @@
  * ("draining"). All are integers; a price is rounded before it enters. So every replica computes the same score, in
  * whatever order it adds up.
  *
- * Following. outlook_follow() does what is to be done, in this order, and each part at most once a call:
+ * Following. forecast_follow() does what is to be done, in this order, and each part at most once a call:
  *   - nodes whose version has changed are described anew, and taken out of the sums of the cluster;
  *   - if the demand histogram has settled, or the shapes of nodes have changed, samples and classes are made anew;
  *   - nodes that are not in the sums get their value, and are added;
  *   - prices are computed from the sums.
- * It returns false after a part that may be long, and after OUTLOOK_WORK_MAX passes, so that the caller can give others
+ * It returns false after a part that may be long, and after FORECAST_WORK_MAX passes, so that the caller can give others
  * the lock. When nothing has changed it compares a few numbers, and computes the prices: O(classes). When any node has
  * changed it compares the versions of all nodes: O(nodes).
  *
@@ -19,10 +19,10 @@
  * Sums of integers are exact, so adding and taking out leaves what a sum from the beginning would give. Nodes before
  * behind_from are counted or not described. Prices are computed only when all nodes are counted.
  *
- * Scores are only read here (`const struct outlook *`), but what they find out is remembered in tables behind pointers.
+ * Scores are only read here (`const struct forecast *`), but what they find out is remembered in tables behind pointers.
  * So two threads must not score at the same time: whoever owns the forecast serialises that, too.
  */
-#include "core/forecast/outlook.h"
+#include "core/forecast/forecast.h"
 
 #include "base/bug.h"
 #include "core/forecast/internal.h"
@@ -32,21 +32,21 @@
 
 enum {
     ROUNDING_BITS = 7,
-    FOLLOW_NODES_MAX = 512, /* nodes looked at by one call; OUTLOOK_WORK_MAX ends it earlier when values are new */
+    FOLLOW_NODES_MAX = 512, /* nodes looked at by one call; FORECAST_WORK_MAX ends it earlier when values are new */
 };
 
-struct outlook *outlook_new(void)
+struct forecast *forecast_new(void)
 {
-    struct outlook *o = xcalloc(1, sizeof(*o));
+    struct forecast *o = xcalloc(1, sizeof(*o));
 
     o->rounding = ROUNDING_BITS;
     o->walks = rollout_memo_new();
-    o->worths = outlook_worths_new();
-    o->price_lists = xcalloc(OUTLOOK_SHAPES_MAX, sizeof(*o->price_lists));
+    o->worths = forecast_worths_new();
+    o->price_lists = xcalloc(FORECAST_SHAPES_MAX, sizeof(*o->price_lists));
     return o;
 }
 
-void outlook_free(struct outlook *o)
+void forecast_free(struct forecast *o)
 {
     if (o == NULL) {
         return;
@@ -54,19 +54,19 @@ void outlook_free(struct outlook *o)
     for (uint32_t i = 0; i < o->shape_n; i++) {
         draws_free(o->shapes[i].draws);
     }
-    outlook_typicals_fini(&o->typical);
+    forecast_typicals_fini(&o->typical);
     rollout_memo_free(o->walks);
-    outlook_worths_free(o->worths);
+    forecast_worths_free(o->worths);
     free(o->nodes);
     free(o->supplies);
     free(o->price_lists);
     free(o);
 }
 
-void outlook_give_mix(struct outlook *o, const struct mix *m)
+void forecast_give_demand_histogram(struct forecast *o, const struct demand_histogram *m)
 {
     o->given = m;
-    o->mix_changed = true;
+    o->demand_histogram_changed = true;
     o->typical.known = false;
 }
 
@@ -77,7 +77,7 @@ static const struct device_state *devices_of(const struct cluster_view *c, const
     return &c->devices[n->first_device];
 }
 
-static void nodes_resize(struct outlook *o, uint32_t n)
+static void nodes_resize(struct forecast *o, uint32_t n)
 {
     if (n > o->node_cap) {
         o->node_cap = n > 2 * o->node_cap ? n : 2 * o->node_cap;
@@ -85,46 +85,46 @@ static void nodes_resize(struct outlook *o, uint32_t n)
         o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
     }
     for (; o->node_n < n; o->node_n++) {
-        o->nodes[o->node_n] = (struct outlook_node){.shape = OUTLOOK_SHAPE_NONE};
+        o->nodes[o->node_n] = (struct forecast_node){.shape = FORECAST_SHAPE_NONE};
     }
 }
 
-static void uncount_all(struct outlook *o);
+static void uncount_all(struct forecast *o);
 
-static void shapes_clear(struct outlook *o)
+static void shapes_clear(struct forecast *o)
 {
     uncount_all(o); /* before the shapes that they are counted by go */
     for (uint32_t i = 0; i < o->shape_n; i++) {
         draws_free(o->shapes[i].draws);
     }
-    outlook_worths_forget(o->worths);
+    forecast_worths_forget(o->worths);
     o->shape_n = 0;
     o->shapes_changed = true;
     for (uint32_t i = 0; i < o->node_n; i++) {
-        o->nodes[i].shape = OUTLOOK_SHAPE_NONE;
+        o->nodes[i].shape = FORECAST_SHAPE_NONE;
     }
 }
 
-static void uncount(struct outlook *o, uint32_t i);
+static void uncount(struct forecast *o, uint32_t i);
 
 /* The node as it is called now; false: begin again with all nodes. */
-static bool node_reshape(struct outlook *o, const struct cluster_view *c, uint32_t i)
+static bool node_reshape(struct forecast *o, const struct cluster_view *c, uint32_t i)
 {
     const struct node_state *row = &c->nodes[i];
-    struct outlook_node *n = &o->nodes[i];
-    uint16_t shape = OUTLOOK_SHAPE_NONE;
+    struct forecast_node *n = &o->nodes[i];
+    uint16_t shape = FORECAST_SHAPE_NONE;
 
     uncount(o, i);
     n->version = row->version;
     if ((row->flags & NODE_DESCRIBED) != 0 &&
-        !outlook_shape_add(o, row, devices_of(c, row), &shape)) {
+        !forecast_shape_add(o, row, devices_of(c, row), &shape)) {
         return false;
     }
     if (shape != n->shape) {
-        if (n->shape != OUTLOOK_SHAPE_NONE) {
+        if (n->shape != FORECAST_SHAPE_NONE) {
             o->shapes[n->shape].node_n--;
         }
-        if (shape != OUTLOOK_SHAPE_NONE) {
+        if (shape != FORECAST_SHAPE_NONE) {
             o->shapes[shape].node_n++;
         }
         n->shape = shape;
@@ -135,7 +135,7 @@ static bool node_reshape(struct outlook *o, const struct cluster_view *c, uint32
 
 /* Returns how many nodes were described anew. When there are too many shapes, capacities are rounded more and all nodes
  * are asked again; that happens a few times in the life of a ledger at most, because rounding never becomes finer. */
-static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
+static uint32_t find_changes(struct forecast *o, const struct cluster_view *c)
 {
     uint32_t changed_n = 0;
     bool again = c->version != o->seen_version || c->node_n != o->node_n;
@@ -145,7 +145,7 @@ static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
     while (again) {
         again = false;
         for (uint32_t i = 0; i < c->node_n && !again; i++) {
-            if (o->nodes[i].version != c->nodes[i].version || o->nodes[i].shape == OUTLOOK_SHAPE_NONE) {
+            if (o->nodes[i].version != c->nodes[i].version || o->nodes[i].shape == FORECAST_SHAPE_NONE) {
                 changed_n += o->nodes[i].version != c->nodes[i].version;
                 again = !node_reshape(o, c, i);
                 o->behind_from = i < o->behind_from ? i : o->behind_from;
@@ -160,15 +160,15 @@ static uint32_t find_changes(struct outlook *o, const struct cluster_view *c)
 
 /* ---- sums ---- */
 
-static int32_t *supply_row(struct outlook *o, uint32_t i)
+static int32_t *supply_row(struct forecast *o, uint32_t i)
 {
     return o->supplies + (size_t)i * o->supply_n;
 }
 
 /* Adds the node's row to the sums of the cluster, or takes it out. */
-static void count(struct outlook *o, uint32_t i, int sign)
+static void count(struct forecast *o, uint32_t i, int sign)
 {
-    struct outlook_node *n = &o->nodes[i];
+    struct forecast_node *n = &o->nodes[i];
     const struct node_shape *s = &o->shapes[n->shape];
     const int32_t *supply = supply_row(o, i);
 
@@ -180,14 +180,14 @@ static void count(struct outlook *o, uint32_t i, int sign)
     n->counted = sign > 0;
 }
 
-static void uncount(struct outlook *o, uint32_t i)
+static void uncount(struct forecast *o, uint32_t i)
 {
     if (o->nodes[i].counted) {
         count(o, i, -1);
     }
 }
 
-static void uncount_all(struct outlook *o)
+static void uncount_all(struct forecast *o)
 {
     for (uint32_t i = 0; i < o->node_n; i++) {
         o->nodes[i].counted = false;
@@ -197,19 +197,19 @@ static void uncount_all(struct outlook *o)
     o->behind_from = 0;
 }
 
-static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t i)
+static void node_count(struct forecast *o, const struct cluster_view *c, uint32_t i)
 {
     const struct node_state *row = &c->nodes[i];
     const struct strategy_node at = {.node = row,
                                      .before = devices_of(c, row),
                                      .device_n = row->device_n,
                                      .plugin_managed_cap = row->plugin_managed_cap};
-    struct outlook_node *n = &o->nodes[i];
+    struct forecast_node *n = &o->nodes[i];
     const struct worth *w;
     struct room room;
 
-    outlook_room(o, n->shape, &at, false, &room);
-    w = outlook_worth(o, &room, WORTH_FILLED);
+    forecast_room(o, n->shape, &at, false, &room);
+    w = forecast_worth(o, &room, WORTH_FILLED);
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
@@ -222,25 +222,25 @@ static void node_count(struct outlook *o, const struct cluster_view *c, uint32_t
 /* ---- what is expected ---- */
 
 /* Samples, classes and the length of the rows mean something else from now on, so no node is counted any more.
- * outlook_draws_build() goes first: it sorts `pods`, and outlook_classes_build() adds up in that order. */
-static void rebuild(struct outlook *o, const struct cluster_view *c, const struct mix *m)
+ * forecast_draws_build() goes first: it sorts `pods`, and forecast_classes_build() adds up in that order. */
+static void rebuild(struct forecast *o, const struct cluster_view *c, const struct demand_histogram *m)
 {
-    struct expected *pods = xcalloc(mix_shape_n(m) + 1, sizeof(*pods));
+    struct expected *pods = xcalloc(demand_histogram_shape_n(m) + 1, sizeof(*pods));
     size_t n = 0;
 
-    o->mix_version = mix_version(m);
+    o->demand_histogram_version = demand_histogram_version(m);
     o->model_n = intern_count(c->models);
     o->models_version = intern_version(c->models);
-    o->mix_changed = o->shapes_changed = false;
-    for (size_t i = 0; i < mix_shape_n(m); i++) {
-        if (mix_shape(m, i)->weight > 0) {
-            pods[n++] = (struct expected){mix_shape(m, i), mix_shape(m, i)->weight};
+    o->demand_histogram_changed = o->shapes_changed = false;
+    for (size_t i = 0; i < demand_histogram_shape_n(m); i++) {
+        if (demand_histogram_shape(m, i)->weight > 0) {
+            pods[n++] = (struct expected){demand_histogram_shape(m, i), demand_histogram_shape(m, i)->weight};
         }
     }
     uncount_all(o);
-    outlook_draws_build(o, c, pods, n);
-    outlook_classes_build(o, c, pods, n);
-    outlook_worths_resize(o->worths, o->supply_n);
+    forecast_draws_build(o, c, pods, n);
+    forecast_classes_build(o, c, pods, n);
+    forecast_worths_resize(o->worths, o->supply_n);
     o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
     o->knows_cpu = false;
     for (uint32_t i = 0; i < o->shape_n; i++) {
@@ -249,86 +249,86 @@ static void rebuild(struct outlook *o, const struct cluster_view *c, const struc
     free(pods);
 }
 
-uint64_t outlook_work(const struct outlook *o)
+uint64_t forecast_work(const struct forecast *o)
 {
     return rollout_memo_walked(o->walks);
 }
 
-bool outlook_follow(struct outlook *o, struct cluster_view view, const struct strategy *s)
+bool forecast_follow(struct forecast *o, struct cluster_view view, const struct strategy *s)
 {
     const struct cluster_view *c = &view;
-    const struct mix *m = outlook_mix(o, c->mix);
-    uint64_t work = outlook_work(o);
+    const struct demand_histogram *m = forecast_demand_histogram(o, c->demand_histogram);
+    uint64_t work = forecast_work(o);
     uint32_t looked = 0;
 
     if (!s->looks_ahead) {
         return true;
     }
-    outlook_typicals_follow(o, c);
+    forecast_typicals_follow(o, c);
     if (s->priced_score == NULL) {
         return true;
     }
     if (find_changes(o, c) > FOLLOW_NODES_MAX) {
         return false;
     }
-    if (o->mix_changed || o->shapes_changed || o->mix_version != mix_version(m) ||
+    if (o->demand_histogram_changed || o->shapes_changed || o->demand_histogram_version != demand_histogram_version(m) ||
         o->models_version != intern_version(c->models)) {
         rebuild(o, c, m);
         return false;
     }
     for (; o->behind_from < o->node_n; o->behind_from++) {
-        if (o->nodes[o->behind_from].counted || o->nodes[o->behind_from].shape == OUTLOOK_SHAPE_NONE) {
+        if (o->nodes[o->behind_from].counted || o->nodes[o->behind_from].shape == FORECAST_SHAPE_NONE) {
             continue;
         }
-        if (looked++ == FOLLOW_NODES_MAX || outlook_work(o) - work >= OUTLOOK_WORK_MAX) {
+        if (looked++ == FOLLOW_NODES_MAX || forecast_work(o) - work >= FORECAST_WORK_MAX) {
             return false;
         }
         node_count(o, c, o->behind_from);
     }
-    outlook_prices_follow(o, mix_churn(c->mix));
+    forecast_prices_follow(o, demand_histogram_churn(c->demand_histogram));
     return true;
 }
 
 /* ---- scores ---- */
 
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
-static inline unsigned parts_at(const struct outlook_prices *p)
+static inline unsigned parts_at(const struct forecast_prices *p)
 {
-    return (p->scarce_cpu < OUTLOOK_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
+    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
 }
 
 /* In score units: ((16 - f) x filled + f x among) / 16 / lists + prices x supplies. Exact: 1280 is 5 x 16 x 16, so
  * the division leaves no rest. Without what draining takes off. `supply` is in the order of the shape's classes. */
-static inline int64_t value(const struct outlook *o, const struct outlook_prices *p, uint16_t shape, int32_t filled,
+static inline int64_t value(const struct forecast *o, const struct forecast_prices *p, uint16_t shape, int32_t filled,
                             int32_t among, const int32_t *supply)
 {
-    const struct price_list *l = outlook_price_list(o, p, shape);
+    const struct price_list *l = forecast_price_list(o, p, shape);
     const int32_t f = p->scarce_cpu;
-    int64_t sum = (int64_t)filled * (OUTLOOK_SIXTEENTHS - f) + (int64_t)among * f;
+    int64_t sum = (int64_t)filled * (FORECAST_SIXTEENTHS - f) + (int64_t)among * f;
 
-    sum = sum * OUTLOOK_MILLI / (ROLLOUT_LISTS * OUTLOOK_SIXTEENTHS); /* times 5 */
+    sum = sum * FORECAST_MILLI / (ROLLOUT_LISTS * FORECAST_SIXTEENTHS); /* times 5 */
     for (unsigned i = 0; i < l->n; i++) {
         sum += (int64_t)l->price[i] * supply[l->at[i]];
     }
     return sum;
 }
 
-static inline int64_t value_after(const struct outlook *o, const struct outlook_prices *p, uint16_t shape,
+static inline int64_t value_after(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
                                   const struct worth *w)
 {
     /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
      * placement: it is a preference for nodes that are nearly full, not a difference. */
     int64_t drain =
-        (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (OUTLOOK_SIXTEENTHS * OUTLOOK_SIXTEENTHS);
+        (int64_t)w->drain * p->churn * p->scarce_cpu * 3 / (FORECAST_SIXTEENTHS * FORECAST_SIXTEENTHS);
 
     return value(o, p, shape, w->filled, w->filled_among, w->supply) - drain;
 }
 
 /* The value of the node as it is; false: not known without another look at it. */
-static inline bool node_value(const struct outlook *o, const struct outlook_prices *p, struct outlook_node *n,
+static inline bool node_value(const struct forecast *o, const struct forecast_prices *p, struct forecast_node *n,
                               int64_t *ret)
 {
-    if (n->value_at != p->version && !outlook_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
+    if (n->value_at != p->version && !forecast_prices_hold(o, p, (uint32_t)(n - o->nodes), n->value_at)) {
         if (!n->counted || (p->scarce_cpu > 0 && n->filled_among < 0)) {
             return false;
         }
@@ -340,8 +340,8 @@ static inline bool node_value(const struct outlook *o, const struct outlook_pric
     return true;
 }
 
-static int64_t value_before(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
-                            uint16_t shape, struct outlook_node *known)
+static int64_t value_before(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                            uint16_t shape, struct forecast_node *known)
 {
     const struct worth *w;
     struct room room;
@@ -350,8 +350,8 @@ static int64_t value_before(const struct outlook *o, const struct outlook_prices
     if (known != NULL && node_value(o, p, known, &v)) {
         return v;
     }
-    outlook_room(o, shape, n, false, &room);
-    w = outlook_worth(o, &room, parts_at(p));
+    forecast_room(o, shape, n, false, &room);
+    w = forecast_worth(o, &room, parts_at(p));
     if (known != NULL) {
         known->filled_among = w->filled_among;
     }
@@ -359,8 +359,8 @@ static int64_t value_before(const struct outlook *o, const struct outlook_prices
 }
 
 /* What is kept of a node as it is now; NULL: another state is judged. */
-static struct outlook_node *find_node(const struct outlook *o, const struct node_state *n,
-                                      const struct outlook_terms *terms)
+static struct forecast_node *find_node(const struct forecast *o, const struct node_state *n,
+                                      const struct forecast_terms *terms)
 {
     if (terms == NULL || terms->node >= o->node_n || !o->nodes[terms->node].counted ||
         o->nodes[terms->node].version != n->version) {
@@ -371,23 +371,23 @@ static struct outlook_node *find_node(const struct outlook *o, const struct node
 
 /* The value before is that of the node for all placements, and is kept with it; the value after costs a look into the
  * table of values, or passes when nobody has asked about this residual before. */
-int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, const struct strategy_node *n,
-                     struct outlook_terms *terms)
+int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
+                     struct forecast_terms *terms)
 {
-    struct outlook_node *known = find_node(o, n->node, terms);
-    uint16_t shape = known != NULL ? known->shape : outlook_shape_find(o, n->node, n->before);
+    struct forecast_node *known = find_node(o, n->node, terms);
+    uint16_t shape = known != NULL ? known->shape : forecast_shape_find(o, n->node, n->before);
     const struct worth *w;
     struct room room;
     int64_t before;
 
-    if (shape == OUTLOOK_SHAPE_NONE || o->shapes[shape].draws == NULL || p->basis != o->classes_gen) {
+    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].draws == NULL || p->basis != o->classes_gen) {
         return 0; /* not followed: nothing is known */
     }
     before = value_before(o, p, n, shape, known);
-    outlook_room(o, shape, n, true, &room);
-    w = outlook_worth(o, &room, parts_at(p));
-    if (terms != NULL && terms->n < OUTLOOK_TERMS_MAX) {
-        terms->after[terms->n].place = outlook_worth_place(o, w);
+    forecast_room(o, shape, n, true, &room);
+    w = forecast_worth(o, &room, parts_at(p));
+    if (terms != NULL && terms->n < FORECAST_TERMS_MAX) {
+        terms->after[terms->n].place = forecast_worth_place(o, w);
         terms->after[terms->n].serial = w->serial;
     }
     if (terms != NULL) {
@@ -397,11 +397,11 @@ int64_t outlook_gain(const struct outlook *o, const struct outlook_prices *p, co
 }
 
 /* The best of these and of *ret; false: one is forgotten. */
-static inline bool best_of(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places of,
+static inline bool best_of(const struct forecast *o, const struct forecast_prices *p, uint32_t node, struct forecast_places of,
                            int64_t *ret)
 {
     for (uint32_t i = 0; i < of.n; i++) {
-        const struct worth *w = outlook_worth_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
+        const struct worth *w = forecast_worth_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
         int64_t v;
 
         if (w == NULL) {
@@ -416,8 +416,8 @@ static inline bool best_of(const struct outlook *o, const struct outlook_prices 
 /* Exact as well. Terms are kept only where the best placement of the node is chosen by this very score, or there is
  * only one (pack_keeps_terms). So the maximum over what the placements leave is the score of the choice, also at prices
  * at which another placement is the best. */
-bool outlook_gain_again(const struct outlook *o, const struct outlook_prices *p, uint32_t node, struct outlook_places some,
-                        struct outlook_places more, int64_t *ret)
+bool forecast_gain_again(const struct forecast *o, const struct forecast_prices *p, uint32_t node, struct forecast_places some,
+                        struct forecast_places more, int64_t *ret)
 {
     int64_t best = INT64_MIN, before;
 

@@ -1,0 +1,266 @@
+/* The demand mix: counting, forgetting, settling, churn. */
+#include "core/request/demand_histogram.h"
+#include "support/cmocka.h"
+
+static struct demand pod(struct gpu_request *w, int32_t cpu, uint16_t count, int32_t milli)
+{
+    *w = (struct gpu_request){.count = count, .kind = GPU_REQUEST_MILLI, .milli = milli, .phases = 1};
+    return (struct demand){.host = {cpu, 1024}, .gpu_request_n = count > 0, .gpu_requests = w};
+}
+
+static void arrive(struct demand_histogram *m, int32_t cpu, uint16_t count, int32_t milli, int times)
+{
+    struct gpu_request w;
+    struct demand d = pod(&w, cpu, count, milli);
+
+    for (int i = 0; i < times; i++) {
+        demand_histogram_arrived(m, &d);
+    }
+}
+
+/* Settled pods of this kind, in DEMAND_HISTOGRAM_POD. */
+static uint64_t weight(struct demand_histogram *m, int32_t cpu, uint16_t count, int32_t milli)
+{
+    for (size_t i = 0; i < demand_histogram_shape_n(m); i++) {
+        const struct demand_histogram_shape *s = demand_histogram_shape(m, i);
+
+        if (s->host.cpu_milli == cpu && s->count == count && s->milli == milli) {
+            return s->weight;
+        }
+    }
+    return 0;
+}
+
+static void demand_histogram__equal_pods__count_as_one_shape(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    (void)state;
+    assert_int_equal(demand_histogram_version(m), 0);
+    arrive(m, 1000, 1, 300, 3);
+    arrive(m, 1000, 1, 301, 2);
+    arrive(m, 1000, 0, 0, 1);
+    demand_histogram_settle(m);
+    assert_int_equal(demand_histogram_shape_n(m), 3);
+    assert_int_equal(demand_histogram_arrived_n(m), 6);
+    assert_int_equal(weight(m, 1000, 1, 300), 3 * DEMAND_HISTOGRAM_POD);
+    assert_int_equal(weight(m, 1000, 0, 0), DEMAND_HISTOGRAM_POD);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__models__are_part_of_the_shape_and_copied(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    char text[] = "T4";
+    struct device_pattern pattern = {.text = {text, 2}};
+    struct gpu_request w;
+    struct demand d = pod(&w, 1000, 1, 300);
+
+    (void)state;
+    demand_histogram_arrived(m, &d);
+    d.models = &pattern;
+    d.model_n = 1;
+    demand_histogram_arrived(m, &d);
+    pattern.exclude = true;
+    demand_histogram_arrived(m, &d);
+    text[0] = 'X';
+    assert_int_equal(demand_histogram_shape_n(m), 3);
+    assert_true(str_eq_cstr(demand_histogram_shape(m, 1)->models[0].text, "T4"));
+    assert_false(demand_histogram_shape(m, 1)->models[0].exclude);
+    assert_true(demand_histogram_shape(m, 2)->models[0].exclude);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__defective_pods__do_not_count(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct demand d = {.defect = DEMAND_COUNT};
+
+    (void)state;
+    demand_histogram_arrived(m, &d);
+    demand_histogram_departed(m, &d);
+    assert_int_equal(demand_histogram_shape_n(m), 0);
+    assert_int_equal(demand_histogram_arrived_n(m) + demand_histogram_departed_n(m), 0);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__several_containers__are_summed_on_few_devices(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct gpu_request w[3] = {
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 700, .mem_mib = 1000, .phases = 1},
+        {.count = 1, .kind = GPU_REQUEST_BOTH, .milli = 500, .mem_mib = 3000, .phases = 1},
+        {.count = 1,
+         .kind = GPU_REQUEST_BOTH,
+         .milli = 900,
+         .mem_mib = 100,
+         .phases = 2}, /* alone, before them */
+    };
+    struct demand d = {.gpu_request_n = 3, .gpu_requests = w};
+
+    (void)state;
+    demand_histogram_arrived(m, &d);
+    assert_int_equal(demand_histogram_shape(m, 0)->count, 2);
+    assert_int_equal(demand_histogram_shape(m, 0)->milli, 600);
+    assert_int_equal(demand_histogram_shape(m, 0)->mem_mib, 2000);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__plugin_gpus__are_whole_and_marked(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct demand d = {.plugin_managed_n = 4};
+
+    (void)state;
+    demand_histogram_arrived(m, &d);
+    assert_true(demand_histogram_shape(m, 0)->plugin_managed);
+    assert_int_equal(demand_histogram_shape(m, 0)->count, 4);
+    assert_int_equal(demand_histogram_shape(m, 0)->milli, 1000);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__between_settlements__readers_see_the_same(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    uint64_t version;
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 32);
+    arrive(m, 1000, 1, 301, 32); /* at 64 */
+    version = demand_histogram_version(m);
+    assert_int_equal(weight(m, 1000, 1, 301), 32 * DEMAND_HISTOGRAM_POD);
+    arrive(m, 1000, 1, 301, DEMAND_HISTOGRAM_SETTLE_MIN - 1);
+    assert_int_equal(demand_histogram_version(m), version);
+    assert_int_equal(weight(m, 1000, 1, 301), 32 * DEMAND_HISTOGRAM_POD);
+    arrive(m, 1000, 1, 301, 1);
+    assert_int_equal(demand_histogram_version(m), version + 1);
+    assert_int_equal(weight(m, 1000, 1, 301), 64 * DEMAND_HISTOGRAM_POD);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__more_of_the_same__is_not_settled_again(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    uint64_t version;
+
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        arrive(m, 1000, 1, 301, 1);
+    }
+    demand_histogram_settle(m);
+    version = demand_histogram_version(m);
+    for (int i = 0; i < 1400; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        arrive(m, 1000, 1, 301, 1);
+    }
+    assert_int_equal(demand_histogram_version(m), version);
+    arrive(m, 1000, 1, 300, 1400); /* from 50 % to 68 % */
+    assert_in_range(demand_histogram_version(m) - version, 3, 7);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__many_times_as_many_of_the_same__is_better_known(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    uint64_t settled;
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 1);
+    for (int i = 1; i < 4000; i++) {
+        arrive(m, 1000, 1, 300, 1);
+        settled = weight(m, 1000, 1, 300) / DEMAND_HISTOGRAM_POD;
+        assert_true(settled * DEMAND_HISTOGRAM_GROWN + DEMAND_HISTOGRAM_SETTLE_MIN + (uint64_t)i / 20 > (uint64_t)i);
+    }
+    assert_in_range(demand_histogram_version(m), 4, 8);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__new_shape_for_several_devices__is_settled_at_the_next_step(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 1000);
+    arrive(m, 1000, 8, 1000, 1);
+    arrive(m, 1000, 1, 300, 60);
+    assert_int_equal(weight(m, 1000, 8, 1000), DEMAND_HISTOGRAM_POD);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    (void)state;
+    arrive(m, 7, 8, 1000, 1); /* once only, long ago */
+    for (int i = 0; i < 3 * DEMAND_HISTOGRAM_SHAPES_MAX; i++) {
+        arrive(m, 1000 + i, 1, 300, 1);
+        arrive(m, 99, 1, 500, 1);
+    }
+    demand_histogram_settle(m);
+    assert_in_range(demand_histogram_shape_n(m), DEMAND_HISTOGRAM_SHAPES_MAX / 2, DEMAND_HISTOGRAM_SHAPES_MAX);
+    assert_int_equal(weight(m, 7, 8, 1000), DEMAND_HISTOGRAM_POD);
+    assert_int_equal(weight(m, 99, 1, 500), 3 * DEMAND_HISTOGRAM_SHAPES_MAX * DEMAND_HISTOGRAM_POD);
+    assert_int_equal(weight(m, 1000, 1, 300), 0);
+    assert_int_equal(weight(m, 1000 + 3 * DEMAND_HISTOGRAM_SHAPES_MAX - 1, 1, 300), DEMAND_HISTOGRAM_POD);
+    demand_histogram_free(m);
+}
+
+static void demand_histogram__other_pods_for_long__replace_what_was(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+
+    (void)state;
+    arrive(m, 1, 1, 100, 1000);
+    arrive(m, 2, 8, 1000, 1000);
+    arrive(m, 3, 1, 300, 20 * DEMAND_HISTOGRAM_PODS_MAX);
+    demand_histogram_settle(m);
+    assert_int_equal(weight(m, 1, 1, 100), 0);
+    assert_in_range(weight(m, 2, 8, 1000), 1, DEMAND_HISTOGRAM_POD);
+    assert_in_range(weight(m, 3, 1, 300), (uint64_t)DEMAND_HISTOGRAM_PODS_MAX / 2 * DEMAND_HISTOGRAM_POD - DEMAND_HISTOGRAM_POD,
+                    (uint64_t)DEMAND_HISTOGRAM_PODS_MAX * DEMAND_HISTOGRAM_POD);
+    demand_histogram_free(m);
+}
+
+static void churn__nobody_leaves__is_none_and_in_balance__is_all(void **state)
+{
+    struct demand_histogram *m = demand_histogram_new();
+    struct gpu_request w;
+    struct demand d = pod(&w, 1000, 1, 300);
+
+    (void)state;
+    arrive(m, 1000, 1, 300, 5000);
+    assert_int_equal(demand_histogram_churn(m), 0);
+    for (int i = 0; i < 10000; i++) {
+        demand_histogram_arrived(m, &d);
+        demand_histogram_departed(m, &d);
+    }
+    assert_int_equal(demand_histogram_churn(m), 16);
+    for (int i = 0; i < 10000; i++) {
+        arrive(m, 1000, 1, 300, 3);
+        demand_histogram_departed(m, &d);
+    }
+    assert_int_equal(demand_histogram_churn(m), 8);
+    demand_histogram_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(demand_histogram__equal_pods__count_as_one_shape),
+        cmocka_unit_test(demand_histogram__models__are_part_of_the_shape_and_copied),
+        cmocka_unit_test(demand_histogram__defective_pods__do_not_count),
+        cmocka_unit_test(demand_histogram__several_containers__are_summed_on_few_devices),
+        cmocka_unit_test(demand_histogram__plugin_gpus__are_whole_and_marked),
+        cmocka_unit_test(demand_histogram__between_settlements__readers_see_the_same),
+        cmocka_unit_test(demand_histogram__more_of_the_same__is_not_settled_again),
+        cmocka_unit_test(demand_histogram__many_times_as_many_of_the_same__is_better_known),
+        cmocka_unit_test(demand_histogram__new_shape_for_several_devices__is_settled_at_the_next_step),
+        cmocka_unit_test(demand_histogram__too_many_shapes__forgets_the_rare_but_not_those_for_several_devices),
+        cmocka_unit_test(demand_histogram__other_pods_for_long__replace_what_was),
+        cmocka_unit_test(churn__nobody_leaves__is_none_and_in_balance__is_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
