@@ -1,7 +1,7 @@
 /* extender/store.h - the ledger, and what is derived from it, behind one lock (src/extender/store_internal.h).
  *
  * Sections under the lock are short: apply an op, judge at most STORE_PACK_SECTION nodes, or copy at most
- * STORE_WALK_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread. Memory is
+ * STORE_ITERATOR_SECTION. Inside there is no API call, no other I/O, no logging and no waiting for another thread. Memory is
  * allocated there: in the caller's arena, and by malloc for the tables of the ledger, remembered scores, the forecast,
  * holds and readers' copies. Other modules have locks of their own for their own data; src/ARCHITECTURE.md has the
  * order. Everything here may be called from any thread.
@@ -21,7 +21,7 @@
 #include "core/ledger/snapshot.h"
 #include "core/ledger/standing.h"
 #include "core/ledger/view.h"
-#include "core/ledger/walk.h"
+#include "core/ledger/snapshot_iterator.h"
 #include "core/report/demand_histogram.h"
 
 #include <stdbool.h>
@@ -50,8 +50,8 @@ bool store_is_ready(struct store *s);
 /* Fail closed: never ready again in this process. `why` is static text. */
 void store_close(struct store *s, const char *why);
 const char *store_closed(struct store *s); /* NULL: open */
-/* ledger_lacks_room(). */
-const char *store_lacks_room(struct store *s);
+/* ledger_lost_inventory(). */
+const char *store_lost_inventory(struct store *s);
 /* ledger_turned_away(), with the last one in words: "namespace/name on node". */
 #define STORE_TURNED_AWAY_MAX 640
 struct store_turned_away {
@@ -181,14 +181,14 @@ struct store_head {
 /* Text is in `a`; where that is full there are no tenants. */
 void store_head(struct store *s, struct arena *a, struct store_head *ret);
 
-/* A walk (core/ledger/walk.h), a section of at most STORE_WALK_SECTION nodes at a time under the lock. Used by one
+/* A walk (core/ledger/snapshot_iterator.h), a section of at most STORE_ITERATOR_SECTION nodes at a time under the lock. Used by one
  * thread at a time; close it before the store is freed. `ret_head` as store_head() would say at its generation. */
-#define STORE_WALK_SECTION 4
-struct store_walk;
-struct store_walk *store_walk_open(struct store *s, const struct ledger_walk_filter *filter, size_t max_bytes,
+#define STORE_ITERATOR_SECTION 4
+struct store_iterator;
+struct store_iterator *store_iterator_open(struct store *s, const struct snapshot_iterator_filter *filter, size_t max_bytes,
                                    struct arena *a, struct store_head *ret_head);
-enum ledger_walk_step store_walk_next(struct store_walk *w, struct arena *a, struct snapshot *ret);
-void store_walk_close(struct store_walk *w); /* NULL is fine */
+enum snapshot_iterator_step store_iterator_next(struct store_iterator *w, struct arena *a, struct snapshot *ret);
+void store_iterator_close(struct store_iterator *w); /* NULL is fine */
 uint64_t store_generation(struct store *s);
 /* mirror_follow(), growing as needed without the lock; and forecast_follow() to its end, in short sections. */
 struct mirror;
@@ -198,19 +198,19 @@ void store_mirror(struct store *s, struct mirror *m);
 struct store_trial {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
-    struct holding tenant_room; /* of the pod's tenant, without the pod */
+    struct holding tenant_residual; /* of the pod's tenant, without the pod */
     bool limits_tenant;         /* some placement may be too much for it */
 };
 WARN_UNUSED int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
                             struct store_trial *ret, struct err *reterr);
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
-/* ledger_room_generation(). */
-uint64_t store_room_generation(struct store *s);
+/* ledger_residual_generation(). */
+uint64_t store_residual_generation(struct store *s);
 /* `fn` is called after every op that made room, on the thread that applied it and without the lock. One at
  * a time; NULL ends it, and when that returns no call is under way. */
-typedef void store_room_fn(void *ctx);
-void store_watch_room(struct store *s, store_room_fn *fn, void *ctx);
+typedef void store_residual_fn(void *ctx);
+void store_watch_residual(struct store *s, store_residual_fn *fn, void *ctx);
 
 /* `fn` is called for every device that begins or ceases to be over-committed, like the one above. */
 typedef void store_overcommit_fn(void *ctx, const struct ledger_overcommit *o);

@@ -42,7 +42,7 @@ enum wake_result {
 /* Starts one PATCH and returns; waker_sent() follows exactly once, from any thread, also from inside. */
 typedef void waker_send_fn(void *ctx, struct waker *w);
 
-/* Borrows everything. Puts itself behind store_watch_room(). */
+/* Borrows everything. Puts itself behind store_watch_residual(). */
 WARN_UNUSED int waker_new(struct store *store, const struct clock *clock, const struct log *log,
                           waker_send_fn *send, void *send_ctx, struct waker **ret, struct err *reterr);
 /* No PATCH starts any more; the store calls nothing here any more. */
@@ -60,11 +60,11 @@ void waker_refused(struct waker *w, uint64_t generation);
 
 struct rulebook;
 /* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
- * have said waker_room() already. */
+ * have said waker_residual() already. */
 void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *book, uint64_t rules_generation);
 
 /* Room appeared that no op of the ledger shows: another policy holds. */
-void waker_room(struct waker *w); /* NULL is fine */
+void waker_residual(struct waker *w); /* NULL is fine */
 
 /* `detail` is for the log, valid during the call. */
 void waker_sent(struct waker *w, enum wake_result result, const char *detail);

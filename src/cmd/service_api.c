@@ -129,7 +129,7 @@ void service_api_follow(struct service *s, const struct config *c)
     const struct binder_options o = binder_options(c);
 
     binder_set_options(s->binder, &o);
-    waker_room(s->waker); /* who was refused may fit now */
+    waker_residual(s->waker); /* who was refused may fit now */
 }
 
 /* ---- access ---- */

@@ -35,7 +35,7 @@ static const char *probe_inventories(void *ctx)
 {
     const struct service *s = ctx;
 
-    return store_lacks_room(s->store);
+    return store_lost_inventory(s->store);
 }
 
 static const char *probe_ready(void *ctx)

@@ -12,14 +12,14 @@ static size_t path_push(struct decode *c, const char *fmt, ...) PRINTF_LIKE(2, 3
 
 static size_t path_push(struct decode *c, const char *fmt, ...)
 {
-    size_t old = c->path_n, room = sizeof(c->path) - old;
+    size_t old = c->path_n, buffer = sizeof(c->path) - old;
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vsnprintf(c->path + old, room, fmt, ap);
+    int n = vsnprintf(c->path + old, buffer, fmt, ap);
     va_end(ap);
     BUG_ON(n < 0);
-    c->path_n += (size_t)n < room ? (size_t)n : room - 1;
+    c->path_n += (size_t)n < buffer ? (size_t)n : buffer - 1;
     return old;
 }
 

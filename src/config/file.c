@@ -32,13 +32,13 @@ int config_file_read(const char *path, size_t max_bytes, struct strbuf *ret, str
         return refuse(path, reterr);
     }
     while (ret->n <= max_bytes) {
-        size_t room = max_bytes + 1 - ret->n;
-        room = room < 65536 ? room : 65536;
-        char *p = strbuf_reserve(ret, room);
+        size_t buffer = max_bytes + 1 - ret->n;
+        buffer = buffer < 65536 ? buffer : 65536;
+        char *p = strbuf_reserve(ret, buffer);
         if (p == NULL) {
             break;
         }
-        n = read(fd, p, room);
+        n = read(fd, p, buffer);
         if (n < 0 && errno == EINTR) {
             continue;
         }

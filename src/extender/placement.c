@@ -169,12 +169,12 @@ static int rank(struct arena *a, const struct store_pack_answer *answer, size_t 
                 struct err *reterr)
 {
     size_t max = limit > 0 && limit < answer->n ? limit : answer->n, fit;
-    struct pack_key *room = ARENA_ARRAY(a, max, struct pack_key);
+    struct pack_key *buffer = ARENA_ARRAY(a, max, struct pack_key);
 
-    if (room == NULL) {
+    if (buffer == NULL) {
         return too_large(reterr);
     }
-    fit = pack_rank(answer->results, answer->n, limit, room);
+    fit = pack_rank(answer->results, answer->n, limit, buffer);
     *ret_n = fit < max ? fit : max;
     return 0;
 }

@@ -236,7 +236,7 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct tri
     look_ahead(s, &j->candidate);
     store_forecast(s->store, s->forecast, strategy_find(STR("fgd"))); /* the typical pods, for F */
     t.allowed_models = from.allowed_models;
-    t.tenant_room = from.limits_tenant ? &from.tenant_room : NULL;
+    t.tenant_residual = from.limits_tenant ? &from.tenant_residual : NULL;
     t.nodes = nodes;
     t.node_n = find_nodes(s, j, nodes);
     live = trial_choose(&t, &j->live, s->forecast, a);

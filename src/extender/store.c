@@ -15,7 +15,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     struct store *s = xcalloc(1, sizeof(*s));
 
     mutex_init(&s->lock, "store");
-    mutex_init(&s->room_lock, "store room");
+    mutex_init(&s->residual_lock, "store room");
     mutex_init(&s->overcommit_lock, "store overcommit");
     mutex_init(&s->incident_lock, "store incident");
     mutex_init(&s->reserved_lock, "store reserved");
@@ -38,7 +38,7 @@ void store_free(struct store *s)
     ledger_free(s->ledger);
     score_cache_free(s->scores);
     forecast_free(s->forecast);
-    mutex_destroy(&s->room_lock);
+    mutex_destroy(&s->residual_lock);
     mutex_destroy(&s->overcommit_lock);
     mutex_destroy(&s->incident_lock);
     mutex_destroy(&s->reserved_lock);
@@ -69,7 +69,7 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     if (ret_before != NULL) {
         ledger_standing(s->ledger, op, ret_before);
     }
-    room = ledger_room_generation(s->ledger);
+    room = ledger_residual_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
         ledger_standing(s->ledger, op, ret_after);
@@ -100,12 +100,12 @@ struct incident *store_incidents(struct store *s, size_t max, uint64_t *ret_n)
     return list;
 }
 
-uint64_t store_room_generation(struct store *s)
+uint64_t store_residual_generation(struct store *s)
 {
     uint64_t generation;
 
     store_lock(s);
-    generation = ledger_room_generation(s->ledger);
+    generation = ledger_residual_generation(s->ledger);
     store_unlock(s);
     return generation;
 }
@@ -134,12 +134,12 @@ void store_close(struct store *s, const char *why)
     store_unlock(s);
 }
 
-const char *store_lacks_room(struct store *s)
+const char *store_lost_inventory(struct store *s)
 {
     const char *why;
 
     store_lock(s);
-    why = ledger_lacks_room(s->ledger);
+    why = ledger_lost_inventory(s->ledger);
     store_unlock(s);
     return why;
 }
@@ -308,7 +308,7 @@ int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, st
     } while (!done);
     if (r == 0) {
         *ret = (struct store_trial){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
-                                    v.tenant_room, v.limits_tenant};
+                                    v.tenant_residual, v.limits_tenant};
     }
     return r;
 }

@@ -159,7 +159,7 @@ static void combine(struct planned *p, struct plan_scores *rows, struct store_pa
     }
 }
 
-static bool has_room(struct planned *p, struct arena *a, struct plan_scores **ret_rows)
+static bool has_buffer(struct planned *p, struct arena *a, struct plan_scores **ret_rows)
 {
     size_t n = p->sections.question->name_n;
 
@@ -182,7 +182,7 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
     size_t unknown_n = 0;
     int r;
 
-    if (!has_room(&p, a, &rows)) {
+    if (!has_buffer(&p, a, &rows)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
     for (size_t i = 0; i < agenda->n; i++) {

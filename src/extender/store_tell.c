@@ -1,13 +1,13 @@
 /* Who hears of what an op made of the ledger: told after it, without the lock. */
 #include "extender/store_internal.h"
 
-static void say_room(struct store *s)
+static void tell_residual(struct store *s)
 {
-    mutex_lock(&s->room_lock);
-    if (s->room_fn != NULL) {
-        s->room_fn(s->room_ctx);
+    mutex_lock(&s->residual_lock);
+    if (s->residual_fn != NULL) {
+        s->residual_fn(s->residual_ctx);
     }
-    mutex_unlock(&s->room_lock);
+    mutex_unlock(&s->residual_lock);
 }
 
 static void say_overcommits(struct store *s, const struct ledger_overcommit *news, size_t n)
@@ -34,7 +34,7 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     struct incident *incidents = ledger_take_incidents(s->ledger);
     struct ledger_overcommit news[16];
     size_t n = ledger_take_overcommits(s->ledger, news, sizeof(news) / sizeof(news[0]));
-    bool made_room = ledger_room_generation(s->ledger) != room;
+    bool residual_grew = ledger_residual_generation(s->ledger) != room;
 
     store_unlock(s);
     if (n > 0) {
@@ -44,17 +44,17 @@ void store_unlock_and_tell(struct store *s, uint64_t room)
     if (incidents != NULL) {
         say_incidents(s, incidents);
     }
-    if (made_room) {
-        say_room(s);
+    if (residual_grew) {
+        tell_residual(s);
     }
 }
 
-void store_watch_room(struct store *s, store_room_fn *fn, void *ctx)
+void store_watch_residual(struct store *s, store_residual_fn *fn, void *ctx)
 {
-    mutex_lock(&s->room_lock);
-    s->room_fn = fn;
-    s->room_ctx = ctx;
-    mutex_unlock(&s->room_lock);
+    mutex_lock(&s->residual_lock);
+    s->residual_fn = fn;
+    s->residual_ctx = ctx;
+    mutex_unlock(&s->residual_lock);
 }
 
 void store_watch_overcommit(struct store *s, store_overcommit_fn *fn, void *ctx)

@@ -41,7 +41,7 @@ static void make_due(struct waker *w)
     condvar_signal(&w->changed);
 }
 
-static void room_appeared(void *ctx)
+static void residual_grew(void *ctx)
 {
     struct waker *w = ctx;
 
@@ -52,10 +52,10 @@ static void room_appeared(void *ctx)
     unlock(w);
 }
 
-void waker_room(struct waker *w)
+void waker_residual(struct waker *w)
 {
     if (w != NULL) {
-        room_appeared(w);
+        residual_grew(w);
     }
 }
 
@@ -70,7 +70,7 @@ void waker_follows(struct waker *w, int64_t settle_ms)
 void waker_refused(struct waker *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
-    bool room = store_room_generation(w->store) > generation;
+    bool room = store_residual_generation(w->store) > generation;
 
     lock(w);
     w->refused = true;
@@ -87,7 +87,7 @@ void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *boo
     waker_refused(w, generation);
     now = rulebook_take(book);
     if (now->generation != rules_generation) {
-        waker_room(w);
+        waker_residual(w);
     }
     rules_put(now);
 }
@@ -179,7 +179,7 @@ int waker_new(struct store *store, const struct clock *clock, const struct log *
         free(w);
         return r;
     }
-    store_watch_room(store, room_appeared, w);
+    store_watch_residual(store, residual_grew, w);
     *ret = w;
     return 0;
 }
@@ -191,7 +191,7 @@ void waker_stop(struct waker *w)
     if (w == NULL) {
         return;
     }
-    store_watch_room(w->store, NULL, NULL);
+    store_watch_residual(w->store, NULL, NULL);
     lock(w);
     stopping = w->stopping;
     w->stopping = true;

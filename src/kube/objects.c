@@ -54,11 +54,11 @@ static bool decode_container_list(struct json_reader *r, bool is_init, const str
             json_fail(r, ERR_LIMIT, "more containers than the API server can hold");
             return false;
         }
-        struct container *room = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (room == NULL) {
+        struct container *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
+        if (buffer == NULL) {
             return false;
         }
-        items = room;
+        items = buffer;
         if (!decode_container(r, &items[n])) {
             return false;
         }

@@ -115,11 +115,11 @@ bool kube_decode_kv_list(struct json_reader *r, void *at)
     }
     json_object_begin(r);
     while (json_object_next(r, &key)) {
-        struct kv *room = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (room == NULL) {
+        struct kv *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
+        if (buffer == NULL) {
             return false;
         }
-        items = room;
+        items = buffer;
         items[n].key = key;
         if (!decode_value(r, &items[n].value)) {
             return false;

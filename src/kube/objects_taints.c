@@ -42,11 +42,11 @@ bool kube_decode_taints(struct json_reader *r, void *at)
     }
     json_array_begin(r);
     while (json_array_next(r)) {
-        struct taint *room = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (room == NULL) {
+        struct taint *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
+        if (buffer == NULL) {
             return false;
         }
-        items = room;
+        items = buffer;
         if (!decode_taint(r, &items[n])) {
             return false;
         }
@@ -119,11 +119,11 @@ bool kube_decode_tolerations(struct json_reader *r, void *at)
     }
     json_array_begin(r);
     while (json_array_next(r)) {
-        struct toleration *room = kube_decode_grow(r, items, n, &cap, sizeof(*items));
-        if (room == NULL) {
+        struct toleration *buffer = kube_decode_grow(r, items, n, &cap, sizeof(*items));
+        if (buffer == NULL) {
             return false;
         }
-        items = room;
+        items = buffer;
         if (!decode_toleration(r, &items[n])) {
             return false;
         }

@@ -152,17 +152,17 @@ bool kube_decode_slice(struct json_reader *r, struct resource_slice *ret)
     return true;
 }
 
-void kube_salvage_slice(struct str text, struct resource_slice *ret, struct str *room)
+void kube_salvage_slice(struct str text, struct resource_slice *ret, struct str *buffer)
 {
     struct str metadata = scan_member(text, STR("metadata")), spec = scan_member(text, STR("spec"));
 
-    *room = scan_member_text(spec, STR("nodeName"));
+    *buffer = scan_member_text(spec, STR("nodeName"));
     *ret = (struct resource_slice){
         .name = scan_member_text(metadata, STR("name")),
         .resource_version = scan_member_text(metadata, STR("resourceVersion")),
         .driver = scan_member_text(spec, STR("driver")),
-        .nodes = room,
-        .node_n = room->n > 0,
-        .anywhere = room->n == 0,
+        .nodes = buffer,
+        .node_n = buffer->n > 0,
+        .anywhere = buffer->n == 0,
     };
 }

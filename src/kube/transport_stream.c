@@ -76,8 +76,8 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
     s->heard_ns = clock_mono_ns(s->context->clock);
     EASY_GET(s->exchange.easy, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200) {
-        size_t room = ERROR_BODY_MAX - s->error_body.n;
-        strbuf_add(&s->error_body, p, bytes.n < room ? bytes.n : room);
+        size_t buffer = ERROR_BODY_MAX - s->error_body.n;
+        strbuf_add(&s->error_body, p, bytes.n < buffer ? bytes.n : buffer);
         return bytes.n;
     }
     /* a stopping process must not work through what is left in the socket */

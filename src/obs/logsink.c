@@ -25,7 +25,7 @@ struct logsink {
     uint64_t reported;    /* of `dropped` */
 };
 
-static bool has_room(const struct logsink *s, int patience_ms)
+static bool has_buffer(const struct logsink *s, int patience_ms)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
     const int r = poll(&p, 1, patience_ms);
@@ -75,10 +75,10 @@ static void sink_write(void *ctx, const struct log_record *rec)
 
     mutex_lock(&s->lock);
     bool sent = false;
-    if (has_room(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
+    if (has_buffer(s, s->stuck ? 0 : LOGSINK_PATIENCE_MS)) {
         report_losses(s);
         /* the report may have taken the room that was there */
-        sent = has_room(s, 0) && send_record(s, strbuf_view(&text));
+        sent = has_buffer(s, 0) && send_record(s, strbuf_view(&text));
     }
     s->stuck = !sent;
     if (!sent) {

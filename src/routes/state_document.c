@@ -168,7 +168,7 @@ static void show_node(struct state_document *d, const struct snapshot_node *n)
 struct state_document *state_document_new(struct state_context *c, struct str node,
                                           struct str namespace_)
 {
-    const struct ledger_walk_filter filter = {node, namespace_};
+    const struct snapshot_iterator_filter filter = {node, namespace_};
     struct state_document *d = xcalloc(1, sizeof(*d));
 
     arena_init(&d->arena, STATE_KEPT_BYTES_MAX);
@@ -179,7 +179,7 @@ struct state_document *state_document_new(struct state_context *c, struct str no
         d->effective = config_slot_take(c->config);
     }
     d->by_namespace = namespace_.n > 0;
-    d->walk = store_walk_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
+    d->walk = store_iterator_open(c->store, &filter, STATE_KEPT_BYTES_MAX, &d->list_arena, &d->head);
     d->head.incidents = state_incidents_of(d->head.incidents, node, namespace_);
     d->incident = d->head.incidents;
     return d;
@@ -188,7 +188,7 @@ struct state_document *state_document_new(struct state_context *c, struct str no
 void state_document_free(struct state_document *d)
 {
     if (d != NULL) {
-        store_walk_close(d->walk);
+        store_iterator_close(d->walk);
         config_free(d->effective);
         arena_fini(&d->arena);
         arena_fini(&d->list_arena);
@@ -249,7 +249,7 @@ static void keep_pods(struct state_document *d)
 
 static enum state_step next_node(struct state_document *d)
 {
-    enum ledger_walk_step step;
+    enum snapshot_iterator_step step;
 
     if (d->section_at < d->section.node_n) {
         show_node(d, &d->section.nodes[d->section_at++]);
@@ -257,12 +257,12 @@ static enum state_step next_node(struct state_document *d)
     }
     arena_reset(&d->arena);
     d->section_at = 0;
-    step = store_walk_next(d->walk, &d->arena, &d->section);
-    if (step == LEDGER_WALK_TORN) {
+    step = store_iterator_next(d->walk, &d->arena, &d->section);
+    if (step == SNAPSHOT_ITERATOR_TORN) {
         return STATE_TORN;
     }
     keep_pods(d);
-    if (step == LEDGER_WALK_END) {
+    if (step == SNAPSHOT_ITERATOR_END) {
         nodes_end(d);
     }
     return STATE_MORE;

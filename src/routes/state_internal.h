@@ -44,7 +44,7 @@ enum state_phase {
 
 struct state_document {
     const struct state_context *context;
-    struct store_walk *walk; /* NULL: a summary */
+    struct store_iterator *walk; /* NULL: a summary */
     struct store_head head;
     struct arena arena;      /* of the section */
     struct snapshot section; /* nodes and pods that the walk brought last */

@@ -81,7 +81,7 @@ static void write_prices(struct json_writer *w, const struct forecast_report *o)
     json_write_object_begin(w);
     json_write_kv_i64(w, "churnPermille", of_sixteenths(o->churn));
     json_write_kv_i64(w, "scarceCpuPermille", of_sixteenths(o->scarce_cpu));
-    json_write_kv_i64(w, "unseenPermille", o->phantom_permille);
+    json_write_kv_i64(w, "unseenPermille", o->prior_permille);
     json_write_key(w, "scarce");
     json_write_array_begin(w);
     for (size_t i = 0; i < o->scarce_n; i++) {

@@ -81,14 +81,14 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
     struct words w = {.path = path, .line = 1};
     uint32_t *ranks = ARENA_ARRAY(&t->arena, t->node_n, uint32_t), *pods;
     struct str text, line;
-    size_t rank_n = 0, pod_n = 0, room;
+    size_t rank_n = 0, pod_n = 0, buffer;
     int r = csv_read_file(path, TRACE_BYTES_MAX, &t->arena, &text, reterr);
 
     if (r != 0) {
         return r;
     }
-    room = text.n / 2 < TRACE_ARRIVALS_MAX ? text.n / 2 : TRACE_ARRIVALS_MAX;
-    pods = ARENA_ARRAY(&t->arena, room + 1, uint32_t);
+    buffer = text.n / 2 < TRACE_ARRIVALS_MAX ? text.n / 2 : TRACE_ARRIVALS_MAX;
+    pods = ARENA_ARRAY(&t->arena, buffer + 1, uint32_t);
     if (ranks == NULL || pods == NULL) {
         return err_set(reterr, ERR_LIMIT, "%s: too large", path);
     }
@@ -97,7 +97,7 @@ int arrivals_read(struct trace *t, const char *path, struct arrivals *ret, struc
     r = r != 0 ? r : check_ranks(t, &w, ranks, rank_n, reterr);
     w.line++;
     w.rest = str_split(&text, '\n', &line) ? line : STR_NULL;
-    r = r != 0 ? r : read_numbers(&w, "pod_row", t->pod_n, pods, room, &pod_n, reterr);
+    r = r != 0 ? r : read_numbers(&w, "pod_row", t->pod_n, pods, buffer, &pod_n, reterr);
     if (r == 0 && pod_n == 0) {
         r = err_set(reterr, ERR_INVALID, "%s:2: nobody arrives", path);
     }

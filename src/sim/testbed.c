@@ -165,7 +165,7 @@ static bool has(int32_t cap, int32_t free, int32_t wanted)
 }
 
 /* What kube-scheduler's own filters leave: nodes with enough cores and memory. */
-static size_t nodes_with_room(struct testbed *b, const struct ledger_view *v)
+static size_t nodes_with_buffer(struct testbed *b, const struct ledger_view *v)
 {
     const struct host_request *wanted = &v->pod.demand->host;
     size_t n = 0;
@@ -202,7 +202,7 @@ static bool decide(struct testbed *b, struct str uid, const struct demand *d, st
     }
     while (!forecast_follow(b->forecast, ledger_cluster_view(b->ledger), b->strategy)) {
     }
-    n = nodes_with_room(b, &v);
+    n = nodes_with_buffer(b, &v);
     pack_query_init(&q, &v, &params, NULL, 0);
     if (!b->has_plain_nodes || !demand_is_empty(d)) {
         q.known = score_cache_find(b->scores, d, &params, v.node_n);

@@ -36,7 +36,7 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     }
     t.nodes = nodes;
     t.allowed_models = v.allowed_models;
-    t.tenant_room = v.limits_tenant ? &v.tenant_room : NULL;
+    t.tenant_residual = v.limits_tenant ? &v.tenant_residual : NULL;
     agenda_make(&agenda, &s->plans, pod->namespace_, pod->label_hashes, pod->label_n);
     for (size_t i = agenda_strategies(&agenda, by); i > 0; i--) {
         whatif_look_ahead(s, by[i - 1]);

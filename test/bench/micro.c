@@ -275,18 +275,18 @@ static void part_check(struct micro *m)
 /* All of the ledger as /state reads it. */
 static void part_walk(struct micro *m)
 {
-    const struct ledger_walk_filter all = {0};
+    const struct snapshot_iterator_filter all = {0};
     struct arena a;
     struct store_head head;
     struct snapshot section;
-    struct store_walk *w;
+    struct store_iterator *w;
 
     arena_init(&a, (size_t)64 << 20);
-    w = store_walk_open(m->store, &all, (size_t)64 << 20, &a, &head);
-    while (store_walk_next(w, &a, &section) == LEDGER_WALK_MORE) {
+    w = store_iterator_open(m->store, &all, (size_t)64 << 20, &a, &head);
+    while (store_iterator_next(w, &a, &section) == SNAPSHOT_ITERATOR_MORE) {
         arena_reset(&a);
     }
-    store_walk_close(w);
+    store_iterator_close(w);
     arena_fini(&a);
 }
 

@@ -92,7 +92,7 @@ bool forecast_prices_hold(const struct forecast *o, const struct forecast_prices
 #define FORECAST_TERMS_MAX 8
 #define FORECAST_NO_NODE UINT32_MAX
 
-/* What the scores of some placements on one node are made of: the rooms that they leave, as the forecast remembers them.
+/* What the scores of some placements on one node are made of: the residuals that they leave, as the forecast remembers them.
  * Valid for the same version of the node. */
 struct forecast_terms {
     uint32_t node; /* its index in the ledger, whose numbers are those before the placement; or FORECAST_NO_NODE */
@@ -102,7 +102,7 @@ struct forecast_terms {
     } after[FORECAST_TERMS_MAX];
 };
 
-/* The score of a placement at these prices; higher is better. A function of the room on the node before and after,
+/* The score of a placement at these prices; higher is better. A function of the residual on the node before and after,
  * of the demand histogram and the prices. `terms` (may be NULL) gets one more. */
 int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                      struct forecast_terms *terms);
@@ -138,7 +138,7 @@ struct forecast_scarce {
 struct forecast_report {
     bool known; /* false: nobody has looked ahead with prices yet; then nothing else is written */
     int32_t scarce_cpu, churn;  /* as in struct forecast_prices */
-    int32_t phantom_permille; /* of the volume that is expected: pods that nobody has seen yet (packing.md: prior) */
+    int32_t prior_permille; /* of the volume that is expected: pods that nobody has seen yet (packing.md: prior) */
     size_t scarce_n;
     struct forecast_scarce scarce[FORECAST_CLASSES_MAX]; /* largest share first */
 };

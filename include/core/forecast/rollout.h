@@ -25,48 +25,48 @@
 #define ROLLOUT_NEVER INT32_MAX
 
 /* One sampled pod, resolved for the device types of one shape of nodes. */
-struct draw_charge {
+struct sample_charge {
     int32_t milli; /* of one device; ROLLOUT_NEVER: not on this kind of device */
     int32_t mem_mib;
 };
 
-struct draw {
+struct sample {
     int32_t cpu_milli, mem_mib;
     uint16_t count; /* devices; 0: none */
     bool plugin_managed;
-    struct draw_charge on[ROLLOUT_TYPES_MAX];
+    struct sample_charge on[ROLLOUT_TYPES_MAX];
 };
 
-struct draws;
+struct samples;
 
-struct draws *draws_new(unsigned type_n);
-void draws_free(struct draws *s); /* NULL is fine */
-void draws_clear(struct draws *s);
+struct samples *samples_new(unsigned type_n);
+void samples_free(struct samples *s); /* NULL is fine */
+void samples_clear(struct samples *s);
 /* Appends to list k; at most ROLLOUT_PODS. */
-void draws_add(struct draws *s, unsigned k, const struct draw *d);
+void samples_add(struct samples *s, unsigned k, const struct sample *d);
 /* Once all have been added, and before any rollout. */
-void draws_seal(struct draws *s);
+void samples_seal(struct samples *s);
 
-struct room_device {
+struct residual_device {
     uint16_t type;
     int32_t milli;
     int32_t mem_mib; /* INT32_MAX: unknown, no constraint */
 };
 
-enum room_kind {
-    ROOM_SHARES = 1 << 0, /* takes pods whose devices fgpu chooses */
-    ROOM_PLUGIN = 1 << 1, /* takes whole GPUs of a plugin; with both it is one or the other */
+enum residual_kind {
+    RESIDUAL_SHARES = 1 << 0, /* takes pods whose devices fgpu chooses */
+    RESIDUAL_PLUGIN = 1 << 1, /* takes whole GPUs of a plugin; with both it is one or the other */
 };
 
 /* The residual of a node. Only devices that a pod could still use, sorted by type, milli, memory, so that equal
  * residuals are equal bytes for the first device_n; the rest is not initialised. */
-struct room {
+struct residual {
     uint16_t shape;
-    uint8_t kinds; /* enum room_kind */
+    uint8_t kinds; /* enum residual_kind */
     uint8_t device_n;
     int32_t cpu_milli; /* INT32_MAX: unknown, no constraint */
     int32_t mem_mib;
-    struct room_device devices[DEVICES_PER_NODE_MAX];
+    struct residual_device devices[DEVICES_PER_NODE_MAX];
 };
 
 struct rollout {
@@ -75,16 +75,16 @@ struct rollout {
 };
 
 /* `among`: GPU-less pods come along and take cores; only the first ROLLOUT_AMONG pods of a list. */
-struct rollout rollout_run(const struct draws *s, const struct room *r, bool among);
+struct rollout rollout_run(const struct samples *s, const struct residual *r, bool among);
 
 /* ---- the same, remembered ---- */
 
-/* Hashes that stand for a room: 128 bits for its devices, 128 bits for all of it. */
-struct room_key {
+/* Hashes that stand for a residual: 128 bits for its devices, 128 bits for all of it. */
+struct residual_key {
     uint64_t devices[2], all[2];
 };
 
-void room_key(const struct room *r, struct room_key *ret);
+void residual_key(const struct residual *r, struct residual_key *ret);
 
 /* Passes over residuals with the same devices, whatever cores and memory are left there. For the lists of all shapes; 4
  * MB, allocated once. */
@@ -96,9 +96,9 @@ void rollout_memo_free(struct rollout_memo *m); /* NULL is fine */
 void rollout_memo_forget(struct rollout_memo *m);
 
 /* What rollout_run() would return. `key` is that of `r`. */
-struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
-                              const struct room_key *key, bool among);
-/* Lists that were walked down so far: what was not remembered. */
-uint64_t rollout_memo_walked(const struct rollout_memo *m);
+struct rollout rollout_recall(struct rollout_memo *m, const struct samples *s, const struct residual *r,
+                              const struct residual_key *key, bool among);
+/* Lists that were gone down so far: what was not remembered. */
+uint64_t rollout_memo_computed(const struct rollout_memo *m);
 
 #endif

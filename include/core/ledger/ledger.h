@@ -234,7 +234,7 @@ uint64_t ledger_generation(const struct ledger *l);
 /* The generation in which room last appeared for a pod that was refused, for whatever reason: a charge ended, a node
  * came or grew or became another, a label that others keep away from went, a nomination ended, a limit was raised. It
  * may be said once too often, never once too seldom; repeated facts do not count. 0: never. */
-uint64_t ledger_room_generation(const struct ledger *l);
+uint64_t ledger_residual_generation(const struct ledger *l);
 /* Both PODS_END and NODES_END have been seen. */
 bool ledger_is_synced(const struct ledger *l);
 
@@ -337,7 +337,7 @@ void ledger_drop_overcommits(const struct ledger_overcommit *o, size_t n);
 
 /* NULL, or a static sentence: inventories of nodes had to be left out for want of room, and what to do. A node that is
  * left out has no devices but those that its pods hold. */
-const char *ledger_lacks_room(const struct ledger *l);
+const char *ledger_lost_inventory(const struct ledger *l);
 
 /* Pods that use GPUs and are not in the ledger for want of room. */
 struct ledger_turned_away {

@@ -53,7 +53,7 @@ struct ledger_view {
     size_t nomination_n;
     struct view_pod pod;
     bool flags_devices; /* some device may get a flag for this demand */
-    struct holding tenant_room; /* of the pod's tenant */
+    struct holding tenant_residual; /* of the pod's tenant */
     bool limits_tenant; /* some placement may be too much for it */
     bool slack_matters; /* between nodes: core/fit/slack.h */
     bool isolates;      /* it may depend on other pods, not only on the node's own numbers */
@@ -100,6 +100,6 @@ uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node);
 /* The node's devices with the flags for this demand: the ledger's own, or a copy in `room`. */
 const struct device_state *ledger_view_devices(const struct ledger_view *v,
                                                const struct node_state *n,
-                                               struct device_state room[DEVICES_PER_NODE_MAX]);
+                                               struct device_state residual[DEVICES_PER_NODE_MAX]);
 
 #endif

@@ -24,7 +24,7 @@ struct trial {
     size_t node_n;
     const uint8_t *allowed_models; /* core/ledger/view.h */
     const struct demand *demand;
-    const struct holding *tenant_room; /* what the pod's tenant may still take; NULL: nothing can be too much for it */
+    const struct holding *tenant_residual; /* what the pod's tenant may still take; NULL: nothing can be too much for it */
 };
 
 struct trial_choice {

@@ -50,7 +50,7 @@ struct tenancy_tenant {
     struct tenant limits; /* text and patterns are copies */
     struct holding held;  /* of its namespaces together */
     uint32_t holder_n;
-    struct holding room_before; /* when the op at hand first touched it */
+    struct holding residual_before; /* when the op at hand first touched it */
     bool touched;
 };
 
@@ -89,7 +89,7 @@ uint32_t tenancy_find(const struct tenancy *t, struct str namespace_);
 /* What the tenant may hold: INT64_MAX where nothing limits it. */
 struct holding tenancy_limit(const struct tenancy *t, uint32_t tenant);
 /* What it may hold beside what it holds; negative above the limit. Everything for TENANCY_NONE. */
-struct holding tenancy_room(const struct tenancy *t, uint32_t tenant);
+struct holding tenancy_residual(const struct tenancy *t, uint32_t tenant);
 
 /* Does it fit into the room? What asks for nothing in a dimension may pass there. */
 static inline bool holding_fits(struct holding wanted, struct holding room)

@@ -7,7 +7,7 @@
  *
  * Kinds of pods that nobody has asked for yet have no class, and a cluster that fills up never gives their hosts back.
  * So the statistics begin with a few pods that nobody has seen: for every shape of nodes with several GPUs some that
- * take nearly all of it (packing.md: "phantom prior"). They fade as real pods are counted.
+ * take nearly all of it (packing.md: "prior"). They fade as real pods are counted.
  *
  * All of this is made anew when the demand histogram settles or the shapes of nodes change, which is rare, and is
  * only read between. Cost: kinds of pods x shapes of nodes, then kinds x classes. At most FORECAST_CLASSES_MAX classes
@@ -25,11 +25,11 @@
 _Static_assert(FORECAST_CLASSES_MAX <= 64, "node_shape.class_set");
 
 enum {
-    PHANTOM_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Phantom prior" */
-    PHANTOM_PODS = 4,        /* of each shape of nodes */
-    PHANTOM_CPU_PERCENT = 90,
-    PHANTOM_MEM_PERCENT = 70,
-    PHANTOM_VOLUME_PERCENT = 3, /* of all together, at most */
+    PRIOR_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Phantom prior" */
+    PRIOR_PODS = 4,        /* of each shape of nodes */
+    PRIOR_CPU_PERCENT = 90,
+    PRIOR_MEM_PERCENT = 70,
+    PRIOR_VOLUME_PERCENT = 3, /* of all together, at most */
     HOSTS_PERCENT_MAX = 90, /* a class that nearly every node supplies is not scarce before everything is */
     SIZE_MILLI_MIN = 500,
     SIZE_PERCENT_MIN = 2,
@@ -39,7 +39,7 @@ enum {
 /* A kind of pods as the statistics see it. */
 struct kind {
     struct shape_set hosts;
-    const struct demand_histogram_shape *shape; /* NULL: a phantom */
+    const struct demand_histogram_shape *shape; /* NULL: a prior */
     bool plugin_managed;
     int32_t count, milli, mem_mib, cpu_milli, host_mem_mib;
     double pods;
@@ -75,10 +75,10 @@ static bool set_within(const struct shape_set *a, const struct shape_set *b)
 /* The kind, with all shapes of nodes that can run it. Where the amounts depend on the device, the largest part of any
  * and the least memory on any stand for all. */
 static struct kind kind_of(const struct forecast *o, const struct cluster_view *c, const struct expected *e,
-                           uint8_t *room)
+                           uint8_t *residual)
 {
     struct demand d = {.model_n = e->shape->model_n, .models = e->shape->models};
-    const uint8_t *allowed = models_allowed(c->models, &d, room);
+    const uint8_t *allowed = models_allowed(c->models, &d, residual);
     struct kind k = {.shape = e->shape,
                      .plugin_managed = e->shape->plugin_managed,
                      .count = e->shape->count,
@@ -89,16 +89,16 @@ static struct kind kind_of(const struct forecast *o, const struct cluster_view *
     int32_t milli = 0, mem = INT32_MAX;
 
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        struct draw draw;
+        struct sample sample;
 
-        if (o->shapes[i].node_n == 0 || !forecast_runs(&o->shapes[i], e->shape, allowed, &draw)) {
+        if (o->shapes[i].node_n == 0 || !forecast_runs(&o->shapes[i], e->shape, allowed, &sample)) {
             continue;
         }
         shape_set_add(&k.hosts, i);
         for (unsigned t = 0; t < o->shapes[i].type_n; t++) {
-            if (draw.on[t].milli != ROLLOUT_NEVER) {
-                milli = draw.on[t].milli > milli ? draw.on[t].milli : milli;
-                mem = draw.on[t].mem_mib < mem ? draw.on[t].mem_mib : mem;
+            if (sample.on[t].milli != ROLLOUT_NEVER) {
+                milli = sample.on[t].milli > milli ? sample.on[t].milli : milli;
+                mem = sample.on[t].mem_mib < mem ? sample.on[t].mem_mib : mem;
             }
         }
     }
@@ -113,28 +113,28 @@ static int32_t percent(int32_t v, int p)
 }
 
 /* False: shapes with few devices have none. */
-static bool phantom_of(const struct forecast *o, uint32_t shape, struct kind *ret)
+static bool prior_of(const struct forecast *o, uint32_t shape, struct kind *ret)
 {
     const struct node_shape *s = &o->shapes[shape];
     struct demand_histogram_shape pod = {.kind = GPU_REQUEST_WHOLE, .milli = DEVICE_MILLI};
 
-    if (s->node_n == 0 || (s->device_n < PHANTOM_DEVICES_MIN && s->plugin_managed_n < PHANTOM_DEVICES_MIN)) {
+    if (s->node_n == 0 || (s->device_n < PRIOR_DEVICES_MIN && s->plugin_managed_n < PRIOR_DEVICES_MIN)) {
         return false;
     }
-    pod.plugin_managed = s->device_n < PHANTOM_DEVICES_MIN;
+    pod.plugin_managed = s->device_n < PRIOR_DEVICES_MIN;
     pod.count = (uint16_t)(pod.plugin_managed ? s->plugin_managed_n : s->device_n);
-    pod.host.cpu_milli = percent(s->cpu_cap_milli, PHANTOM_CPU_PERCENT);
-    pod.host.mem_mib = percent(s->mem_cap_mib, PHANTOM_MEM_PERCENT);
+    pod.host.cpu_milli = percent(s->cpu_cap_milli, PRIOR_CPU_PERCENT);
+    pod.host.mem_mib = percent(s->mem_cap_mib, PRIOR_MEM_PERCENT);
     *ret = (struct kind){.plugin_managed = pod.plugin_managed,
                          .count = pod.count,
                          .milli = DEVICE_MILLI,
                          .cpu_milli = pod.host.cpu_milli,
                          .host_mem_mib = pod.host.mem_mib,
-                         .pods = PHANTOM_PODS};
+                         .pods = PRIOR_PODS};
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        struct draw draw;
+        struct sample sample;
 
-        if (o->shapes[i].node_n > 0 && forecast_runs(&o->shapes[i], &pod, NULL, &draw)) {
+        if (o->shapes[i].node_n > 0 && forecast_runs(&o->shapes[i], &pod, NULL, &sample)) {
             shape_set_add(&ret->hosts, i);
         }
     }
@@ -143,37 +143,37 @@ static bool phantom_of(const struct forecast *o, uint32_t shape, struct kind *re
 
 /* They must not outweigh what is known: while few pods have come, four of each would. Before the first real pod there
  * is nothing to compare with, and they stand alone. */
-static void fade_phantoms(struct kind *kinds, size_t real_n, size_t n)
+static void fade_priors(struct kind *kinds, size_t real_n, size_t n)
 {
-    double real = 0, phantom = 0, most;
+    double real = 0, prior = 0, most;
 
     for (size_t i = 0; i < n; i++) {
-        *(i < real_n ? &real : &phantom) += volume(&kinds[i]);
+        *(i < real_n ? &real : &prior) += volume(&kinds[i]);
     }
-    most = real * PHANTOM_VOLUME_PERCENT / 100;
-    for (size_t i = real_n; i < n && real > 0 && phantom > most; i++) {
-        kinds[i].pods *= most / phantom;
+    most = real * PRIOR_VOLUME_PERCENT / 100;
+    for (size_t i = real_n; i < n && real > 0 && prior > most; i++) {
+        kinds[i].pods *= most / prior;
     }
 }
 
 static size_t collect(const struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n,
                       struct kind *ret)
 {
-    uint8_t *room = xmalloc(o->model_n + 1);
+    uint8_t *residual = xmalloc(o->model_n + 1);
     size_t kind_n = 0, real_n;
 
     for (size_t i = 0; i < n; i++) {
         if (pods[i].shape->count > 0) {
-            ret[kind_n] = kind_of(o, c, &pods[i], room);
+            ret[kind_n] = kind_of(o, c, &pods[i], residual);
             kind_n += !set_is_empty(&ret[kind_n].hosts) && ret[kind_n].milli > 0;
         }
     }
     real_n = kind_n;
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        kind_n += phantom_of(o, i, &ret[kind_n]);
+        kind_n += prior_of(o, i, &ret[kind_n]);
     }
-    fade_phantoms(ret, real_n, kind_n);
-    free(room);
+    fade_priors(ret, real_n, kind_n);
+    free(residual);
     return kind_n;
 }
 
@@ -376,15 +376,15 @@ static void sum_cores(struct forecast *o, const struct expected *pods, size_t n)
     o->cpu_per_milli = milli > 0 ? cpu / milli : 0;
 }
 
-static double phantom_share(const struct kind *kinds, size_t n)
+static double prior_share(const struct kind *kinds, size_t n)
 {
-    double all = 0, phantom = 0;
+    double all = 0, prior = 0;
 
     for (size_t i = 0; i < n; i++) {
         all += volume(&kinds[i]);
-        phantom += kinds[i].shape == NULL ? volume(&kinds[i]) : 0;
+        prior += kinds[i].shape == NULL ? volume(&kinds[i]) : 0;
     }
-    return all > 0 ? phantom / all : 0;
+    return all > 0 ? prior / all : 0;
 }
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n)
@@ -407,7 +407,7 @@ void forecast_classes_build(struct forecast *o, const struct cluster_view *c, co
         o->classes[kept++] = all[i];
     }
     o->class_n = (uint32_t)kept;
-    o->phantom_share = phantom_share(kinds, kind_n);
+    o->prior_share = prior_share(kinds, kind_n);
     free(all);
     free(kinds);
     sum_cores(o, pods, n);

@@ -40,8 +40,8 @@ struct forecast *forecast_new(void)
     struct forecast *o = xcalloc(1, sizeof(*o));
 
     o->rounding = ROUNDING_BITS;
-    o->walks = rollout_memo_new();
-    o->worths = forecast_worths_new();
+    o->passes = rollout_memo_new();
+    o->values = forecast_values_new();
     o->price_lists = xcalloc(FORECAST_SHAPES_MAX, sizeof(*o->price_lists));
     return o;
 }
@@ -52,11 +52,11 @@ void forecast_free(struct forecast *o)
         return;
     }
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        draws_free(o->shapes[i].draws);
+        samples_free(o->shapes[i].samples);
     }
     forecast_typicals_fini(&o->typical);
-    rollout_memo_free(o->walks);
-    forecast_worths_free(o->worths);
+    rollout_memo_free(o->passes);
+    forecast_values_free(o->values);
     free(o->nodes);
     free(o->supplies);
     free(o->price_lists);
@@ -95,9 +95,9 @@ static void shapes_clear(struct forecast *o)
 {
     uncount_all(o); /* before the shapes that they are counted by go */
     for (uint32_t i = 0; i < o->shape_n; i++) {
-        draws_free(o->shapes[i].draws);
+        samples_free(o->shapes[i].samples);
     }
-    forecast_worths_forget(o->worths);
+    forecast_values_forget(o->values);
     o->shape_n = 0;
     o->shapes_changed = true;
     for (uint32_t i = 0; i < o->node_n; i++) {
@@ -205,11 +205,11 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
                                      .device_n = row->device_n,
                                      .plugin_managed_cap = row->plugin_managed_cap};
     struct forecast_node *n = &o->nodes[i];
-    const struct worth *w;
-    struct room room;
+    const struct value *w;
+    struct residual residual;
 
-    forecast_room(o, n->shape, &at, false, &room);
-    w = forecast_worth(o, &room, WORTH_FILLED);
+    forecast_residual(o, n->shape, &at, false, &residual);
+    w = forecast_value(o, &residual, VALUE_FILLED);
     n->idle_milli = w->idle_milli;
     n->cpu_left = w->cpu_left;
     n->filled = w->filled;
@@ -222,7 +222,7 @@ static void node_count(struct forecast *o, const struct cluster_view *c, uint32_
 /* ---- what is expected ---- */
 
 /* Samples, classes and the length of the rows mean something else from now on, so no node is counted any more.
- * forecast_draws_build() goes first: it sorts `pods`, and forecast_classes_build() adds up in that order. */
+ * forecast_samples_build() goes first: it sorts `pods`, and forecast_classes_build() adds up in that order. */
 static void rebuild(struct forecast *o, const struct cluster_view *c, const struct demand_histogram *m)
 {
     struct expected *pods = xcalloc(demand_histogram_shape_n(m) + 1, sizeof(*pods));
@@ -238,9 +238,9 @@ static void rebuild(struct forecast *o, const struct cluster_view *c, const stru
         }
     }
     uncount_all(o);
-    forecast_draws_build(o, c, pods, n);
+    forecast_samples_build(o, c, pods, n);
     forecast_classes_build(o, c, pods, n);
-    forecast_worths_resize(o->worths, o->supply_n);
+    forecast_values_resize(o->values, o->supply_n);
     o->supplies = xreallocarray(o->supplies, (size_t)o->node_cap * o->supply_n + 1, sizeof(*o->supplies));
     o->knows_cpu = false;
     for (uint32_t i = 0; i < o->shape_n; i++) {
@@ -251,7 +251,7 @@ static void rebuild(struct forecast *o, const struct cluster_view *c, const stru
 
 uint64_t forecast_work(const struct forecast *o)
 {
-    return rollout_memo_walked(o->walks);
+    return rollout_memo_computed(o->passes);
 }
 
 bool forecast_follow(struct forecast *o, struct cluster_view view, const struct strategy *s)
@@ -294,7 +294,7 @@ bool forecast_follow(struct forecast *o, struct cluster_view view, const struct 
 /* The parts of a value that weigh anything at these prices: each costs as many passes as the other. */
 static inline unsigned parts_at(const struct forecast_prices *p)
 {
-    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? WORTH_FILLED : 0) | (p->scarce_cpu > 0 ? WORTH_AMONG : 0);
+    return (p->scarce_cpu < FORECAST_SIXTEENTHS ? VALUE_FILLED : 0) | (p->scarce_cpu > 0 ? VALUE_AMONG : 0);
 }
 
 /* In score units: ((16 - f) x filled + f x among) / 16 / lists + prices x supplies. Exact: 1280 is 5 x 16 x 16, so
@@ -314,7 +314,7 @@ static inline int64_t value(const struct forecast *o, const struct forecast_pric
 }
 
 static inline int64_t value_after(const struct forecast *o, const struct forecast_prices *p, uint16_t shape,
-                                  const struct worth *w)
+                                  const struct value *w)
 {
     /* 300 chi f (g/8000 + c/128000), in score units: 300 x 1280 / 128000 is 3, and w->drain is 16 g + c. Only after the
      * placement: it is a preference for nodes that are nearly full, not a difference. */
@@ -343,15 +343,15 @@ static inline bool node_value(const struct forecast *o, const struct forecast_pr
 static int64_t value_before(const struct forecast *o, const struct forecast_prices *p, const struct strategy_node *n,
                             uint16_t shape, struct forecast_node *known)
 {
-    const struct worth *w;
-    struct room room;
+    const struct value *w;
+    struct residual residual;
     int64_t v;
 
     if (known != NULL && node_value(o, p, known, &v)) {
         return v;
     }
-    forecast_room(o, shape, n, false, &room);
-    w = forecast_worth(o, &room, parts_at(p));
+    forecast_residual(o, shape, n, false, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
     if (known != NULL) {
         known->filled_among = w->filled_among;
     }
@@ -376,18 +376,18 @@ int64_t forecast_gain(const struct forecast *o, const struct forecast_prices *p,
 {
     struct forecast_node *known = find_node(o, n->node, terms);
     uint16_t shape = known != NULL ? known->shape : forecast_shape_find(o, n->node, n->before);
-    const struct worth *w;
-    struct room room;
+    const struct value *w;
+    struct residual residual;
     int64_t before;
 
-    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].draws == NULL || p->basis != o->classes_gen) {
+    if (shape == FORECAST_SHAPE_NONE || o->shapes[shape].samples == NULL || p->basis != o->classes_gen) {
         return 0; /* not followed: nothing is known */
     }
     before = value_before(o, p, n, shape, known);
-    forecast_room(o, shape, n, true, &room);
-    w = forecast_worth(o, &room, parts_at(p));
+    forecast_residual(o, shape, n, true, &residual);
+    w = forecast_value(o, &residual, parts_at(p));
     if (terms != NULL && terms->n < FORECAST_TERMS_MAX) {
-        terms->after[terms->n].place = forecast_worth_place(o, w);
+        terms->after[terms->n].place = forecast_value_place(o, w);
         terms->after[terms->n].serial = w->serial;
     }
     if (terms != NULL) {
@@ -401,7 +401,7 @@ static inline bool best_of(const struct forecast *o, const struct forecast_price
                            int64_t *ret)
 {
     for (uint32_t i = 0; i < of.n; i++) {
-        const struct worth *w = forecast_worth_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
+        const struct value *w = forecast_value_at(o, of.p[i].place, of.p[i].serial, parts_at(p));
         int64_t v;
 
         if (w == NULL) {

@@ -3,7 +3,7 @@
  * What is derived from what:
  *
  *   nodes of the ledger             -> shapes of nodes (shapes.c)
- *   demand histogram, shapes        -> samples: the lists of each shape (draws.c, rollout_draws.c)
+ *   demand histogram, shapes        -> samples: the lists of each shape (samples.c, rollout_samples.c)
  *                                   -> scarcity classes (classes.c)
  *   a residual, samples             -> what would be filled of it (rollout.c; remembered by rollout_memo.c)
  *   a residual, classes             -> what it supplies (supply.c)
@@ -14,7 +14,7 @@
  * All but the prices are integers, sums of integers are exact in any order, and the prices come from them by one
  * formula, so nothing depends on the way by which the forecast got to where it is.
  *
- * What is out of date is found by numbers, never by telling each other: draws_gen and classes_gen count rebuilds,
+ * What is out of date is found by numbers, never by telling each other: samples_gen and classes_gen count rebuilds,
  * versions of nodes and prices count changes, and whoever remembers something keeps the number that it was made at.
  *
  * Units: compute in milli of a device, cores in milli cores, memory in MiB, scores in 1/FORECAST_MILLI milli, f, chi and
@@ -69,7 +69,7 @@ struct node_shape {
     uint64_t hash; /* of all above */
     /* not part of the shape: */
     uint32_t node_n;
-    struct draws *draws;   /* NULL: none yet */
+    struct samples *samples;   /* NULL: none yet */
     uint16_t class_n;      /* classes that a node of this shape supplies */
     uint8_t classes[FORECAST_CLASSES_MAX];
     uint64_t class_set;    /* the same as bits */
@@ -103,35 +103,35 @@ struct scarcity {
     double known_n;     /* pods that this was learned from */
 };
 
-/* ---- what a node is worth (forecast/worth.c) ---- */
+/* ---- what a node is worth (forecast/value.c) ---- */
 
-/* What costs walks, and is looked for only where it has a weight in the score. */
-enum worth_part {
-    WORTH_FILLED = 1 << 0, /* without GPU-less pods */
-    WORTH_AMONG = 1 << 1,  /* with them */
+/* What costs passes, and is looked for only where it has a weight in the score. */
+enum value_part {
+    VALUE_FILLED = 1 << 0, /* without GPU-less pods */
+    VALUE_AMONG = 1 << 1,  /* with them */
 };
 
-#define WORTH_DEVICES_MAX 8
+#define VALUE_DEVICES_MAX 8
 
 /* Of a residual. Volumes are sums over the ROLLOUT_LISTS lists, in milli. What is read again and again stands together,
  * behind what says which residual it is: see worth.c for the three parts. */
-struct worth {
-    struct room_device devices[WORTH_DEVICES_MAX];
+struct value {
+    struct residual_device devices[VALUE_DEVICES_MAX];
     int32_t cpu_milli, mem_mib;
     uint16_t shape;
     uint8_t kinds;
     uint8_t device_n; /* 255: more than are kept here */
-    uint32_t serial; /* counts the rooms that had this place; 0: none yet */
+    uint32_t serial; /* counts the residuals that had this place; 0: none yet */
     uint64_t key[2];
 
-    uint32_t draws_gen, classes_gen; /* what the rest is of; 0: of nothing */
+    uint32_t samples_gen, classes_gen; /* what the rest is of; 0: of nothing */
     int32_t filled, filled_among; /* -1: not looked for yet */
     int32_t idle_milli; /* compute of devices with memory left: without it nobody can use them */
     int32_t drain; /* 16 x idle milli + free cpu milli */
     int64_t cpu_left; /* after the scenarios, sum over them; known when `filled` is */
     int32_t supply[]; /* of node_shape.classes, class_n of them */
 };
-_Static_assert(offsetof(struct worth, draws_gen) == 128, "two lines of the cache");
+_Static_assert(offsetof(struct value, samples_gen) == 128, "two lines of the cache");
 
 /* What the goods cost that nodes of one shape supply: those that cost anything, usually a third. A value is a sum over
  * these. */
@@ -151,7 +151,7 @@ struct forecast_node {
     int32_t filled, filled_among; /* as struct worth */
     int64_t cpu_left;
     uint64_t value_at; /* version of the prices at which `value` was computed */
-    int64_t value;     /* of the room as it is */
+    int64_t value;     /* of the residual as it is */
 };
 #define FORECAST_SHAPE_NONE UINT16_MAX
 
@@ -166,7 +166,7 @@ struct forecast {
     unsigned rounding;   /* digits of capacities, in bits */
     bool shapes_changed; /* or the number of nodes of one */
 
-    uint32_t draws_gen, classes_gen; /* count rebuilds */
+    uint32_t samples_gen, classes_gen; /* count rebuilds */
     uint32_t model_n;
     uint64_t models_version;
     struct scarcity classes[FORECAST_CLASSES_MAX];
@@ -174,10 +174,10 @@ struct forecast {
     uint32_t supply_n; /* largest class_n of a shape */
     bool knows_cpu; /* of some node */
     double cpu_per_milli; /* asked by GPU-less pods per milli asked by others */
-    double phantom_share; /* of the expected volume */
+    double prior_share; /* of the expected volume */
 
-    struct worths *worths; /* remembered */
-    struct rollout_memo *walks; /* what worths are made of */
+    struct values *values; /* remembered */
+    struct rollout_memo *passes; /* what values are made of */
 
     struct forecast_node *nodes; /* by the ledger's index */
     int32_t *supplies;          /* supply_n for each */
@@ -216,8 +216,8 @@ uint16_t forecast_shape_find(const struct forecast *o, const struct node_state *
 bool forecast_shape_add(struct forecast *o, const struct node_state *n, const struct device_state *devices,
                        uint16_t *ret);
 /* What is left on a node of this shape. */
-void forecast_room(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
-                  struct room *ret);
+void forecast_residual(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
+                  struct residual *ret);
 
 /* Expected pods of one kind, resolved for the shape of a node. */
 struct expected {
@@ -225,28 +225,28 @@ struct expected {
     uint64_t weight;
 };
 /* Scenarios for every node shape from `n` kinds of pods. */
-void forecast_draws_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
+void forecast_samples_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n);
 /* Can a pod of this kind run on an empty node of this shape? `allowed`: by model_id, NULL: every model. Charges by
  * device type in `ret`. */
-bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct draw *ret);
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct sample *ret);
 
 void forecast_classes_build(struct forecast *o, const struct cluster_view *c, const struct expected *pods, size_t n);
-/* Supply of each of the shape's classes by a room; idle_milli: as in struct worth. */
-void forecast_supply(const struct forecast *o, const struct room *r, int32_t idle_milli, int32_t *ret);
+/* Supply of each of the shape's classes by a residual; idle_milli: as in struct worth. */
+void forecast_supply(const struct forecast *o, const struct residual *r, int32_t idle_milli, int32_t *ret);
 
-struct worths *forecast_worths_new(void);
-void forecast_worths_free(struct worths *t);
+struct values *forecast_values_new(void);
+void forecast_values_free(struct values *t);
 /* Room for supplies of so many classes. */
-void forecast_worths_resize(struct worths *t, uint32_t supply_n);
+void forecast_values_resize(struct values *t, uint32_t supply_n);
 /* Shapes of nodes mean others from now on. */
-void forecast_worths_forget(struct worths *t);
+void forecast_values_forget(struct values *t);
 
-/* `parts`: enum worth_part. Valid until the next call. */
-const struct worth *forecast_worth(const struct forecast *o, const struct room *r, unsigned parts);
+/* `parts`: enum value_part. Valid until the next call. */
+const struct value *forecast_value(const struct forecast *o, const struct residual *r, unsigned parts);
 /* Where it is remembered. */
-uint32_t forecast_worth_place(const struct forecast *o, const struct worth *w);
+uint32_t forecast_value_place(const struct forecast *o, const struct value *w);
 /* NULL: forgotten. */
-const struct worth *forecast_worth_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts);
+const struct value *forecast_value_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts);
 
 /* The probability that a demand, expected to be so much and made of pods of the mean volume `mean`, reaches the supply,
  * when its share was learned from known_n pods (0: it is given). */

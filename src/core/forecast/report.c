@@ -50,7 +50,7 @@ void forecast_report(const struct forecast *o, struct forecast_report *ret)
     }
     ret->scarce_cpu = o->prices.scarce_cpu;
     ret->churn = o->prices.churn;
-    ret->phantom_permille = permille(o->phantom_share);
+    ret->prior_permille = permille(o->prior_share);
     /* Classes may have been made anew after the prices were: a follow that is not yet at its end. */
     ret->scarce_n = o->prices.basis == o->classes_gen ? o->prices.n : 0;
     for (uint32_t i = 0; i < ret->scarce_n; i++) {

@@ -8,7 +8,7 @@
  *
  * How it is fast. A list has at most 64 pods, so a set of its pods is one 64-bit word, where bit i is the i-th pod of
  * the list. For each step of free cores, of host memory and of compute there is the set of the pods that ask for no
- * more (rollout_draws.c). The pods that may fit now are the intersection of three sets, and the next one is its lowest
+ * more (rollout_samples.c). The pods that may fit now are the intersection of three sets, and the next one is its lowest
  * bit. Pods that cannot fit are never looked at. The sets are a little too large, because several amounts share a step;
  * so each pod from the intersection is compared exactly. A pod outside surely does not fit. The result is exact, not an
  * estimate.
@@ -17,7 +17,7 @@
  * passes end early, because a node takes few pods before its GPUs are full.
  *
  * What else a pass finds out. A pass reads cores and memory only to ask "is it enough for this pod?". So it also says
- * for which other amounts all answers would be the same (struct walk: bounds). rollout_memo.c uses that to answer for
+ * for which other amounts all answers would be the same (struct pass: bounds). rollout_memo.c uses that to answer for
  * other residuals with the same devices. The bounds must be right; they may be narrower than they need be.
  *
  * Invariants. Free amounts only fall during a pass, so a set that was computed earlier is never too small, and a pod
@@ -82,7 +82,7 @@ static inline int32_t largest(const struct rollout_devices *p)
     return p->n > 0 ? (int32_t)(p->d[p->n - 1] >> 32) : 0;
 }
 
-void rollout_devices(const struct draws *s, const struct room *r, struct rollout_devices *ret)
+void rollout_devices(const struct samples *s, const struct residual *r, struct rollout_devices *ret)
 {
     ret->n = 0;
     for (unsigned i = 0; s->type_n == 1 && i < r->device_n; i++) {
@@ -96,17 +96,17 @@ void rollout_devices(const struct draws *s, const struct room *r, struct rollout
 
 struct mixed {
     unsigned n;
-    struct room_device d[DEVICES_PER_NODE_MAX];
+    struct residual_device d[DEVICES_PER_NODE_MAX];
 };
 
 /* The devices that fit, a bit each; none when there are fewer than the pod needs. */
-static uint64_t mixed_find(const struct mixed *p, const struct draw *d)
+static uint64_t mixed_find(const struct mixed *p, const struct sample *d)
 {
     uint64_t fits = 0;
     unsigned n = 0;
 
     for (unsigned i = 0; i < p->n; i++) {
-        const struct draw_charge *c = &d->on[p->d[i].type];
+        const struct sample_charge *c = &d->on[p->d[i].type];
 
         if (c->milli <= p->d[i].milli && c->mem_mib <= p->d[i].mem_mib) {
             fits |= UINT64_C(1) << i;
@@ -118,7 +118,7 @@ static uint64_t mixed_find(const struct mixed *p, const struct draw *d)
 
 /* Of two that fit, is `a` tighter? What would be left is compared, not what is free: the pod may take more of the one
  * than of the other. The last keys make the choice independent of the order of the devices. */
-static bool is_tighter(const struct room_device *a, const struct room_device *b, const struct draw *d)
+static bool is_tighter(const struct residual_device *a, const struct residual_device *b, const struct sample *d)
 {
     int32_t x = a->milli - d->on[a->type].milli, y = b->milli - d->on[b->type].milli;
 
@@ -128,13 +128,13 @@ static bool is_tighter(const struct room_device *a, const struct room_device *b,
     return a->mem_mib != b->mem_mib ? a->mem_mib < b->mem_mib : a->type < b->type;
 }
 
-static int32_t mixed_take(struct mixed *p, const struct draw *d, uint64_t fits)
+static int32_t mixed_take(struct mixed *p, const struct sample *d, uint64_t fits)
 {
     int32_t filled = 0;
 
     for (unsigned left = d->count; left > 0; left--) {
         unsigned best = (unsigned)__builtin_ctzll(fits);
-        struct room_device *v;
+        struct residual_device *v;
 
         for (uint64_t rest = fits & (fits - 1); rest != 0; rest &= rest - 1) {
             unsigned i = (unsigned)__builtin_ctzll(rest);
@@ -163,12 +163,12 @@ static int32_t mixed_max(const struct mixed *p)
 /* ---- one pass down a list ---- */
 
 /* Pods of the list that this residual could take at all, by the kinds of pods that the node takes. */
-static uint64_t eligible(const struct draw_list *l, const struct room *r, bool among)
+static uint64_t eligible(const struct sample_list *l, const struct residual *r, bool among)
 {
     uint64_t pods = among ? l->among : l->gpu;
 
-    pods &= (r->kinds & ROOM_SHARES) != 0 ? UINT64_MAX : l->plugin;
-    return pods & ((r->kinds & ROOM_PLUGIN) != 0 ? UINT64_MAX : l->shares);
+    pods &= (r->kinds & RESIDUAL_SHARES) != 0 ? UINT64_MAX : l->plugin;
+    return pods & ((r->kinds & RESIDUAL_PLUGIN) != 0 ? UINT64_MAX : l->shares);
 }
 
 /* A pod that wants `wanted` was passed by when `used` had been taken. It would have been enough from used + wanted on,
@@ -184,7 +184,7 @@ static inline void lower(int32_t *high, int32_t used, int32_t wanted)
  * device, and the devices are part of the key. One that lacks both counts as if it lacked cores alone: as long as cores
  * are too few it is passed by, whatever the memory is. So one reason is enough, and the bound is at worst too
  * narrow. */
-static inline void bound(struct walk *w, const struct brief *d, int32_t cpu, int32_t mem)
+static inline void bound(struct rollout_pass *w, const struct brief *d, int32_t cpu, int32_t mem)
 {
     if (d->cpu_milli > cpu) {
         lower(&w->cpu_high, w->cpu_low, d->cpu_milli);
@@ -202,7 +202,7 @@ static int32_t sum(int32_t a, int32_t b)
 
 /* Charges the pass and what is left. What a pass has used in the end is its lower bound: with that much or more, every
  * pod that was placed finds enough when its turn comes. */
-static inline void charge(struct walk *w, const struct brief *d, int32_t *cpu, int32_t *mem)
+static inline void charge(struct rollout_pass *w, const struct brief *d, int32_t *cpu, int32_t *mem)
 {
     w->cpu_low = sum(w->cpu_low, d->cpu_milli);
     w->mem_low = sum(w->mem_low, d->mem_mib);
@@ -216,7 +216,7 @@ static inline void charge(struct walk *w, const struct brief *d, int32_t *cpu, i
  *     list asks for above the step speaks for all of them: too narrow perhaps, but one number from a table.
  *   - Pods in the sets of the steps below have enough of both: they lacked a device, and say nothing.
  *   - Only pods whose amounts share a step with what is free are compared one by one. */
-static inline void pass_by(struct walk *w, const struct draw_list *l, int32_t cpu, int32_t mem, uint64_t pods)
+static inline void pass_by(struct rollout_pass *w, const struct sample_list *l, int32_t cpu, int32_t mem, uint64_t pods)
 {
     unsigned c = rollout_step(cpu), m = rollout_step(mem);
     uint64_t near = pods & l->cpu[c] & l->mem[m];
@@ -236,12 +236,12 @@ static inline void pass_by(struct walk *w, const struct draw_list *l, int32_t cp
 }
 
 /* All pods that cores and memory suffice for, and perhaps some more of the same steps. */
-static inline uint64_t by_host_at(const struct draw_list *l, int32_t cpu, int32_t mem)
+static inline uint64_t by_host_at(const struct sample_list *l, int32_t cpu, int32_t mem)
 {
     return l->cpu[rollout_step(cpu)] & l->mem[rollout_step(mem)];
 }
 
-static void walk_alike(struct walk *w, const struct draw_list *l, const struct room *r,
+static void pass_alike(struct rollout_pass *w, const struct sample_list *l, const struct residual *r,
                        const struct rollout_devices *devices, uint64_t left)
 {
     int32_t cpu = r->cpu_milli, mem = r->mem_mib, max;
@@ -284,7 +284,7 @@ static void walk_alike(struct walk *w, const struct draw_list *l, const struct r
 
 /* The same for devices of several kinds: one pod after the other. The device is asked for first, so that a pod without
  * one lowers no bound. */
-static void walk_mixed(struct walk *w, const struct draw_list *l, const struct draw *full, const struct room *r,
+static void pass_mixed(struct rollout_pass *w, const struct sample_list *l, const struct sample *full, const struct residual *r,
                        uint64_t left)
 {
     int32_t cpu = r->cpu_milli, mem = r->mem_mib;
@@ -312,29 +312,29 @@ static void walk_mixed(struct walk *w, const struct draw_list *l, const struct d
     }
 }
 
-void rollout_walk(const struct draws *s, unsigned k, const struct room *r, const struct rollout_devices *v, bool among,
-                  struct walk *ret)
+void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v, bool among,
+                  struct rollout_pass *ret)
 {
     uint64_t left = eligible(&s->lists[k], r, among);
 
-    *ret = (struct walk){.cpu_high = INT32_MAX, .mem_high = INT32_MAX};
+    *ret = (struct rollout_pass){.cpu_high = INT32_MAX, .mem_high = INT32_MAX};
     if (s->type_n == 1) {
-        walk_alike(ret, &s->lists[k], r, v, left);
+        pass_alike(ret, &s->lists[k], r, v, left);
     } else {
-        walk_mixed(ret, &s->lists[k], s->full[k], r, left);
+        pass_mixed(ret, &s->lists[k], s->full[k], r, left);
     }
 }
 
-struct rollout rollout_run(const struct draws *s, const struct room *r, bool among)
+struct rollout rollout_run(const struct samples *s, const struct residual *r, bool among)
 {
     struct rollout_devices v;
     struct rollout all = {0, 0};
 
     rollout_devices(s, r, &v);
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        struct walk w;
+        struct rollout_pass w;
 
-        rollout_walk(s, k, r, &v, among, &w);
+        rollout_pass_run(s, k, r, &v, among, &w);
         all.filled += w.filled;
         all.cpu_left += r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli - w.cpu_low;
     }

@@ -24,7 +24,7 @@ struct brief {
 /* One list. Sets of pods: bit i is the i-th pod. `gpu`: asks for GPUs; `among`: the first ROLLOUT_AMONG, of any kind;
  * `plugin` and `shares`: may come to a node that has a plugin's pods, or shares (GPU-less ones are in both). The sets
  * by step ascend: cpu[t] is part of cpu[t + 1]. First what a pass looks at, so that it stays in the first cache. */
-struct draw_list {
+struct sample_list {
     uint64_t gpu, among, plugin, shares;
     uint64_t cpu[ROLLOUT_STEPS]; /* pods that ask for no more than any amount of this step */
     uint64_t mem[ROLLOUT_STEPS];
@@ -35,11 +35,11 @@ struct draw_list {
     unsigned n;
 };
 
-struct draws {
+struct samples {
     unsigned type_n;
     uint64_t hash[2]; /* of what is in the lists: shapes of nodes with equal lists share what is remembered */
-    struct draw_list lists[ROLLOUT_LISTS];
-    struct draw full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
+    struct sample_list lists[ROLLOUT_LISTS];
+    struct sample full[ROLLOUT_LISTS][ROLLOUT_PODS]; /* for devices of several kinds */
 };
 
 /* Never falls when v grows. 0 for v <= 0, 119 for INT32_MAX. */
@@ -66,7 +66,7 @@ static inline unsigned rollout_milli_step(int32_t v)
  * the same: at least what it used, and too little for any pod that it passed by for want of them. Bounds are inclusive;
  * INT32_MAX is "unknown", too. Within the bounds `filled` is exact, and what is left of the cores is what there was
  * less cpu_low. */
-struct walk {
+struct rollout_pass {
     int32_t cpu_low, cpu_high; /* low: what it used */
     int32_t mem_low, mem_high;
     int32_t filled; /* milli */
@@ -85,10 +85,10 @@ struct rollout_devices {
 };
 
 /* Where the lists know several kinds of devices `ret` stays empty, and the pass reads the residual itself. */
-void rollout_devices(const struct draws *s, const struct room *r, struct rollout_devices *ret);
+void rollout_devices(const struct samples *s, const struct residual *r, struct rollout_devices *ret);
 
 /* One pass down list k. `v`: from rollout_devices() for the same residual; it is not changed. */
-void rollout_walk(const struct draws *s, unsigned k, const struct room *r, const struct rollout_devices *v, bool among,
-                  struct walk *ret);
+void rollout_pass_run(const struct samples *s, unsigned k, const struct residual *r, const struct rollout_devices *v, bool among,
+                  struct rollout_pass *ret);
 
 #endif

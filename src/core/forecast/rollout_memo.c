@@ -25,18 +25,18 @@
 #include <string.h>
 
 /* WALKS: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023). */
-enum { WAYS = 2, WALKS = 3, PLACES = 4096 };
+enum { WAYS = 2, PASSES = 3, PLACES = 4096 };
 
 struct place {
     uint64_t key[2];
     uint64_t since;               /* of struct rollout_memo; 0: free */
     uint8_t next[ROLLOUT_LISTS];  /* overwritten next */
-    struct walk walks[ROLLOUT_LISTS][WALKS];
+    struct rollout_pass passes[ROLLOUT_LISTS][PASSES];
 };
 
 struct rollout_memo {
     uint64_t since; /* counts what was forgotten */
-    uint64_t walked_n;
+    uint64_t computed_n;
     struct place places[PLACES];
 };
 
@@ -58,12 +58,12 @@ void rollout_memo_forget(struct rollout_memo *m)
     m->since++;
 }
 
-uint64_t rollout_memo_walked(const struct rollout_memo *m)
+uint64_t rollout_memo_computed(const struct rollout_memo *m)
 {
-    return m->walked_n;
+    return m->computed_n;
 }
 
-void room_key(const struct room *r, struct room_key *ret)
+void residual_key(const struct residual *r, struct residual_key *ret)
 {
     uint64_t head = (uint64_t)r->kinds << 8 | r->device_n;
     uint64_t a = hash_fold(head ^ UINT64_C(0x452821e638d01377), UINT64_C(0x082efa98ec4e6c89));
@@ -71,7 +71,7 @@ void room_key(const struct room *r, struct room_key *ret)
     uint64_t host = (uint64_t)(uint32_t)r->cpu_milli << 32 | (uint32_t)r->mem_mib;
 
     for (unsigned i = 0; i < r->device_n; i++) {
-        const struct room_device *d = &r->devices[i];
+        const struct residual_device *d = &r->devices[i];
         uint64_t v = (uint64_t)(uint32_t)d->milli << 32 | (uint32_t)d->mem_mib;
 
         a = hash_fold(a ^ v, UINT64_C(0x9216d5d98979fb1b) + d->type);
@@ -99,18 +99,18 @@ static struct place *find(struct rollout_memo *m, const uint64_t key[2])
     victim->since = m->since;
     memset(victim->next, 0, sizeof(victim->next));
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        for (unsigned i = 0; i < WALKS; i++) {
-            victim->walks[k][i].cpu_high = -1; /* no residual has less than 0: it answers for none */
+        for (unsigned i = 0; i < PASSES; i++) {
+            victim->passes[k][i].cpu_high = -1; /* no residual has less than 0: it answers for none */
         }
     }
     return victim;
 }
 
 /* NULL: none answers for these amounts. `&`, because which of the four fails is for nobody to foresee. */
-static const struct walk *recall(const struct walk *walks, const struct room *r)
+static const struct rollout_pass *recall(const struct rollout_pass *passes, const struct residual *r)
 {
-    for (unsigned i = 0; i < WALKS; i++) {
-        const struct walk *w = &walks[i];
+    for (unsigned i = 0; i < PASSES; i++) {
+        const struct rollout_pass *w = &passes[i];
 
         if ((r->cpu_milli <= w->cpu_high) & (r->cpu_milli >= w->cpu_low) & (r->mem_mib <= w->mem_high) &
             (r->mem_mib >= w->mem_low)) {
@@ -120,32 +120,32 @@ static const struct walk *recall(const struct walk *walks, const struct room *r)
     return NULL;
 }
 
-struct rollout rollout_recall(struct rollout_memo *m, const struct draws *s, const struct room *r,
-                              const struct room_key *key, bool among)
+struct rollout rollout_recall(struct rollout_memo *m, const struct samples *s, const struct residual *r,
+                              const struct residual_key *key, bool among)
 {
     /* The hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
     const uint64_t of[2] = {key->devices[0] ^ s->hash[0] ^ among, key->devices[1] ^ s->hash[1] ^ among};
     struct place *p = find(m, of);
     struct rollout sum = {0, 0};
     struct rollout_devices devices;
-    unsigned walked = 0;
+    unsigned computed = 0;
 
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
-        const struct walk *w = recall(p->walks[k], r);
+        const struct rollout_pass *w = recall(p->passes[k], r);
 
         if (w == NULL) {
-            struct walk *at = &p->walks[k][p->next[k]];
+            struct rollout_pass *at = &p->passes[k][p->next[k]];
 
-            p->next[k] = (uint8_t)((p->next[k] + 1) % WALKS);
-            if (walked++ == 0) {
+            p->next[k] = (uint8_t)((p->next[k] + 1) % PASSES);
+            if (computed++ == 0) {
                 rollout_devices(s, r, &devices);
             }
-            rollout_walk(s, k, r, &devices, among, at);
+            rollout_pass_run(s, k, r, &devices, among, at);
             w = at;
         }
         sum.filled += w->filled;
         sum.cpu_left += r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli - w->cpu_low;
     }
-    m->walked_n += walked;
+    m->computed_n += computed;
     return sum;
 }

@@ -182,7 +182,7 @@ bool forecast_shape_add(struct forecast *o, const struct node_state *n, const st
         return true;
     }
     s.node_n = 0;
-    s.draws = NULL;
+    s.samples = NULL;
     s.class_n = 0;
     s.class_set = 0;
     s.priced_at = 0;
@@ -194,7 +194,7 @@ bool forecast_shape_add(struct forecast *o, const struct node_state *n, const st
 
 /* ---- what is left ---- */
 
-static bool is_less(const struct room_device *a, const struct room_device *b)
+static bool is_less(const struct residual_device *a, const struct residual_device *b)
 {
     if (a->type != b->type) {
         return a->type < b->type;
@@ -204,7 +204,7 @@ static bool is_less(const struct room_device *a, const struct room_device *b)
 
 /* Sorted as struct room says: then residuals with the same devices in another order are equal bytes, and have one
  * hash. */
-static void insert(struct room *r, struct room_device v)
+static void insert(struct residual *r, struct residual_device v)
 {
     unsigned at = r->device_n++;
 
@@ -235,27 +235,27 @@ static uint16_t type_in(const struct forecast *o, const struct node_shape *s, co
     return (uint16_t)(i < s->type_n ? i : s->type_n - 1U);
 }
 
-static void room_of_devices(const struct forecast *o, const struct node_shape *s, const struct device_state *devices,
-                            size_t n, struct room *ret)
+static void residual_of_devices(const struct forecast *o, const struct node_shape *s, const struct device_state *devices,
+                            size_t n, struct residual *ret)
 {
     for (size_t i = 0; i < n; i++) {
         const struct device_state *d = &devices[i];
         bool known = d->mem_cap_mib > 0;
 
         if (is_usable(d)) {
-            insert(ret, (struct room_device){type_in(o, s, d), d->milli_free, known ? d->mem_free_mib : INT32_MAX});
+            insert(ret, (struct residual_device){type_in(o, s, d), d->milli_free, known ? d->mem_free_mib : INT32_MAX});
         }
     }
 }
 
 /* Of the plugin's GPUs it is known how many are free, not which. */
-static void room_of_plugin(const struct node_shape *s, int32_t free_n, struct room *ret)
+static void residual_of_plugin(const struct node_shape *s, int32_t free_n, struct residual *ret)
 {
     const struct device_type *t = &s->types[0];
 
     for (int32_t i = 0; i < free_n && ret->device_n < DEVICES_PER_NODE_MAX; i++) {
         ret->devices[ret->device_n++] =
-            (struct room_device){0, t->milli_cap, t->mem_low_mib > 0 ? t->mem_low_mib : INT32_MAX};
+            (struct residual_device){0, t->milli_cap, t->mem_low_mib > 0 ? t->mem_low_mib : INT32_MAX};
     }
 }
 
@@ -264,8 +264,8 @@ static int32_t free_or_unknown(int32_t cap, int32_t free)
     return cap <= 0 ? INT32_MAX : free > 0 ? free : 0;
 }
 
-void forecast_room(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
-                  struct room *ret)
+void forecast_residual(const struct forecast *o, uint16_t shape, const struct strategy_node *n, bool after,
+                  struct residual *ret)
 {
     const struct node_shape *s = &o->shapes[shape];
     const struct host_state *h = after ? &n->host : &n->node->host;
@@ -277,11 +277,11 @@ void forecast_room(const struct forecast *o, uint16_t shape, const struct strate
     ret->device_n = 0;
     ret->cpu_milli = free_or_unknown(h->cpu_cap_milli, h->cpu_free_milli);
     ret->mem_mib = free_or_unknown(h->mem_cap_mib, h->mem_free_mib);
-    ret->kinds = (uint8_t)((n->device_n > 0 && !plugin ? ROOM_SHARES : 0) |
-                           (n->plugin_managed_cap > 0 && !shares ? ROOM_PLUGIN : 0));
+    ret->kinds = (uint8_t)((n->device_n > 0 && !plugin ? RESIDUAL_SHARES : 0) |
+                           (n->plugin_managed_cap > 0 && !shares ? RESIDUAL_PLUGIN : 0));
     if (plugin || n->device_n == 0) {
-        room_of_plugin(s, plugin_free, ret);
+        residual_of_plugin(s, plugin_free, ret);
     } else {
-        room_of_devices(o, s, after ? n->after : n->before, n->device_n, ret);
+        residual_of_devices(o, s, after ? n->after : n->before, n->device_n, ret);
     }
 }

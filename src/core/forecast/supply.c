@@ -8,7 +8,7 @@
 #include "core/forecast/internal.h"
 
 /* Memory that is unknown is more than any class asks for. */
-static int32_t devices_with(const struct room *r, int32_t milli, int32_t mem_mib)
+static int32_t devices_with(const struct residual *r, int32_t milli, int32_t mem_mib)
 {
     int32_t n = 0;
 
@@ -26,7 +26,7 @@ static int32_t times(int32_t n, int32_t have, int32_t each)
 
 /* How many pods of the class would fit at once, if all were as the class says. An estimate, not a packing: a
  * device serves one pod, and devices, cores and memory are asked one after the other. */
-static int32_t places(const struct room *r, const struct scarcity *c)
+static int32_t places(const struct residual *r, const struct scarcity *c)
 {
     int32_t n = devices_with(r, c->milli, c->mem_mib);
 
@@ -36,7 +36,7 @@ static int32_t places(const struct room *r, const struct scarcity *c)
 
 /* Devices with enough free, each counted with the mean volume of the pods that need the size; no more than cores are
  * there for. */
-static int32_t of_size(const struct room *r, const struct scarcity *c)
+static int32_t of_size(const struct residual *r, const struct scarcity *c)
 {
     int32_t n = c->mean_milli * devices_with(r, c->milli, c->mem_mib);
     int64_t by_cpu;
@@ -48,10 +48,10 @@ static int32_t of_size(const struct room *r, const struct scarcity *c)
     return by_cpu < (int64_t)n * c->cpu_milli ? (int32_t)(by_cpu / c->cpu_milli) : n;
 }
 
-static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t idle_milli)
+static int32_t supply_of(const struct residual *r, const struct scarcity *c, int32_t idle_milli)
 {
-    if (c->kind == SCARCE_SIZE ? (r->kinds & ROOM_SHARES) == 0
-                               : (r->kinds & (c->plugin_managed ? ROOM_PLUGIN : ROOM_SHARES)) == 0) {
+    if (c->kind == SCARCE_SIZE ? (r->kinds & RESIDUAL_SHARES) == 0
+                               : (r->kinds & (c->plugin_managed ? RESIDUAL_PLUGIN : RESIDUAL_SHARES)) == 0) {
         return 0;
     }
     switch (c->kind) {
@@ -65,7 +65,7 @@ static int32_t supply_of(const struct room *r, const struct scarcity *c, int32_t
     BUG("no such kind of scarcity");
 }
 
-void forecast_supply(const struct forecast *o, const struct room *r, int32_t idle_milli, int32_t *ret)
+void forecast_supply(const struct forecast *o, const struct residual *r, int32_t idle_milli, int32_t *ret)
 {
     const struct node_shape *s = &o->shapes[r->shape];
 

@@ -2,7 +2,7 @@
  * (ledger/light.c). */
 #include "core/ledger/host_sums.h"
 #include "core/ledger/state.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 
 static int32_t saturate(int64_t v)
 {

@@ -15,7 +15,7 @@
 #include "core/ledger/tenants.h"
 #include "core/ledger/trust.h"
 #include "core/ledger/turned_away.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 #include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
@@ -163,7 +163,7 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         return 0;
     case LEDGER_TENANTS:
         tenancy_set(&l->tenancy, op->tenants.items, op->tenants.n);
-        ledger_made_room(l); /* refused pods may try again */
+        ledger_residual_grew(l); /* refused pods may try again */
         return 0;
     case LEDGER_RECORD_JUDGED:
         return ledger_judged_apply(l, &op->judged, op->at_ms);
@@ -186,7 +186,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);
     if (tenancy_follow(&l->tenancy)) {
-        ledger_made_room(l);
+        ledger_residual_grew(l);
     }
     if (r == 0) {
         l->generation++;
@@ -217,7 +217,7 @@ enum verdict ledger_place(const struct ledger *l, struct str node_name, struct s
     v = choice_make(params, row, states, models_allowed(l->models, d, allowed), d, ret, NULL);
     free(allowed);
     if (v == VERDICT_FITS && !holding_fits(tenancy_wanted(d, ret, row, states),
-                                           ledger_tenant_room(l, namespace_))) {
+                                           ledger_tenant_residual(l, namespace_))) {
         v = VERDICT_TENANT_LIMIT;
     }
     return v;

@@ -43,7 +43,7 @@ static void place(struct light_pods *t, const struct light_pod *p)
 }
 
 /* At most 4/5 full, and a quarter larger each time: a pod costs 30 to 38 bytes. */
-static void make_room(struct light_pods *t)
+static void grow(struct light_pods *t)
 {
     struct light_pods more = {.slot_n = t->slot_n == 0 ? FIRST_SLOTS : t->slot_n + t->slot_n / 4};
 
@@ -170,7 +170,7 @@ void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bo
                  */
     }
     enter(l, &fresh, node, f->demand->host);
-    make_room(t);
+    grow(t);
     place(t, &fresh);
     t->used_n++;
 }

@@ -75,7 +75,7 @@ static void node_set_unroomed(struct ledger *l, struct node_entry *n, bool unroo
     n->unroomed = unroomed;
 }
 
-const char *ledger_lacks_room(const struct ledger *l)
+const char *ledger_lost_inventory(const struct ledger *l)
 {
     return l->unroomed_n == 0 ? NULL
                               : "the GPUs of a node are left out: there are more than 65535 different GPU models; look "

@@ -9,7 +9,7 @@
 #include "core/ledger/state.h"
 #include "core/ledger/tenants.h"
 #include "core/ledger/trust.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 #include "core/request/demand_histogram.h"
 
 #include <stdlib.h>
@@ -107,7 +107,7 @@ void ledger_pod_clear_refs(struct ledger *l, struct pod_entry *p)
 void ledger_pod_set_nominated(struct ledger *l, struct pod_entry *p, struct str node_name)
 {
     if (l->nominated_n > 0 && !str_eq(str_of(p->nominated), node_name)) {
-        ledger_made_room(l); /* nobody has to leave room for it there any more, or for others that it rules out */
+        ledger_residual_grew(l); /* nobody has to leave room for it there any more, or for others that it rules out */
     }
     l->nominated_n -= p->nominated != NULL;
     free(p->nominated);
@@ -233,7 +233,7 @@ void ledger_pod_set_demand(struct ledger *l, struct pod_entry *p, const struct d
     }
     if (p->nominated != NULL ||
         ((p->demand->isolate_n > 0 || ledger_less_may_be_more(l)) && !same_isolation(p->demand, d))) {
-        ledger_made_room(l);
+        ledger_residual_grew(l);
     }
     l->isolating_n -= p->demand->isolate_n > 0;
     free(p->demand);
@@ -248,7 +248,7 @@ void ledger_pod_set_labels(struct ledger *l, struct pod_entry *p, const uint64_t
         return;
     }
     if ((p->label_n > 0 || ledger_less_may_be_more(l)) && p->node != LEDGER_NONE) {
-        ledger_made_room(l);
+        ledger_residual_grew(l);
     }
     p->rewritten = true;
     free(p->labels);

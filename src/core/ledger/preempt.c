@@ -40,21 +40,21 @@ static bool leaves(const struct pod_entry *p, const void *ctx)
 }
 
 /* What the pod's tenant has left when those that leave are gone. */
-static struct holding room_without(const struct scene *s)
+static struct holding residual_without(const struct scene *s)
 {
     const struct tenancy *t = &s->l->tenancy;
     uint32_t tenant = tenancy_find(t, s->r->namespace_);
-    struct holding room = tenancy_room(t, tenant);
+    struct holding residual = tenancy_residual(t, tenant);
 
     for (size_t i = 0; tenant != TENANCY_NONE && i < s->n; i++) {
         const struct pod_entry *p = &s->l->pods[s->candidates[i].pod];
 
         if (s->candidates[i].leaves && t->spaces[p->space].tenant == tenant) {
-            room.milli += room.milli == INT64_MAX ? 0 : p->held.milli;
-            room.mem_mib += room.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
+            residual.milli += residual.milli == INT64_MAX ? 0 : p->held.milli;
+            residual.mem_mib += residual.mem_mib == INT64_MAX ? 0 : p->held.mem_mib;
         }
     }
-    return room;
+    return residual;
 }
 
 static bool fits(const struct scene *s)
@@ -68,7 +68,7 @@ static bool fits(const struct scene *s)
     ledger_mark_denied(s->l, s->node, states, r->namespace_, r->uid, r->demand, r->label_hashes, r->label_n,
                        leaves, s);
     return feasibility_place(&row, states, s->models, r->demand, r->device_strategy, &at) == VERDICT_FITS &&
-           holding_fits(tenancy_wanted(r->demand, &at, &row, states), room_without(s));
+           holding_fits(tenancy_wanted(r->demand, &at, &row, states), residual_without(s));
 }
 
 static bool is_named(const struct preempt_request *r, struct str uid)

@@ -29,9 +29,9 @@ uint64_t ledger_generation(const struct ledger *l)
     return l->generation;
 }
 
-uint64_t ledger_room_generation(const struct ledger *l)
+uint64_t ledger_residual_generation(const struct ledger *l)
 {
-    return l->room_generation;
+    return l->residual_generation;
 }
 
 bool ledger_is_synced(const struct ledger *l)

@@ -115,7 +115,7 @@ int ledger_reserve_apply(struct ledger *l, const struct ledger_reserve *r, int64
         return err_set(reterr, ERR_CONFLICT, "the devices are no longer free");
     }
     if (!holding_fits(tenancy_wanted(p->demand, r->placement, &l->rows[node], &l->states[l->rows[node].first_device]),
-                      ledger_tenant_room(l, p->namespace_))) {
+                      ledger_tenant_residual(l, p->namespace_))) {
         return err_set(reterr, ERR_CONFLICT, "%s", verdict_text(VERDICT_TENANT_LIMIT));
     }
     if (p->demand->plugin_managed_n == 0 && !ledger_is_counted(&l->rows[node], p->demand)) {

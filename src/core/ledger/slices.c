@@ -3,7 +3,7 @@
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/state.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 
 static void elsewhere_changed(struct ledger *l, uint32_t node, bool before)
 {
@@ -12,7 +12,7 @@ static void elsewhere_changed(struct ledger *l, uint32_t node, bool before)
     if (ledger_is_elsewhere(n) != before) {
         ledger_recompute(l, node);
         if (before && n->device_n > 0) {
-            ledger_made_room(l);
+            ledger_residual_grew(l);
         }
     }
 }

@@ -25,7 +25,7 @@ struct ledger {
     struct ledger_limits limits;
     struct intern *models;
     uint64_t generation;
-    uint64_t room_generation;
+    uint64_t residual_generation;
     uint64_t version;       /* the last one given to a node's numbers */
     uint64_t gpus_version; /* changes with the memory of GPUs, and with what is taken of their compute for it */
     uint64_t names_version; /* changes when a node comes or goes, so that an index means another name */
@@ -79,7 +79,7 @@ struct ledger {
     uint32_t nominated_n; /* pending pods with a nominated node */
     uint32_t isolating_n; /* pods with an isolate-from selector, attached or not */
 
-    struct ledger_walk *walks; /* open */
+    struct snapshot_iterator *walks; /* open */
 
     uint32_t pod_epoch;
     uint32_t node_epoch;
@@ -94,9 +94,9 @@ struct ledger {
 };
 
 /* Said by whoever makes room while an op is applied. */
-static inline void ledger_made_room(struct ledger *l)
+static inline void ledger_residual_grew(struct ledger *l)
 {
-    l->room_generation = l->generation + 1;
+    l->residual_generation = l->generation + 1;
 }
 
 /* Where less may be more. A nomination that cannot be kept keeps nobody away any more, and a tenant's limit refuses the

@@ -52,9 +52,9 @@ void ledger_count_node(struct ledger *l, uint32_t node)
     l->largest.mem_mib = l->largest.mem_mib > unit.mem_mib ? l->largest.mem_mib : unit.mem_mib;
 }
 
-struct holding ledger_tenant_room(const struct ledger *l, struct str namespace_)
+struct holding ledger_tenant_residual(const struct ledger *l, struct str namespace_)
 {
-    return tenancy_room(&l->tenancy, tenancy_find(&l->tenancy, namespace_));
+    return tenancy_residual(&l->tenancy, tenancy_find(&l->tenancy, namespace_));
 }
 
 bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room)

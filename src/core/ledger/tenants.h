@@ -10,7 +10,7 @@ struct pod_entry;
 void ledger_count_pod(struct ledger *l, struct pod_entry *p);
 void ledger_count_node(struct ledger *l, uint32_t node); /* before its pods */
 
-struct holding ledger_tenant_room(const struct ledger *l, struct str namespace_);
+struct holding ledger_tenant_residual(const struct ledger *l, struct str namespace_);
 
 /* May some placement of this demand be too much for the room? If not, none need be looked at. */
 bool ledger_may_pass_tenant(const struct ledger *l, const struct demand *d, struct holding room);

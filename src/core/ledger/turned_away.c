@@ -9,7 +9,7 @@
 #include "core/ledger/node_table.h"
 #include "core/ledger/state.h"
 #include "core/ledger/turned_away.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 
 #include <stdlib.h>
 #include <string.h>

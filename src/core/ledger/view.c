@@ -82,8 +82,8 @@ int ledger_view(const struct ledger *l, struct arena *a, const struct view_pod *
     if ((d->model_n > 0 && models == NULL) || !add_nominations(l, a, pod, &v)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    v.tenant_room = ledger_tenant_room(l, pod->namespace_);
-    v.limits_tenant = ledger_may_pass_tenant(l, d, v.tenant_room);
+    v.tenant_residual = ledger_tenant_residual(l, pod->namespace_);
+    v.limits_tenant = ledger_may_pass_tenant(l, d, v.tenant_residual);
     v.allowed_models = models_allowed(l->models, d, models);
     v.slack_matters = l->sliced && slack_matters(d);
     v.flags_devices = v.isolates || d->uuid_n > 0;
@@ -126,17 +126,17 @@ const struct node_state *ledger_view_find(const struct ledger_view *v, struct st
 
 const struct device_state *ledger_view_devices(const struct ledger_view *v,
                                                const struct node_state *n,
-                                               struct device_state room[DEVICES_PER_NODE_MAX])
+                                               struct device_state residual[DEVICES_PER_NODE_MAX])
 {
     const struct device_state *live = &v->devices[n->first_device];
 
     if (!v->flags_devices || n->device_n == 0) {
         return live;
     }
-    memcpy(room, live, n->device_n * sizeof(*room));
-    ledger_mark_denied(v->ledger, (uint32_t)(n - v->nodes), room, v->pod.namespace_, v->pod.uid, v->pod.demand,
+    memcpy(residual, live, n->device_n * sizeof(*residual));
+    ledger_mark_denied(v->ledger, (uint32_t)(n - v->nodes), residual, v->pod.namespace_, v->pod.uid, v->pod.demand,
                        v->pod.label_hashes, v->pod.label_n, NULL, NULL);
-    return room;
+    return residual;
 }
 
 uint64_t ledger_view_rules(const struct ledger_view *v, uint32_t node)

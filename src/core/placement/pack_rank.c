@@ -103,14 +103,14 @@ static void bring_to_front(struct pack_result *results, struct pack_key *keys, s
     }
 }
 
-size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *room)
+size_t pack_rank(struct pack_result *results, size_t n, size_t limit, struct pack_key *residual)
 {
     size_t max = limit > 0 && limit < n ? limit : n;
-    size_t fit = choose(results, n, room, max);
+    size_t fit = choose(results, n, residual, max);
     size_t chosen = fit < max ? fit : max;
 
-    sort(room, chosen);
-    bring_to_front(results, room, chosen);
+    sort(residual, chosen);
+    bring_to_front(results, residual, chosen);
     return fit;
 }
 
@@ -120,7 +120,7 @@ static bool same_merit(const struct pack_result *a, const struct pack_result *b)
            a->score == b->score;
 }
 
-/* From ranks, not from scores: kube-scheduler adds these points to those of others and draws lots among equals, so the
+/* From ranks, not from scores: kube-scheduler adds these points to those of others and samples lots among equals, so the
  * best must be alone at the top, and 0..10 is too coarse for scores. */
 void pack_points(const struct pack_result *ranked, size_t n, int32_t *ret_points)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_BYTES_MAX = 1024, ROOM_STEP = 64 };
+enum { KEY_BYTES_MAX = 1024, CAPACITY_STEP = 64 };
 
 struct key {
     size_t n; /* above KEY_BYTES_MAX: does not fit */
@@ -133,18 +133,18 @@ static struct shape *oldest(struct score_cache *c, const struct shape *but, bool
  * of nodes is seen to grow. */
 static void shape_grow(struct shape *s, uint32_t node_n, bool priced)
 {
-    uint32_t room = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / ROOM_STEP * ROOM_STEP + ROOM_STEP;
+    uint32_t buffer = (node_n + (s->node_n > 0 ? node_n / 8 : 0)) / CAPACITY_STEP * CAPACITY_STEP + CAPACITY_STEP;
 
-    s->scores = xreallocarray(s->scores, room, sizeof(*s->scores));
-    memset(s->scores + s->node_n, 0, (room - s->node_n) * sizeof(*s->scores));
+    s->scores = xreallocarray(s->scores, buffer, sizeof(*s->scores));
+    memset(s->scores + s->node_n, 0, (buffer - s->node_n) * sizeof(*s->scores));
     if (priced) {
-        score_terms_grow(&s->terms, room);
+        score_terms_grow(&s->terms, buffer);
     }
-    s->node_n = room;
+    s->node_n = buffer;
 }
 
 /* Counts what the shape takes by now, and drops others until it has room. */
-static void make_room(struct score_cache *c, struct shape *s)
+static void grow(struct score_cache *c, struct shape *s)
 {
     size_t bytes = s->node_n * sizeof(*s->scores) + score_terms_bytes(&s->terms);
     struct shape *other;
@@ -206,6 +206,6 @@ struct score_row score_cache_find(struct score_cache *c, const struct demand *d,
     if (s->node_n < node_n || s->node_n == 0) {
         shape_grow(s, node_n, priced);
     }
-    make_room(c, s);
+    grow(c, s);
     return (struct score_row){s->scores, priced ? &s->terms : NULL};
 }

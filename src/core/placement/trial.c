@@ -20,9 +20,9 @@ struct group {
 
 static bool passes_tenant(const struct trial *t, uint32_t node, const struct placement *at)
 {
-    return t->tenant_room != NULL &&
+    return t->tenant_residual != NULL &&
            !holding_fits(tenancy_wanted(t->demand, at, &t->mirror->nodes[node], mirror_devices(t->mirror, node)),
-                         *t->tenant_room);
+                         *t->tenant_residual);
 }
 
 /* All criteria judge one placement, because the device strategy alone makes it. */

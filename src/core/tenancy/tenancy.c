@@ -79,7 +79,7 @@ struct holding tenancy_limit(const struct tenancy *t, uint32_t tenant)
                             limit_of(l->mem_mib, l->mem_permille, t->total.mem_mib)};
 }
 
-struct holding tenancy_room(const struct tenancy *t, uint32_t tenant)
+struct holding tenancy_residual(const struct tenancy *t, uint32_t tenant)
 {
     struct holding limit;
 
@@ -182,7 +182,7 @@ static void touch(struct tenancy *t, struct tenancy_tenant *x)
     if (!x->touched) {
         x->touched = true;
         t->total = t->total_before;
-        x->room_before = tenancy_room(t, (uint32_t)(x - t->tenants));
+        x->residual_before = tenancy_residual(t, (uint32_t)(x - t->tenants));
         t->total = now;
     }
 }
@@ -225,7 +225,7 @@ bool tenancy_follow(struct tenancy *t)
             touch(t, x);
         }
         if (x->touched) {
-            more = more || is_more(tenancy_room(t, i), x->room_before);
+            more = more || is_more(tenancy_residual(t, i), x->residual_before);
             x->touched = false;
         }
     }

@@ -19,11 +19,11 @@ void gzip_pack(struct strbuf *body)
            Z_OK);
     size_t bound = deflateBound(&z, body->n);
     strbuf_init(&packed, bound);
-    char *room = strbuf_reserve(&packed, bound);
-    BUG_ON(room == NULL);
+    char *buffer = strbuf_reserve(&packed, bound);
+    BUG_ON(buffer == NULL);
     z.next_in = (Bytef *)body->p;
     z.avail_in = (uInt)body->n;
-    z.next_out = (Bytef *)room;
+    z.next_out = (Bytef *)buffer;
     z.avail_out = (uInt)bound;
     BUG_ON(deflate(&z, Z_FINISH) != Z_STREAM_END);
     strbuf_commit(&packed, z.total_out);

@@ -79,7 +79,7 @@ static void relist(void *ctx, enum kube_resource resource)
     w.relists |= 1U << resource;
 }
 
-static void made_room(void *ctx)
+static void residual_grew(void *ctx)
 {
     (void)ctx;
     w.rooms++;
@@ -143,7 +143,7 @@ static void start(const char *text, const char *at)
     assert_true(clock_rfc3339_parse(str_of(at), &wall_ms));
     clock_manual_init(&w.clock, 0, wall_ms);
     w.store = store_new(&limits, &w.clock.clock);
-    store_watch_room(w.store, made_room, NULL);
+    store_watch_residual(w.store, residual_grew, NULL);
     w.first = changeover_config_at(file, wall_ms);
     config_free(file);
     assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL,
@@ -177,7 +177,7 @@ static void end(void)
     rulebook_free(w.book);
     config_slot_free(w.slot);
     config_free(w.first);
-    store_watch_room(w.store, NULL, NULL);
+    store_watch_residual(w.store, NULL, NULL);
     store_free(w.store);
     metrics_free(w.metrics);
 }

@@ -221,9 +221,9 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     forecast_report(o, &r);
     assert_true(r.known);
     assert_int_equal(r.scarce_n, forecast_prices(o)->n);
-    /* Two kinds of machines have phantoms at most: 4 of 8 GPUs, against 90 * (8 + 1.2) GPUs, and
+    /* Two kinds of machines have priors at most: 4 of 8 GPUs, against 90 * (8 + 1.2) GPUs, and
      * never above 3 %. */
-    assert_true(r.phantom_permille > 0 && r.phantom_permille <= 30);
+    assert_true(r.prior_permille > 0 && r.prior_permille <= 30);
     assert_true(r.churn == 0 && r.scarce_cpu == 0);
     for (size_t i = 0; i < r.scarce_n; i++) {
         assert_true(r.scarce[i].price_permille >= 0 && r.scarce[i].price_permille <= 1000);

@@ -2,7 +2,7 @@
  * ones for ever takes nobody's room (issue: names are interned for ever). The sanitizers see what is used too long. */
 #include "core/ledger/mirror.h"
 #include "core/ledger/state.h"
-#include "core/ledger/walk.h"
+#include "core/ledger/snapshot_iterator.h"
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
 
@@ -99,8 +99,8 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
 {
     struct demand large = SHARE_OF(700);
     struct ledger_overcommit news[2];
-    struct ledger_walk_filter filter = {0};
-    struct ledger_walk *walk;
+    struct snapshot_iterator_filter filter = {0};
+    struct snapshot_iterator *walk;
     struct snapshot totals, got;
     struct mirror m;
     struct arena a;
@@ -116,7 +116,7 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
         mirror_grow(&m);
     }
     (void)fixture_state(&fx, "n1");
-    walk = ledger_walk_open(fx.l, &filter, 1 << 20, &totals);
+    walk = snapshot_iterator_open(fx.l, &filter, 1 << 20, &totals);
     fixture_name_op(&fx, LEDGER_POD_GONE, "a");
     fixture_name_op(&fx, LEDGER_POD_GONE, "b");
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
@@ -132,11 +132,11 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
     assert_true(str_eq_cstr(fx.snapshot.nodes[0].devices[0].model, "model-1"));
     assert_true(str_eq_cstr(fx.snapshot.pods[0].node_name, "n1"));
     arena_init(&a, 1 << 20);
-    assert_int_equal(ledger_walk_next(fx.l, walk, 1, &a, &got), LEDGER_WALK_MORE);
+    assert_int_equal(snapshot_iterator_next(fx.l, walk, 1, &a, &got), SNAPSHOT_ITERATOR_MORE);
     assert_true(str_eq_cstr(got.nodes[0].name, "n1") && str_eq_cstr(got.nodes[0].devices[0].uuid, "GPU-1"));
     arena_fini(&a);
-    ledger_walk_close(fx.l, walk);
-    ledger_walk_free(walk);
+    snapshot_iterator_close(fx.l, walk);
+    snapshot_iterator_free(walk);
     mirror_fini(&m);
 }
 
@@ -177,9 +177,9 @@ static void more_models_than_there_is_room_for__said_and_over_when_they_go(void 
         snprintf(name, sizeof(name), "liar-%u", i);
         describe(name, 1000 + i * DEVICES_PER_NODE_MAX, DEVICES_PER_NODE_MAX);
     }
-    assert_null(ledger_lacks_room(fx.l));
+    assert_null(ledger_lost_inventory(fx.l));
     describe("last", 100, DEVICES_PER_NODE_MAX);
-    assert_non_null(ledger_lacks_room(fx.l));
+    assert_non_null(ledger_lost_inventory(fx.l));
     assert_int_equal(fixture_state(&fx, "last")->device_n, 0);
     assert_non_null(fixture_state(&fx, "last")->note);
     describe("held", 200, DEVICES_PER_NODE_MAX); /* what its pod holds stays, and nothing else is given away */
@@ -192,9 +192,9 @@ static void more_models_than_there_is_room_for__said_and_over_when_they_go(void 
     }
     describe("last", 100, DEVICES_PER_NODE_MAX);
     assert_int_equal(fixture_state(&fx, "last")->device_n, DEVICES_PER_NODE_MAX);
-    assert_non_null(ledger_lacks_room(fx.l)); /* of the other one */
+    assert_non_null(ledger_lost_inventory(fx.l)); /* of the other one */
     fixture_name_op(&fx, LEDGER_NODE_GONE, "held");
-    assert_null(ledger_lacks_room(fx.l));
+    assert_null(ledger_lost_inventory(fx.l));
 }
 
 /* Whoever creates pods may write any name of a node into them. */

@@ -2,7 +2,7 @@
  * four nodes, of which two may be names that only pods say, and six pods. */
 #include "core/ledger/audit.h"
 #include "core/ledger/mirror.h"
-#include "core/ledger/walk.h"
+#include "core/ledger/snapshot_iterator.h"
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
 
@@ -347,7 +347,7 @@ static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **stat
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_node(&fx, "late", 1, 80 * GIB);
-    room = ledger_room_generation(fx.l);
+    room = ledger_residual_generation(fx.l);
     while (!mirror_follow(&m, fx.l)) {
         mirror_grow(&m);
     }
@@ -356,20 +356,20 @@ static void node_opens__room_appears_and_nobody_sees_the_old_numbers(void **stat
     assert_false(m.open[late]);
     version = m.nodes[late].version;
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
-    assert_true(ledger_room_generation(fx.l) > room);
+    assert_true(ledger_residual_generation(fx.l) > room);
     assert_true(mirror_follow(&m, fx.l));
     assert_true(m.open[late] && m.nodes[late].version != version);
-    room = ledger_room_generation(fx.l);
+    room = ledger_residual_generation(fx.l);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
-    assert_int_equal(ledger_room_generation(fx.l), room);
+    assert_int_equal(ledger_residual_generation(fx.l), room);
     mirror_fini(&m);
 }
 
 static void open_walk__shows_the_node_as_it_was(void **state)
 {
-    const struct ledger_walk_filter all = {0};
+    const struct snapshot_iterator_filter all = {0};
     struct snapshot totals, part;
-    struct ledger_walk *w;
+    struct snapshot_iterator *w;
     struct arena a;
     bool found = false;
 
@@ -377,19 +377,19 @@ static void open_walk__shows_the_node_as_it_was(void **state)
     fill_names();
     seen("evil-3", "made-up-3");
     fixture_node(&fx, "late", 1, 80 * GIB);
-    w = ledger_walk_open(fx.l, &all, 1 << 20, &totals);
+    w = snapshot_iterator_open(fx.l, &all, 1 << 20, &totals);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
     is_open("late");
     arena_init(&a, 1 << 20);
-    while (ledger_walk_next(fx.l, w, 16, &a, &part) == LEDGER_WALK_MORE) {
+    while (snapshot_iterator_next(fx.l, w, 16, &a, &part) == SNAPSHOT_ITERATOR_MORE) {
         for (size_t i = 0; i < part.node_n; i++) {
             found = found || (str_eq(part.nodes[i].name, STR("late")) && part.nodes[i].note != NULL);
         }
     }
     assert_true(found);
     arena_fini(&a);
-    ledger_walk_close(fx.l, w);
-    ledger_walk_free(w);
+    snapshot_iterator_close(fx.l, w);
+    snapshot_iterator_free(w);
 }
 
 static void totals__say_how_many(void **state)

@@ -129,7 +129,7 @@ static void rsp__pods_of_one_size__takes_the_hole_of_that_size(void **state)
     scene_fini(&s);
 }
 
-static void rsp__equal_nodes__are_worth_the_same_in_any_order(void **state)
+static void rsp__equal_nodes__are_value_the_same_in_any_order(void **state)
 {
     static const char *const names[] = {"a", "b", "c"}, *const back[] = {"c", "b", "a"};
     struct demand d = SHARE_OF(300);
@@ -163,7 +163,7 @@ static void rsp__nothing_expected__still_takes_what_fits(void **state)
     scene_fini(&s);
 }
 
-static void rsp__memory_gone__compute_left_over_is_worth_nothing(void **state)
+static void rsp__memory_gone__compute_left_over_is_value_nothing(void **state)
 {
     static const char *const names[] = {"big", "tight"};
     struct demand d = SHARE_AND_MEMORY_OF(200, 512), use = SHARE_AND_MEMORY_OF(200, 512);
@@ -191,9 +191,9 @@ int main(void)
         cmocka_unit_test(price__learned_from_few_pods__is_less_sure),
         cmocka_unit_test(rsp__whole_machines_are_wanted__leaves_the_last_one_alone),
         cmocka_unit_test(rsp__pods_of_one_size__takes_the_hole_of_that_size),
-        cmocka_unit_test(rsp__equal_nodes__are_worth_the_same_in_any_order),
+        cmocka_unit_test(rsp__equal_nodes__are_value_the_same_in_any_order),
         cmocka_unit_test(rsp__nothing_expected__still_takes_what_fits),
-        cmocka_unit_test(rsp__memory_gone__compute_left_over_is_worth_nothing),
+        cmocka_unit_test(rsp__memory_gone__compute_left_over_is_value_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,7 +207,7 @@ static void windows__several_zones__a_bit_each(void **state)
 
 #define WALK_DAYS 24
 #define WALK_MIN (WALK_DAYS * DAY_MIN)
-static bool walk_open[WALK_MIN];
+static bool iterator_open[WALK_MIN];
 
 /* The rule word by word: go along time, look at the wall, note when it first shows the beginning
  * and the end. All times and jumps lie on whole minutes. */
@@ -215,7 +215,7 @@ static void walk(const struct time_window *w, int64_t from_s)
 {
     int64_t first_day = (from_s + zone_offset(w->zone, from_s)) / DAY_S;
 
-    memset(walk_open, 0, sizeof(walk_open));
+    memset(iterator_open, 0, sizeof(iterator_open));
     for (int64_t day = first_day; day < first_day + WALK_DAYS; day++) {
         int64_t begin_wall = day * DAY_S + w->from_min * 60;
         int64_t end_wall = (day + (w->to_min <= w->from_min)) * DAY_S + w->to_min * 60;
@@ -232,7 +232,7 @@ static void walk(const struct time_window *w, int64_t from_s)
                 break;
             }
             began = began || wall >= begin_wall;
-            walk_open[i] = walk_open[i] || began;
+            iterator_open[i] = iterator_open[i] || began;
         }
     }
 }
@@ -267,8 +267,8 @@ static void windows__at_random_around_every_jump__as_a_walk_along_time_finds(voi
 
         walk(&w, from_s);
         for (size_t m = next; m < 14 * DAY_MIN; m++) {
-            if (timetable_open(&tt, from_s + (int64_t)m * 60) != walk_open[m] ||
-                timetable_open(&tt, from_s + (int64_t)m * 60 + 59) != walk_open[m]) {
+            if (timetable_open(&tt, from_s + (int64_t)m * 60) != iterator_open[m] ||
+                timetable_open(&tt, from_s + (int64_t)m * 60 + 59) != iterator_open[m]) {
                 fail_msg("row %zu, days %x, %d-%d: minute %zu", i, w.days, w.from_min, w.to_min, m);
             }
         }
@@ -276,7 +276,7 @@ static void windows__at_random_around_every_jump__as_a_walk_along_time_finds(voi
             struct timetable_change c;
             size_t n = m + 1;
 
-            while (n < m + TIMETABLE_HORIZON_S / 60 && walk_open[n] == walk_open[m]) {
+            while (n < m + TIMETABLE_HORIZON_S / 60 && iterator_open[n] == iterator_open[m]) {
                 n++;
             }
             if (n < m + TIMETABLE_HORIZON_S / 60) {

@@ -279,7 +279,7 @@ static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 
     (void)state;
     rulebook_publish(book, rules_of(policy_defaults(), 2));
-    waker_room(waker);
+    waker_residual(waker);
     waker_refused_by(waker, store_generation(store), book, 2);
     assert_stays(0);
     waker_refused_by(waker, store_generation(store), book, 1);

@@ -14,7 +14,7 @@
 
 static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
-    int64_t left = published_cpu_after(n) + CPU_PER_GPU * published_gpu_room(n).after_milli;
+    int64_t left = published_cpu_after(n) + CPU_PER_GPU * published_gpu_residual(n).after_milli;
 
     (void)o;
     return floor_div(INT64_C(2) * PUBLISHED_CPU_MILLI - left, CPU_PER_POINT);

@@ -23,7 +23,7 @@ static int64_t product(int64_t a, int64_t b)
 
 static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
-    struct gpu_room gpu = published_gpu_room(n);
+    struct gpu_residual gpu = published_gpu_residual(n);
     int64_t cpu = product(published_cpu_before(n), n->demand->host.cpu_milli);
     int64_t sum = cpu + product(CPU_PER_GPU * gpu.before_milli,
                                 CPU_PER_GPU * (gpu.before_milli - gpu.after_milli));

@@ -38,7 +38,7 @@ static uint8_t own_class(const struct strategy_node *n)
 
 static int64_t node_score(const struct forecast *o, const struct strategy_node *n)
 {
-    int64_t used = PUBLISHED_GPU_MILLI - published_gpu_room(n).before_milli;
+    int64_t used = PUBLISHED_GPU_MILLI - published_gpu_residual(n).before_milli;
 
     (void)o;
     if (!published_asks_gpu(n)) {

@@ -9,9 +9,9 @@ int64_t published_device_cost(const struct device_state *d, const struct charge 
     return (int64_t)d->milli_free * (INT64_C(1) << 31) + d->mem_free_mib;
 }
 
-struct gpu_room published_gpu_room(const struct strategy_node *n)
+struct gpu_residual published_gpu_residual(const struct strategy_node *n)
 {
-    struct gpu_room r = {0};
+    struct gpu_residual r = {0};
 
     if (n->demand->plugin_managed_n > 0) {
         r.after_milli = plugin_units_milli(n->plugin_managed_free, n->node->plugin_managed_per_gpu);

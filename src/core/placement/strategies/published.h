@@ -22,11 +22,11 @@
 int64_t published_device_cost(const struct device_state *d, const struct charge *c);
 
 /* GPU room of the kind the pod wants. */
-struct gpu_room {
+struct gpu_residual {
     int64_t before_milli;
     int64_t after_milli;
 };
-struct gpu_room published_gpu_room(const struct strategy_node *n);
+struct gpu_residual published_gpu_residual(const struct strategy_node *n);
 
 /* Cores left; nothing where they are not known. */
 static inline int64_t published_cpu_after(const struct strategy_node *n)

@@ -7,11 +7,11 @@
  * one line of tags and one place: O(1), without allocation. Equality is that of 128 bits.
  *
  * What a place knows has three parts with three lives: what the residual is (for ever), what is filled of it (until the
- * samples change: draws_gen), what it supplies (until the classes change: classes_gen). A part that is out of date is
+ * samples change: samples_gen), what it supplies (until the classes change: classes_gen). A part that is out of date is
  * computed when it is asked for, and `parts` says which are.
  *
  * Whoever remembers a residual keeps (place, serial). The serial grows each time the place is given to another
- * residual, so an old one is recognised. A place keeps the residual, too, unless it has more than WORTH_DEVICES_MAX
+ * residual, so an old one is recognised. A place keeps the residual, too, unless it has more than VALUE_DEVICES_MAX
  * devices: when other samples come, its new value is found without another look at the node (decision 0030).
  *
  * What would break it: a value that depends on anything that is not in the key of the residual, its shape included.
@@ -32,8 +32,8 @@ enum {
 
 _Static_assert((int)DEVICES_PER_NODE_MAX < (int)NOT_KEPT, "worth.device_n");
 
-struct worths {
-    struct worth *places; /* of place_bytes each */
+struct values {
+    struct value *places; /* of place_bytes each */
     size_t place_bytes;
     uint64_t *tags;       /* of each place */
     uint32_t n;
@@ -41,37 +41,37 @@ struct worths {
     char *memory;
 };
 
-struct worths *forecast_worths_new(void)
+struct values *forecast_values_new(void)
 {
-    return xcalloc(1, sizeof(struct worths));
+    return xcalloc(1, sizeof(struct values));
 }
 
-void forecast_worths_free(struct worths *t)
+void forecast_values_free(struct values *t)
 {
     free(t->memory);
     free(t->tags);
     free(t);
 }
 
-static struct worth *place(const struct worths *t, uint32_t i)
+static struct value *place(const struct values *t, uint32_t i)
 {
-    return (struct worth *)(void *)((char *)t->places + i * t->place_bytes);
+    return (struct value *)(void *)((char *)t->places + i * t->place_bytes);
 }
 
 /* No serial that was ever given is above the new minimum: O(1). */
-void forecast_worths_forget(struct worths *t)
+void forecast_values_forget(struct values *t)
 {
     t->serial_min = t->serial_max;
 }
 
-void forecast_worths_resize(struct worths *t, uint32_t supply_n)
+void forecast_values_resize(struct values *t, uint32_t supply_n)
 {
-    size_t bytes = (sizeof(struct worth) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    size_t bytes = (sizeof(struct value) + supply_n * sizeof(int32_t) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 
     if (t->places != NULL && bytes <= t->place_bytes) {
         return;
     }
-    forecast_worths_forget(t);
+    forecast_values_forget(t);
     free(t->memory);
     free(t->tags);
     t->place_bytes = bytes;
@@ -84,17 +84,17 @@ void forecast_worths_resize(struct worths *t, uint32_t supply_n)
 /* Which lists a place is of, and a part of its key: all four of a set are told apart in one cache line. */
 static uint64_t tag_of(const struct forecast *o, const uint64_t key[2])
 {
-    return (uint64_t)o->draws_gen << 32 | key[1] >> 32;
+    return (uint64_t)o->samples_gen << 32 | key[1] >> 32;
 }
 
-static bool is_known(const struct worths *t, const struct worth *w)
+static bool is_known(const struct values *t, const struct value *w)
 {
     return w->serial > t->serial_min;
 }
 
-static void keep(struct worth *w, const struct room *r)
+static void keep(struct value *w, const struct residual *r)
 {
-    bool fits = r->device_n <= WORTH_DEVICES_MAX;
+    bool fits = r->device_n <= VALUE_DEVICES_MAX;
 
     w->shape = r->shape;
     w->kinds = r->kinds;
@@ -106,7 +106,7 @@ static void keep(struct worth *w, const struct room *r)
     }
 }
 
-static void kept(const struct worth *w, struct room *ret)
+static void kept(const struct value *w, struct residual *ret)
 {
     ret->shape = w->shape;
     ret->kinds = w->kinds;
@@ -116,7 +116,7 @@ static void kept(const struct worth *w, struct room *ret)
     memcpy(ret->devices, w->devices, w->device_n * sizeof(w->devices[0]));
 }
 
-static void begin(struct worths *t, struct worth *w, const struct room *r, const uint64_t key[2])
+static void begin(struct values *t, struct value *w, const struct residual *r, const uint64_t key[2])
 {
     int32_t idle = 0;
 
@@ -128,7 +128,7 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
     t->serial_max = w->serial > t->serial_max ? w->serial : t->serial_max;
     w->key[0] = key[0];
     w->key[1] = key[1];
-    w->draws_gen = w->classes_gen = 0;
+    w->samples_gen = w->classes_gen = 0;
     w->idle_milli = idle;
     w->drain = 16 * idle + (r->cpu_milli == INT32_MAX ? 0 : r->cpu_milli < CPU_MAX ? r->cpu_milli : CPU_MAX);
     keep(w, r);
@@ -136,12 +136,12 @@ static void begin(struct worths *t, struct worth *w, const struct room *r, const
 
 /* The residual's place, its own or a new one. Tags are read first: four of them are half a line of the cache, and a
  * place is two lines and more. A tag that matches by chance costs a look at the place, whose whole key decides. */
-static struct worth *find(const struct forecast *o, const struct room *r, const uint64_t key[2])
+static struct value *find(const struct forecast *o, const struct residual *r, const uint64_t key[2])
 {
-    struct worths *t = o->worths;
+    struct values *t = o->values;
     uint32_t set = (uint32_t)((key[0] & UINT32_MAX) * (t->n / WAYS) >> 32) * WAYS;
     uint32_t victim = set + (uint32_t)(key[1] % WAYS);
-    struct worth *w;
+    struct value *w;
 
     for (uint32_t i = set; i < set + WAYS; i++) {
         if ((uint32_t)t->tags[i] == key[1] >> 32) {
@@ -151,7 +151,7 @@ static struct worth *find(const struct forecast *o, const struct room *r, const 
                 return w;
             }
         }
-        victim = t->tags[i] >> 32 != o->draws_gen ? i : victim;
+        victim = t->tags[i] >> 32 != o->samples_gen ? i : victim;
     }
     t->tags[victim] = tag_of(o, key);
     w = place(t, victim);
@@ -159,31 +159,31 @@ static struct worth *find(const struct forecast *o, const struct room *r, const 
     return w;
 }
 
-static bool is_complete(const struct forecast *o, const struct worth *w, unsigned parts)
+static bool is_complete(const struct forecast *o, const struct value *w, unsigned parts)
 {
-    return w->draws_gen == o->draws_gen && w->classes_gen == o->classes_gen &&
-           ((parts & WORTH_FILLED) == 0 || w->filled >= 0) && ((parts & WORTH_AMONG) == 0 || w->filled_among >= 0);
+    return w->samples_gen == o->samples_gen && w->classes_gen == o->classes_gen &&
+           ((parts & VALUE_FILLED) == 0 || w->filled >= 0) && ((parts & VALUE_AMONG) == 0 || w->filled_among >= 0);
 }
 
 /* Computes what is asked for and out of date. -1 stands for "not looked for", so a value that nobody weighs costs no
  * passes. */
-static void complete(const struct forecast *o, struct worth *w, const struct room *r, const struct room_key *key,
+static void complete(const struct forecast *o, struct value *w, const struct residual *r, const struct residual_key *key,
                      unsigned parts)
 {
-    const struct draws *draws = o->shapes[r->shape].draws;
+    const struct samples *samples = o->shapes[r->shape].samples;
 
-    if (w->draws_gen != o->draws_gen) {
-        w->draws_gen = o->draws_gen;
+    if (w->samples_gen != o->samples_gen) {
+        w->samples_gen = o->samples_gen;
         w->filled = w->filled_among = -1;
     }
-    if ((parts & WORTH_FILLED) != 0 && w->filled < 0) {
-        struct rollout g = rollout_recall(o->walks, draws, r, key, false);
+    if ((parts & VALUE_FILLED) != 0 && w->filled < 0) {
+        struct rollout g = rollout_recall(o->passes, samples, r, key, false);
 
         w->filled = (int32_t)g.filled;
         w->cpu_left = g.cpu_left;
     }
-    if ((parts & WORTH_AMONG) != 0 && w->filled_among < 0) {
-        w->filled_among = (int32_t)rollout_recall(o->walks, draws, r, key, true).filled;
+    if ((parts & VALUE_AMONG) != 0 && w->filled_among < 0) {
+        w->filled_among = (int32_t)rollout_recall(o->passes, samples, r, key, true).filled;
     }
     if (w->classes_gen != o->classes_gen) {
         w->classes_gen = o->classes_gen;
@@ -191,48 +191,48 @@ static void complete(const struct forecast *o, struct worth *w, const struct roo
     }
 }
 
-uint32_t forecast_worth_place(const struct forecast *o, const struct worth *w)
+uint32_t forecast_value_place(const struct forecast *o, const struct value *w)
 {
-    return (uint32_t)((size_t)((const char *)w - (const char *)o->worths->places) / o->worths->place_bytes);
+    return (uint32_t)((size_t)((const char *)w - (const char *)o->values->places) / o->values->place_bytes);
 }
 
 /* Not inlined, so that what is complete is found quickly. */
-static __attribute__((noinline)) const struct worth *complete_kept(const struct forecast *o, struct worth *w,
+static __attribute__((noinline)) const struct value *complete_kept(const struct forecast *o, struct value *w,
                                                                    uint32_t i, unsigned parts)
 {
-    struct room_key key;
-    struct room r;
+    struct residual_key key;
+    struct residual r;
 
     if (w->device_n == NOT_KEPT) {
         return NULL;
     }
     kept(w, &r);
-    room_key(&r, &key);
+    residual_key(&r, &key);
     complete(o, w, &r, &key, parts);
-    o->worths->tags[i] = tag_of(o, w->key);
+    o->values->tags[i] = tag_of(o, w->key);
     return w;
 }
 
-const struct worth *forecast_worth_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts)
+const struct value *forecast_value_at(const struct forecast *o, uint32_t i, uint32_t serial, unsigned parts)
 {
-    struct worth *w;
+    struct value *w;
 
-    if (i >= o->worths->n) {
+    if (i >= o->values->n) {
         return NULL;
     }
-    w = place(o->worths, i);
-    if (w->serial != serial || !is_known(o->worths, w)) {
+    w = place(o->values, i);
+    if (w->serial != serial || !is_known(o->values, w)) {
         return NULL;
     }
     return is_complete(o, w, parts) ? w : complete_kept(o, w, i, parts);
 }
 
-const struct worth *forecast_worth(const struct forecast *o, const struct room *r, unsigned parts)
+const struct value *forecast_value(const struct forecast *o, const struct residual *r, unsigned parts)
 {
-    struct room_key key;
-    struct worth *w;
+    struct residual_key key;
+    struct value *w;
 
-    room_key(r, &key);
+    residual_key(r, &key);
     w = find(o, r, key.all);
     if (!is_complete(o, w, parts)) {
         complete(o, w, r, &key, parts);

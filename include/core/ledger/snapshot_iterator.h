@@ -1,4 +1,4 @@
-/* core/ledger/walk.h - everything the ledger knows at one generation, read a few nodes at a time.
+/* core/ledger/snapshot_iterator.h - everything the ledger knows at one generation, read a few nodes at a time.
  *
  * A walk shows the ledger as it was when the walk was opened, whatever is applied meanwhile, without copying all
  * of it at once: what an op is about to change, and the walk has not come to yet, is copied before the change
@@ -9,8 +9,8 @@
  * that would have to keep more, because its reader is slow and the ledger busy, is torn and ends without its
  * end. Every open walk makes ops slower: whoever opens them bounds their number.
  */
-#ifndef CORE_LEDGER_WALK_H
-#define CORE_LEDGER_WALK_H
+#ifndef CORE_LEDGER_SNAPSHOT_ITERATOR_H
+#define CORE_LEDGER_SNAPSHOT_ITERATOR_H
 
 #include "base/arena.h"
 #include "core/ledger/snapshot.h"
@@ -18,35 +18,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ledger_walk;
+struct snapshot_iterator;
 
 /* What to show; empty: all. Used during the call only. */
-struct ledger_walk_filter {
+struct snapshot_iterator_filter {
     struct str node_name;  /* this node and the pods attached to it */
     struct str namespace_; /* its pods, and all nodes */
 };
 
 /* Nodes come in the order of their names. `ret_totals` as snapshot_totals() says; its generation is that of the walk.
  * O(devices). */
-struct ledger_walk *ledger_walk_open(struct ledger *l, const struct ledger_walk_filter *filter, size_t max_bytes,
+struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter, size_t max_bytes,
                                      struct snapshot *ret_totals);
 
-enum ledger_walk_step {
-    LEDGER_WALK_MORE, /* *ret has something, or nothing this time */
-    LEDGER_WALK_END,
-    LEDGER_WALK_TORN, /* what was kept, or the arena, passed its bound */
+enum snapshot_iterator_step {
+    SNAPSHOT_ITERATOR_MORE, /* *ret has something, or nothing this time */
+    SNAPSHOT_ITERATOR_END,
+    SNAPSHOT_ITERATOR_TORN, /* what was kept, or the arena, passed its bound */
 };
 /* The next nodes, at most `max_nodes` or as many as have 4 * max_nodes pods, with their pods (nodes, pods,
  * first_pod of struct snapshot, no totals); after the last node the pending pods, in no order, without nodes, 64 *
  * max_nodes slots at a time. What *ret shows lives as long as the walk and `a`. */
-enum ledger_walk_step ledger_walk_next(struct ledger *l, struct ledger_walk *w, size_t max_nodes,
+enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *w, size_t max_nodes,
                                        struct arena *a, struct snapshot *ret);
 
 /* Bytes copied before changes so far, of `max_bytes`. */
-size_t ledger_walk_kept_bytes(const struct ledger_walk *w);
+size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *w);
 
-/* Takes the walk off the ledger; ledger_walk_free() then releases it and needs no lock. */
-void ledger_walk_close(struct ledger *l, struct ledger_walk *w);
-void ledger_walk_free(struct ledger_walk *w); /* NULL is fine */
+/* Takes the walk off the ledger; snapshot_iterator_free() then releases it and needs no lock. */
+void snapshot_iterator_close(struct ledger *l, struct snapshot_iterator *w);
+void snapshot_iterator_free(struct snapshot_iterator *w); /* NULL is fine */
 
 #endif

@@ -1,12 +1,12 @@
 /* Walks: reading the ledger of one generation while it changes. */
-#include "core/ledger/walk.h"
+#include "core/ledger/snapshot_iterator.h"
 
 #include "base/bug.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot_internal.h"
 #include "core/ledger/state.h"
-#include "core/ledger/walks.h"
+#include "core/ledger/snapshot_iterators.h"
 
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@ enum standing {
     DONE, /* shown, or not there at the opening */
 };
 
-struct ledger_walk {
-    struct ledger_walk *prev, *next; /* of the ledger's open walks */
+struct snapshot_iterator {
+    struct snapshot_iterator *prev, *next; /* of the ledger's open walks */
     uint64_t version;                /* ledger.version at the opening */
     struct str namespace_;
     struct arena kept; /* what the reader has not come to, as it was; the filter's text */
@@ -42,7 +42,7 @@ struct ledger_walk {
 
 /* ---- opening and closing ---- */
 
-static void link_walk(struct ledger *l, struct ledger_walk *w)
+static void link_walk(struct ledger *l, struct snapshot_iterator *w)
 {
     w->next = l->walks;
     if (l->walks != NULL) {
@@ -51,7 +51,7 @@ static void link_walk(struct ledger *l, struct ledger_walk *w)
     l->walks = w;
 }
 
-static void list_nodes(const struct ledger *l, const struct ledger_walk_filter *filter, struct ledger_walk *w)
+static void list_nodes(const struct ledger *l, const struct snapshot_iterator_filter *filter, struct snapshot_iterator *w)
 {
     w->order = xcalloc((size_t)l->node_used_n + 1, sizeof(*w->order));
     w->standings = xcalloc((size_t)l->node_n + 1, sizeof(*w->standings));
@@ -70,10 +70,10 @@ static void list_nodes(const struct ledger *l, const struct ledger_walk_filter *
     }
 }
 
-struct ledger_walk *ledger_walk_open(struct ledger *l, const struct ledger_walk_filter *filter, size_t max_bytes,
+struct snapshot_iterator *snapshot_iterator_open(struct ledger *l, const struct snapshot_iterator_filter *filter, size_t max_bytes,
                                      struct snapshot *ret_totals)
 {
-    struct ledger_walk *w = xcalloc(1, sizeof(*w));
+    struct snapshot_iterator *w = xcalloc(1, sizeof(*w));
 
     arena_init(&w->kept, max_bytes);
     w->namespace_ = arena_str(&w->kept, filter->namespace_);
@@ -90,7 +90,7 @@ struct ledger_walk *ledger_walk_open(struct ledger *l, const struct ledger_walk_
     return w;
 }
 
-void ledger_walk_close(struct ledger *l, struct ledger_walk *w)
+void snapshot_iterator_close(struct ledger *l, struct snapshot_iterator *w)
 {
     if (w->prev != NULL) {
         w->prev->next = w->next;
@@ -104,7 +104,7 @@ void ledger_walk_close(struct ledger *l, struct ledger_walk *w)
     w->prev = w->next = NULL;
 }
 
-void ledger_walk_free(struct ledger_walk *w)
+void snapshot_iterator_free(struct snapshot_iterator *w)
 {
     if (w == NULL) {
         return;
@@ -118,7 +118,7 @@ void ledger_walk_free(struct ledger_walk *w)
     free(w);
 }
 
-size_t ledger_walk_kept_bytes(const struct ledger_walk *w)
+size_t snapshot_iterator_kept_bytes(const struct snapshot_iterator *w)
 {
     return w->kept.used_bytes + w->pending_cap * sizeof(*w->pending);
 }
@@ -144,7 +144,7 @@ static bool take_nodes(const struct ledger *l, struct arena *a, struct str names
     return !a->overflowed;
 }
 
-static void keep_node(const struct ledger *l, struct ledger_walk *w, uint32_t node)
+static void keep_node(const struct ledger *l, struct snapshot_iterator *w, uint32_t node)
 {
     struct snapshot *copy;
 
@@ -160,12 +160,12 @@ static void keep_node(const struct ledger *l, struct ledger_walk *w, uint32_t no
     w->standings[node] = KEPT;
 }
 
-static bool pod_is_due(const struct ledger_walk *w, uint32_t pod)
+static bool pod_is_due(const struct snapshot_iterator *w, uint32_t pod)
 {
     return pod >= w->pod_at && pod < w->pod_n && (w->pods_done[pod / 64] >> pod % 64 & 1) == 0;
 }
 
-static void keep_pod(const struct ledger *l, struct ledger_walk *w, uint32_t pod)
+static void keep_pod(const struct ledger *l, struct snapshot_iterator *w, uint32_t pod)
 {
     const struct pod_entry *p = &l->pods[pod];
     struct snapshot_taker t = {.l = l, .a = &w->kept, .namespace_ = w->namespace_};
@@ -187,19 +187,19 @@ static void keep_pod(const struct ledger *l, struct ledger_walk *w, uint32_t pod
     }
     t.pods = w->pending + w->pending_n++;
     snapshot_take_pod(&t, p);
-    w->torn = w->kept.overflowed || ledger_walk_kept_bytes(w) > w->kept.max_bytes;
+    w->torn = w->kept.overflowed || snapshot_iterator_kept_bytes(w) > w->kept.max_bytes;
 }
 
 void ledger_walks_node_changes(struct ledger *l, uint32_t node)
 {
-    for (struct ledger_walk *w = l->walks; w != NULL && node != LEDGER_NONE; w = w->next) {
+    for (struct snapshot_iterator *w = l->walks; w != NULL && node != LEDGER_NONE; w = w->next) {
         keep_node(l, w, node);
     }
 }
 
 void ledger_walks_pod_changes(struct ledger *l, uint32_t pod)
 {
-    for (struct ledger_walk *w = l->walks; w != NULL && pod != LEDGER_NONE; w = w->next) {
+    for (struct snapshot_iterator *w = l->walks; w != NULL && pod != LEDGER_NONE; w = w->next) {
         keep_pod(l, w, pod);
     }
     if (l->walks != NULL && pod != LEDGER_NONE) {
@@ -209,7 +209,7 @@ void ledger_walks_pod_changes(struct ledger *l, uint32_t pod)
 
 void ledger_walks_pod_born(struct ledger *l, uint32_t pod)
 {
-    for (struct ledger_walk *w = l->walks; w != NULL; w = w->next) {
+    for (struct snapshot_iterator *w = l->walks; w != NULL; w = w->next) {
         if (pod_is_due(w, pod)) {
             w->pods_done[pod / 64] |= UINT64_C(1) << pod % 64;
         }
@@ -264,7 +264,7 @@ void ledger_walks_op_comes(struct ledger *l, const struct ledger_op *op)
 /* ---- reading ---- */
 
 /* The next nodes that are as they were. */
-static bool next_nodes(const struct ledger *l, struct ledger_walk *w, size_t max_nodes, struct arena *a,
+static bool next_nodes(const struct ledger *l, struct snapshot_iterator *w, size_t max_nodes, struct arena *a,
                        struct snapshot *ret)
 {
     const uint32_t *first = &w->order[w->order_at];
@@ -290,7 +290,7 @@ static bool next_nodes(const struct ledger *l, struct ledger_walk *w, size_t max
 }
 
 /* The pods that are still pending among the next slots. */
-static bool next_pending(const struct ledger *l, struct ledger_walk *w, size_t slots, struct arena *a,
+static bool next_pending(const struct ledger *l, struct snapshot_iterator *w, size_t slots, struct arena *a,
                          struct snapshot *ret)
 {
     struct snapshot_taker t = {.l = l, .a = a, .namespace_ = w->namespace_};
@@ -314,14 +314,14 @@ static bool next_pending(const struct ledger *l, struct ledger_walk *w, size_t s
     return !a->overflowed;
 }
 
-enum ledger_walk_step ledger_walk_next(struct ledger *l, struct ledger_walk *w, size_t max_nodes,
+enum snapshot_iterator_step snapshot_iterator_next(struct ledger *l, struct snapshot_iterator *w, size_t max_nodes,
                                        struct arena *a, struct snapshot *ret)
 {
     bool ok = true;
 
     *ret = (struct snapshot){0};
     if (w->torn) {
-        return LEDGER_WALK_TORN;
+        return SNAPSHOT_ITERATOR_TORN;
     }
     if (w->order_at < w->order_n) {
         ok = next_nodes(l, w, max_nodes, a, ret);
@@ -333,8 +333,8 @@ enum ledger_walk_step ledger_walk_next(struct ledger *l, struct ledger_walk *w, 
         w->pod_at = w->pod_n;
         *ret = (struct snapshot){.pods = w->pending, .pod_n = w->pending_n};
     } else {
-        return LEDGER_WALK_END;
+        return SNAPSHOT_ITERATOR_END;
     }
     w->torn = !ok;
-    return ok ? LEDGER_WALK_MORE : LEDGER_WALK_TORN;
+    return ok ? SNAPSHOT_ITERATOR_MORE : SNAPSHOT_ITERATOR_TORN;
 }

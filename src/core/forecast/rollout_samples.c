@@ -1,6 +1,6 @@
 /* The lists of sampled pods, made ready for rollouts.
  *
- * draws_seal() turns each list into sets. For every step of an amount it builds the set of pods that ask for no more
+ * samples_seal() turns each list into sets. For every step of an amount it builds the set of pods that ask for no more
  * than the step holds: first each pod goes into the set of its own step, then each set takes in the one below it. It
  * also notes the least amount that is asked for above each step, for the bounds of a pass.
  *
@@ -18,29 +18,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct draws *draws_new(unsigned type_n)
+struct samples *samples_new(unsigned type_n)
 {
-    struct draws *s = xcalloc(1, sizeof(*s));
+    struct samples *s = xcalloc(1, sizeof(*s));
 
     s->type_n = type_n;
     return s;
 }
 
-void draws_free(struct draws *s)
+void samples_free(struct samples *s)
 {
     free(s);
 }
 
-void draws_clear(struct draws *s)
+void samples_clear(struct samples *s)
 {
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         s->lists[k].n = 0;
     }
 }
 
-void draws_add(struct draws *s, unsigned k, const struct draw *d)
+void samples_add(struct samples *s, unsigned k, const struct sample *d)
 {
-    struct draw_list *l = &s->lists[k];
+    struct sample_list *l = &s->lists[k];
 
     BUG_ON(l->n == ROLLOUT_PODS);
     l->brief[l->n] = (struct brief){.charge = d->count > 0 ? rollout_amounts(d->on[0].milli, d->on[0].mem_mib) : 0,
@@ -52,7 +52,7 @@ void draws_add(struct draws *s, unsigned k, const struct draw *d)
 }
 
 /* A pod is in the set if it fits on some kind of device; on which ones the pass looks for itself. */
-static int32_t least_milli(const struct draws *s, const struct draw *d)
+static int32_t least_milli(const struct samples *s, const struct sample *d)
 {
     int32_t least = d->on[0].milli;
 
@@ -88,7 +88,7 @@ static void carry_down(int32_t least[ROLLOUT_STEPS])
     }
 }
 
-static void find_above(struct draw_list *l)
+static void find_above(struct sample_list *l)
 {
     for (unsigned t = 0; t < ROLLOUT_STEPS; t++) {
         l->cpu_above[t] = l->mem_above[t] = INT32_MAX;
@@ -104,9 +104,9 @@ static void find_above(struct draw_list *l)
     carry_down(l->mem_above);
 }
 
-static void seal_list(struct draws *s, unsigned k)
+static void seal_list(struct samples *s, unsigned k)
 {
-    struct draw_list *l = &s->lists[k];
+    struct sample_list *l = &s->lists[k];
     unsigned among = l->n < ROLLOUT_AMONG ? l->n : ROLLOUT_AMONG;
 
     l->gpu = l->plugin = l->shares = 0;
@@ -115,7 +115,7 @@ static void seal_list(struct draws *s, unsigned k)
     memset(l->mem, 0, sizeof(l->mem));
     memset(l->milli, 0, sizeof(l->milli));
     for (unsigned i = 0; i < l->n; i++) {
-        const struct draw *d = &s->full[k][i];
+        const struct sample *d = &s->full[k][i];
         uint64_t bit = UINT64_C(1) << i;
 
         l->gpu |= d->count > 0 ? bit : 0;
@@ -139,13 +139,13 @@ static void hash_word(uint64_t hash[2], uint64_t v)
 
 /* Everything that a pass can see, in order. The length of each list comes first, so that no pod can be taken for one of
  * the next list. */
-static void hash_lists(struct draws *s)
+static void hash_lists(struct samples *s)
 {
     s->hash[0] = s->hash[1] = s->type_n;
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         hash_word(s->hash, s->lists[k].n);
         for (unsigned i = 0; i < s->lists[k].n; i++) {
-            const struct draw *d = &s->full[k][i];
+            const struct sample *d = &s->full[k][i];
 
             hash_word(s->hash, (uint64_t)(uint32_t)d->cpu_milli << 32 | (uint32_t)d->mem_mib);
             hash_word(s->hash, (uint64_t)d->count << 1 | d->plugin_managed);
@@ -156,7 +156,7 @@ static void hash_lists(struct draws *s)
     }
 }
 
-void draws_seal(struct draws *s)
+void samples_seal(struct samples *s)
 {
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         seal_list(s, k);

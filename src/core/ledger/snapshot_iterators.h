@@ -1,4 +1,4 @@
-/* core/ledger/walks.h - what open walks are told (core/ledger/walk.h): each is told before anything changes that it may
+/* core/ledger/snapshot_iterators.h - what open walks are told (core/ledger/snapshot_iterator.h): each is told before anything changes that it may
  * still have to show. Telling twice is harmless, LEDGER_NONE is fine. */
 #ifndef CORE_LEDGER_WALKS_H
 #define CORE_LEDGER_WALKS_H

@@ -1,4 +1,4 @@
-/* What a room is worth, remembered by its place: after other pods are expected it is what a new
+/* What a residual is worth, remembered by its place: after other pods are expected it is what a new
  * look would find, or it is not known. */
 #include "core/forecast/internal.h"
 #include "core/ledger/ledger.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { BOTH = WORTH_FILLED | WORTH_AMONG, ROOMS = 200000 };
+enum { BOTH = VALUE_FILLED | VALUE_AMONG, RESIDUALS = 200000 };
 
 struct scene {
     struct ledger_fixture f;
@@ -51,142 +51,142 @@ static void scene_fini(struct scene *s)
 }
 
 /* Of the shape of "a": `n` devices with so much each. */
-static struct room room_of(uint8_t n, int32_t milli, int32_t cpu_milli)
+static struct residual residual_of(uint8_t n, int32_t milli, int32_t cpu_milli)
 {
-    struct room r = {
-        .kinds = ROOM_SHARES, .device_n = n, .cpu_milli = cpu_milli, .mem_mib = INT32_MAX};
+    struct residual r = {
+        .kinds = RESIDUAL_SHARES, .device_n = n, .cpu_milli = cpu_milli, .mem_mib = INT32_MAX};
 
     for (unsigned i = 0; i < n; i++) {
-        r.devices[i] = (struct room_device){0, milli, 1024};
+        r.devices[i] = (struct residual_device){0, milli, 1024};
     }
     return r;
 }
 
-/* A room as the score of a placement remembers it. */
+/* A residual as the score of a placement remembers it. */
 struct term {
     uint32_t place, serial;
 };
 
-static struct term term_of(const struct scene *s, const struct worth *w)
+static struct term term_of(const struct scene *s, const struct value *w)
 {
-    return (struct term){forecast_worth_place(s->o, w), w->serial};
+    return (struct term){forecast_value_place(s->o, w), w->serial};
 }
 
-static const struct worth *worth_of(const struct scene *s, struct term t, unsigned parts)
+static const struct value *value_of(const struct scene *s, struct term t, unsigned parts)
 {
-    return forecast_worth_at(s->o, t.place, t.serial, parts);
+    return forecast_value_at(s->o, t.place, t.serial, parts);
 }
 
 /* By a forecast that expects the same and has seen nothing else. */
-static void worth_afresh(const struct scene *s, const struct room *r, struct worth *ret)
+static void value_afresh(const struct scene *s, const struct residual *r, struct value *ret)
 {
     struct forecast *o = forecast_new();
 
     forecast_give_demand_histogram(o, s->expected);
     follow(o, s->f.l);
-    memcpy(ret, forecast_worth(o, r, BOTH), sizeof(*ret));
+    memcpy(ret, forecast_value(o, r, BOTH), sizeof(*ret));
     forecast_free(o);
 }
 
-static void worth__others_are_expected__is_what_a_new_look_finds(void **state)
+static void value__others_are_expected__is_what_a_new_look_finds(void **state)
 {
     struct scene s;
-    struct room r = room_of(3, 700, 2500);
-    const struct worth *w;
+    struct residual r = residual_of(3, 700, 2500);
+    const struct value *w;
     struct term t;
 
     (void)state;
     scene_init(&s);
-    w = forecast_worth(s.o, &r, BOTH);
+    w = forecast_value(s.o, &r, BOTH);
     t = term_of(&s, w);
     for (int32_t milli = 100; milli <= 700; milli += 100) {
         int32_t before = w->filled;
-        struct worth fresh;
+        struct value fresh;
 
         expect(&s, milli, milli * 4, 500);
-        w = worth_of(&s, t, BOTH);
+        w = value_of(&s, t, BOTH);
         assert_non_null(w);
-        worth_afresh(&s, &r, &fresh);
+        value_afresh(&s, &r, &fresh);
         assert_int_equal(w->filled, fresh.filled);
         assert_int_equal(w->filled_among, fresh.filled_among);
         assert_int_equal(w->cpu_left, fresh.cpu_left);
         assert_int_equal(w->drain, fresh.drain);
         assert_true(milli > 100 ||
                     w->filled != before); /* what was expected before would not have done */
-        assert_ptr_equal(forecast_worth(s.o, &r, BOTH), w);
+        assert_ptr_equal(forecast_value(s.o, &r, BOTH), w);
     }
     scene_fini(&s);
 }
 
-static void worth__part_without_weight__is_not_looked_for(void **state)
+static void value__part_without_weight__is_not_looked_for(void **state)
 {
     struct scene s;
-    struct room r = room_of(2, 600, 3000);
-    const struct worth *w;
+    struct residual r = residual_of(2, 600, 3000);
+    const struct value *w;
     uint64_t work;
 
     (void)state;
     scene_init(&s);
-    w = forecast_worth(s.o, &r, WORTH_AMONG);
+    w = forecast_value(s.o, &r, VALUE_AMONG);
     assert_true(w->filled < 0 && w->filled_among >= 0);
     work = forecast_work(s.o);
-    assert_ptr_equal(forecast_worth(s.o, &r, WORTH_AMONG), w);
+    assert_ptr_equal(forecast_value(s.o, &r, VALUE_AMONG), w);
     assert_int_equal(forecast_work(s.o), work);
-    assert_ptr_equal(worth_of(&s, term_of(&s, w), WORTH_FILLED), w);
+    assert_ptr_equal(value_of(&s, term_of(&s, w), VALUE_FILLED), w);
     assert_true(w->filled >= 0);
     assert_true(forecast_work(s.o) > work);
     scene_fini(&s);
 }
 
-static void worth__too_many_devices_to_keep__is_unknown_when_others_are_expected(void **state)
+static void value__too_many_devices_to_keep__is_unknown_when_others_are_expected(void **state)
 {
     struct scene s;
-    struct room r = room_of(WORTH_DEVICES_MAX + 1, 700, 2500);
-    const struct worth *w;
+    struct residual r = residual_of(VALUE_DEVICES_MAX + 1, 700, 2500);
+    const struct value *w;
     struct term t;
 
     (void)state;
     scene_init(&s);
-    w = forecast_worth(s.o, &r, BOTH);
+    w = forecast_value(s.o, &r, BOTH);
     t = term_of(&s, w);
-    assert_ptr_equal(worth_of(&s, t, BOTH), w);
+    assert_ptr_equal(value_of(&s, t, BOTH), w);
     expect(&s, 500, 1000, 500);
-    assert_null(worth_of(&s, t, BOTH));
+    assert_null(value_of(&s, t, BOTH));
     scene_fini(&s);
 }
 
-static void worth__place_taken_or_shapes_forgotten__is_unknown(void **state)
+static void value__place_taken_or_shapes_forgotten__is_unknown(void **state)
 {
     struct scene s;
-    struct room r = room_of(1, 700, 1), other = r;
-    const struct worth *w;
+    struct residual r = residual_of(1, 700, 1), other = r;
+    const struct value *w;
     struct term t;
 
     (void)state;
     scene_init(&s);
-    w = forecast_worth(s.o, &r, WORTH_FILLED);
+    w = forecast_value(s.o, &r, VALUE_FILLED);
     t = term_of(&s, w);
-    for (int32_t i = 2; i < ROOMS && w->serial == t.serial; i++) {
+    for (int32_t i = 2; i < RESIDUALS && w->serial == t.serial; i++) {
         other.cpu_milli = i;
-        forecast_worth(s.o, &other, WORTH_FILLED);
+        forecast_value(s.o, &other, VALUE_FILLED);
     }
     assert_int_not_equal(w->serial, t.serial);
-    assert_null(worth_of(&s, t, WORTH_FILLED));
-    w = forecast_worth(s.o, &r, WORTH_FILLED);
+    assert_null(value_of(&s, t, VALUE_FILLED));
+    w = forecast_value(s.o, &r, VALUE_FILLED);
     t = term_of(&s, w);
-    forecast_worths_forget(s.o->worths);
-    assert_null(worth_of(&s, t, WORTH_FILLED));
-    assert_true(forecast_worth(s.o, &r, WORTH_FILLED)->serial > t.serial);
+    forecast_values_forget(s.o->values);
+    assert_null(value_of(&s, t, VALUE_FILLED));
+    assert_true(forecast_value(s.o, &r, VALUE_FILLED)->serial > t.serial);
     scene_fini(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worth__others_are_expected__is_what_a_new_look_finds),
-        cmocka_unit_test(worth__part_without_weight__is_not_looked_for),
-        cmocka_unit_test(worth__too_many_devices_to_keep__is_unknown_when_others_are_expected),
-        cmocka_unit_test(worth__place_taken_or_shapes_forgotten__is_unknown),
+        cmocka_unit_test(value__others_are_expected__is_what_a_new_look_finds),
+        cmocka_unit_test(value__part_without_weight__is_not_looked_for),
+        cmocka_unit_test(value__too_many_devices_to_keep__is_unknown_when_others_are_expected),
+        cmocka_unit_test(value__place_taken_or_shapes_forgotten__is_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

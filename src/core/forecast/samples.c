@@ -24,14 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRAWS = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
+enum { SAMPLES = ROLLOUT_LISTS * ROLLOUT_PODS, SHUFFLE_SEED = 1 };
 
 /* ---- one pod on one node ---- */
 
 /* What a pod takes of each device of this type, when it is empty. Requests are charged by the smaller capacity of the
  * shape and held against the larger one: rounding may let a pod in that just does not fit, but none is left out that
  * does. */
-static struct draw_charge charge_on(const struct device_type *t, const struct demand_histogram_shape *pod)
+static struct sample_charge charge_on(const struct device_type *t, const struct demand_histogram_shape *pod)
 {
     struct gpu_request w = {.kind = pod->kind, .milli = pod->milli, .mem_mib = pod->mem_mib};
     const struct device_state d = {.milli_cap = t->milli_cap,
@@ -42,9 +42,9 @@ static struct draw_charge charge_on(const struct device_type *t, const struct de
     bool fits = c.milli <= t->milli_cap && (t->mem_high_mib == 0 || c.mem_mib <= t->mem_high_mib);
 
     if (!fits) {
-        return (struct draw_charge){ROLLOUT_NEVER, 0};
+        return (struct sample_charge){ROLLOUT_NEVER, 0};
     }
-    return (struct draw_charge){c.milli, t->mem_high_mib == 0 ? 0 : (int32_t)c.mem_mib};
+    return (struct sample_charge){c.milli, t->mem_high_mib == 0 ? 0 : (int32_t)c.mem_mib};
 }
 
 static bool fits_host(const struct node_shape *s, const struct demand_histogram_shape *pod)
@@ -58,11 +58,11 @@ static bool allows(const uint8_t *allowed, const struct device_type *t)
     return allowed == NULL || (t->model_id != UINT16_MAX && allowed[t->model_id] != 0);
 }
 
-bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct draw *ret)
+bool forecast_runs(const struct node_shape *s, const struct demand_histogram_shape *pod, const uint8_t *allowed, struct sample *ret)
 {
     unsigned fit_n = 0, allowed_n = 0;
 
-    *ret = (struct draw){.cpu_milli = pod->host.cpu_milli,
+    *ret = (struct sample){.cpu_milli = pod->host.cpu_milli,
                          .mem_mib = pod->host.mem_mib,
                          .count = pod->count,
                          .plugin_managed = pod->plugin_managed};
@@ -73,7 +73,7 @@ bool forecast_runs(const struct node_shape *s, const struct demand_histogram_sha
         const struct device_type *t = &s->types[i];
         bool ok = allows(allowed, t);
 
-        ret->on[i] = ok ? charge_on(t, pod) : (struct draw_charge){ROLLOUT_NEVER, 0};
+        ret->on[i] = ok ? charge_on(t, pod) : (struct sample_charge){ROLLOUT_NEVER, 0};
         allowed_n += ok;
         fit_n += ret->on[i].milli != ROLLOUT_NEVER ? t->device_n : 0;
     }
@@ -126,7 +126,7 @@ static int compare_pods(const void *x, const void *y)
 /* Which pod each sample is: sample i stands at (2i + 1) / (2 DRAWS) of the weight. Exact in 128 bits: a weight has 64
  * and 2 DRAWS has 12. `at` never leaves the row, because the middle of a part is always below the whole. O(n + DRAWS).
  * False when nothing is expected. */
-static bool draw_pods(const struct expected *pods, size_t n, uint32_t *ret)
+static bool sample_pods(const struct expected *pods, size_t n, uint32_t *ret)
 {
     unsigned __int128 sum = 0, below = 0;
     size_t at = 0;
@@ -137,10 +137,10 @@ static bool draw_pods(const struct expected *pods, size_t n, uint32_t *ret)
     if (sum == 0) {
         return false;
     }
-    for (uint32_t i = 0; i < DRAWS; i++) {
+    for (uint32_t i = 0; i < SAMPLES; i++) {
         unsigned __int128 middle = (2 * i + 1) * sum;
 
-        while ((below + pods[at].weight) * (2 * DRAWS) <= middle) {
+        while ((below + pods[at].weight) * (2 * SAMPLES) <= middle) {
             below += pods[at++].weight;
         }
         ret[i] = (uint32_t)at;
@@ -148,13 +148,13 @@ static bool draw_pods(const struct expected *pods, size_t n, uint32_t *ret)
     return true;
 }
 
-static void deal(const uint32_t *draws, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS])
+static void deal(const uint32_t *samples, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS])
 {
     struct rng rng;
 
     rng_init(&rng, SHUFFLE_SEED);
-    for (uint32_t i = 0; i < DRAWS; i++) {
-        lists[i % ROLLOUT_LISTS][i / ROLLOUT_LISTS] = draws[i];
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        lists[i % ROLLOUT_LISTS][i / ROLLOUT_LISTS] = samples[i];
     }
     for (unsigned k = 0; k < ROLLOUT_LISTS; k++) {
         for (uint32_t i = ROLLOUT_PODS - 1; i > 0; i--) {
@@ -169,43 +169,43 @@ static void deal(const uint32_t *draws, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PO
 static void build_shape(struct forecast *o, const struct cluster_view *c, struct node_shape *s, const struct expected *pods,
                         size_t n, uint32_t lists[ROLLOUT_LISTS][ROLLOUT_PODS], bool any)
 {
-    struct draw *resolved = xmalloc((n + 1) * sizeof(*resolved));
+    struct sample *resolved = xmalloc((n + 1) * sizeof(*resolved));
     bool *runs = xcalloc(n + 1, sizeof(*runs));
-    uint8_t *room = xmalloc(o->model_n + 1);
+    uint8_t *residual = xmalloc(o->model_n + 1);
 
-    if (s->draws == NULL) {
-        s->draws = draws_new(s->type_n);
+    if (s->samples == NULL) {
+        s->samples = samples_new(s->type_n);
     }
-    draws_clear(s->draws);
+    samples_clear(s->samples);
     for (size_t i = 0; i < n; i++) {
         struct demand d = {.model_n = pods[i].shape->model_n, .models = pods[i].shape->models};
 
-        runs[i] = forecast_runs(s, pods[i].shape, models_allowed(c->models, &d, room), &resolved[i]);
+        runs[i] = forecast_runs(s, pods[i].shape, models_allowed(c->models, &d, residual), &resolved[i]);
     }
     for (unsigned k = 0; k < ROLLOUT_LISTS && any; k++) {
         for (unsigned i = 0; i < ROLLOUT_PODS; i++) {
             if (runs[lists[k][i]]) {
-                draws_add(s->draws, k, &resolved[lists[k][i]]);
+                samples_add(s->samples, k, &resolved[lists[k][i]]);
             }
         }
     }
-    draws_seal(s->draws);
-    free(room);
+    samples_seal(s->samples);
+    free(residual);
     free(runs);
     free(resolved);
 }
 
-void forecast_draws_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n)
+void forecast_samples_build(struct forecast *o, const struct cluster_view *c, struct expected *pods, size_t n)
 {
-    uint32_t draws[DRAWS] = {0}, lists[ROLLOUT_LISTS][ROLLOUT_PODS];
+    uint32_t samples[SAMPLES] = {0}, lists[ROLLOUT_LISTS][ROLLOUT_PODS];
     bool any;
 
     qsort(pods, n, sizeof(*pods), compare_pods);
-    any = draw_pods(pods, n, draws);
-    deal(draws, lists);
+    any = sample_pods(pods, n, samples);
+    deal(samples, lists);
     for (uint32_t i = 0; i < o->shape_n; i++) {
         build_shape(o, c, &o->shapes[i], pods, n, lists, any);
     }
-    o->draws_gen++;
-    rollout_memo_forget(o->walks);
+    o->samples_gen++;
+    rollout_memo_forget(o->passes);
 }

@@ -1,5 +1,5 @@
 /* Walks show the ledger of one generation, whatever is applied while they are read. */
-#include "core/ledger/walk.h"
+#include "core/ledger/snapshot_iterator.h"
 #include "core/support/tested_ledger.h"
 #include "core/support/simulation_checks.h"
 
@@ -140,7 +140,7 @@ static void assert_same_text(struct text *a, struct text *b)
 
 struct reader {
     struct ledger *ledger;
-    struct ledger_walk *walk; /* NULL: none is open */
+    struct snapshot_iterator *walk; /* NULL: none is open */
     struct snapshot totals;
     bool filtered;
     struct text want, got;
@@ -148,7 +148,7 @@ struct reader {
 
 static void reader_open(struct reader *r, struct ledger *l, struct str node, struct str namespace_)
 {
-    const struct ledger_walk_filter filter = {node, namespace_};
+    const struct snapshot_iterator_filter filter = {node, namespace_};
     struct arena a;
     struct snapshot s;
 
@@ -160,7 +160,7 @@ static void reader_open(struct reader *r, struct ledger *l, struct str node, str
     arena_fini(&a);
     r->ledger = l;
     r->filtered = node.n > 0 || namespace_.n > 0;
-    r->walk = ledger_walk_open(l, &filter, KEPT_MAX, &r->totals);
+    r->walk = snapshot_iterator_open(l, &filter, KEPT_MAX, &r->totals);
     assert_int_equal(r->totals.generation, ledger_generation(l));
 }
 
@@ -182,8 +182,8 @@ static void reader_check_sums(const struct reader *r)
 
 static void reader_close(struct reader *r)
 {
-    ledger_walk_close(r->ledger, r->walk);
-    ledger_walk_free(r->walk);
+    snapshot_iterator_close(r->ledger, r->walk);
+    snapshot_iterator_free(r->walk);
     text_fini(&r->want);
     text_fini(&r->got);
     r->walk = NULL;
@@ -194,14 +194,14 @@ static bool reader_step(struct reader *r, size_t max_nodes)
 {
     struct arena a;
     struct snapshot s;
-    enum ledger_walk_step step;
+    enum snapshot_iterator_step step;
 
     arena_init(&a, 64U << 20);
-    step = ledger_walk_next(r->ledger, r->walk, max_nodes, &a, &s);
-    assert_int_not_equal(step, LEDGER_WALK_TORN);
+    step = snapshot_iterator_next(r->ledger, r->walk, max_nodes, &a, &s);
+    assert_int_not_equal(step, SNAPSHOT_ITERATOR_TORN);
     text_add(&r->got, &s);
     arena_fini(&a);
-    if (step == LEDGER_WALK_MORE) {
+    if (step == SNAPSHOT_ITERATOR_MORE) {
         return true;
     }
     assert_same_text(&r->want, &r->got);
@@ -318,7 +318,7 @@ static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
     fixture_bracket(&fx, LEDGER_NODES_BEGIN);
     fixture_bracket(&fx, LEDGER_NODES_END);
     assert_false(ledger_has_node(fx.l, STR("n1")));
-    assert_true(ledger_walk_kept_bytes(r.walk) > 0);
+    assert_true(snapshot_iterator_kept_bytes(r.walk) > 0);
     finish(&r);
 }
 
@@ -331,36 +331,36 @@ static void walk__nothing_changes__nothing_is_kept(void **state)
     (void)state;
     fixture_pod(&fx, "a", &half, "n1", NULL);
     reader_open(&r, fx.l, STR_NULL, STR_NULL);
-    before = ledger_walk_kept_bytes(r.walk);
+    before = snapshot_iterator_kept_bytes(r.walk);
     assert_true(reader_step(&r, 8));
     fixture_pod(&fx, "b", &half, "n1", NULL); /* after it was read */
-    assert_int_equal(ledger_walk_kept_bytes(r.walk), before);
+    assert_int_equal(snapshot_iterator_kept_bytes(r.walk), before);
     finish(&r);
 }
 
 static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
 {
-    const struct ledger_walk_filter all = {0};
+    const struct snapshot_iterator_filter all = {0};
     struct snapshot totals, s;
-    struct ledger_walk *w = ledger_walk_open(fx.l, &all, 256, &totals);
+    struct snapshot_iterator *w = snapshot_iterator_open(fx.l, &all, 256, &totals);
 
     (void)state;
-    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_MORE);
+    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_MORE);
     fixture_node(&fx, "n3", 1, 1 * GIB);
-    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_TORN);
+    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
     fixture_node(&fx, "n2", 1, 1 * GIB);
-    assert_int_equal(ledger_walk_next(fx.l, w, 1, &fx.arena, &s), LEDGER_WALK_TORN);
+    assert_int_equal(snapshot_iterator_next(fx.l, w, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
     assert_int_equal(s.node_n, 0);
-    ledger_walk_close(fx.l, w);
-    ledger_walk_free(w);
+    snapshot_iterator_close(fx.l, w);
+    snapshot_iterator_free(w);
 }
 
 static void walk__pending_pods_beyond_its_bound__torn(void **state)
 {
-    const struct ledger_walk_filter all = {0};
+    const struct snapshot_iterator_filter all = {0};
     struct demand half = SHARE_OF(500);
     struct snapshot totals, s;
-    struct ledger_walk *walk;
+    struct snapshot_iterator *walk;
     char uid[16];
 
     (void)state;
@@ -368,14 +368,14 @@ static void walk__pending_pods_beyond_its_bound__torn(void **state)
         snprintf(uid, sizeof(uid), "p%d", i);
         fixture_pod(&fx, uid, &half, NULL, NULL);
     }
-    walk = ledger_walk_open(fx.l, &all, 4096, &totals);
+    walk = snapshot_iterator_open(fx.l, &all, 4096, &totals);
     for (int i = 0; i < 100; i++) {
         snprintf(uid, sizeof(uid), "p%d", i);
         fixture_name_op(&fx, LEDGER_POD_GONE, uid);
     }
-    assert_int_equal(ledger_walk_next(fx.l, walk, 1, &fx.arena, &s), LEDGER_WALK_TORN);
-    ledger_walk_close(fx.l, walk);
-    ledger_walk_free(walk);
+    assert_int_equal(snapshot_iterator_next(fx.l, walk, 1, &fx.arena, &s), SNAPSHOT_ITERATOR_TORN);
+    snapshot_iterator_close(fx.l, walk);
+    snapshot_iterator_free(walk);
 }
 
 static void walk__several_at_different_generations__each_its_own(void **state)

@@ -121,7 +121,7 @@ static void add(const struct snapshot *s, struct sums *sums)
 
 static void *read_on(void *arg)
 {
-    const struct ledger_walk_filter all = {0};
+    const struct snapshot_iterator_filter all = {0};
     size_t *ended = arg;
     struct arena a;
 
@@ -131,19 +131,19 @@ static void *read_on(void *arg)
         const struct snapshot *totals = &head.totals;
         struct snapshot s;
         struct sums sums = {0};
-        struct store_walk *w = store_walk_open(store, &all, 4U << 20, &a, &head);
-        enum ledger_walk_step step;
+        struct store_iterator *w = store_iterator_open(store, &all, 4U << 20, &a, &head);
+        enum snapshot_iterator_step step;
 
-        while ((step = store_walk_next(w, &a, &s)) == LEDGER_WALK_MORE) {
+        while ((step = store_iterator_next(w, &a, &s)) == SNAPSHOT_ITERATOR_MORE) {
             add(&s, &sums);
             arena_reset(&a);
             sched_yield();
         }
-        BUG_ON(step != LEDGER_WALK_END);
+        BUG_ON(step != SNAPSHOT_ITERATOR_END);
         BUG_ON(sums.milli != totals->milli_charged || sums.mem_mib != totals->mem_charged_mib);
         BUG_ON(sums.devices != totals->device_n);
         BUG_ON(memcmp(sums.by_state, totals->pods_by_state, sizeof(sums.by_state)) != 0);
-        store_walk_close(w);
+        store_iterator_close(w);
         *ended += 1;
     }
     arena_fini(&a);
