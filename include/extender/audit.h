@@ -15,7 +15,7 @@
  * by the same ops the watch would have brought; then the watch of that resource lists again,
  * because who lost one event may lose more. Reservations are left alone.
  *
- * Objects are read by the newest rules (extender/rulebook.h). While others are announced, or when
+ * Objects are read by the newest rules (extender/policy_set.h). While others are announced, or when
  * they changed during a run, the ledger is not comparable, and the run says so.
  *
  * One thread of its own; at most one run at a time. Memory: 8 bytes for each object of the cluster,
@@ -30,7 +30,7 @@
 #include "base/log.h"
 #include "core/ledger/audit.h"
 #include "extender/incident_words.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "kube/reflector.h"
 
 #include <stdbool.h>
@@ -97,7 +97,7 @@ struct kube_client;
 struct audit;
 
 /* Borrows everything but the options for its life. */
-WARN_UNUSED int audit_new(struct rulebook *book, struct kube_client *client,
+WARN_UNUSED int audit_new(struct policy_set *book, struct kube_client *client,
                           const struct clock *clock, const struct log *log,
                           const struct audit_options *options, struct audit **ret,
                           struct err *reterr);

@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "extender/store.h"
 
 #include <stdbool.h>
@@ -65,7 +65,7 @@ struct binder_options {
 };
 
 /* Borrows everything for its life. */
-WARN_UNUSED int binder_new(struct rulebook *book, struct kube_client *client,
+WARN_UNUSED int binder_new(struct policy_set *book, struct kube_client *client,
                            const struct clock *clock, const struct log *log,
                            const struct binder_options *options, struct binder **ret,
                            struct err *reterr);

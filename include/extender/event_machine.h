@@ -61,7 +61,7 @@ struct event_machine_options {
 struct event_machine *event_machine_new(const struct event_machine_options *o);
 void event_machine_free(struct event_machine *m); /* NULL is fine */
 
-/* Copies what is needed. Every event ends in exactly one fate told to the observer, at once or
+/* Copies what is needed. Every event ends in exactly one outcome told to the observer, at once or
  * later. */
 void event_machine_record(struct event_machine *m, const struct event *e, int64_t now_ns,
                           int64_t wall_ms);

@@ -27,8 +27,8 @@
 struct kube_client;
 struct events;
 
-/* What was, or was not, done with an event. Usable as metric labels by event_fate_name. */
-enum event_fate {
+/* What was, or was not, done with an event. Usable as metric labels by event_outcome_name. */
+enum event_outcome {
     EVENT_POSTED,     /* a new Event was accepted */
     EVENT_COUNTED,    /* a PATCH of a series was accepted */
     EVENT_REPEATED,   /* one more of a known series: no call of its own */
@@ -39,12 +39,12 @@ enum event_fate {
     EVENT_REJECTED,   /* lost: the API server calls it invalid, or its namespace is gone */
     EVENT_GAVE_UP,    /* lost: no answer, tried often enough */
     EVENT_NOWHERE,    /* about fgpu's own pod, and which one that is is not known */
-    EVENT_FATE__MAX
+    EVENT_OUTCOME__MAX
 };
-const char *event_fate_name(enum event_fate f); /* "queue_full" */
+const char *event_outcome_name(enum event_outcome f); /* "queue_full" */
 
 /* From any thread, perhaps with locks held: it must only count. */
-typedef void events_observe_fn(void *ctx, enum event_reason reason, enum event_fate fate);
+typedef void events_observe_fn(void *ctx, enum event_reason reason, enum event_outcome outcome);
 
 struct events_options {
     const char *instance; /* reportingInstance: the pod's or host's name; cut at 128 bytes */

@@ -1,6 +1,6 @@
 /* extender/placement.h - the verbs filter and prioritize as use cases, without their wire form.
  *
- * Pure reads (design.md 3.1, rule 5), but for the advisory hold that prioritize leaves. A name that the caller sent
+ * Pure reads (design.md 3.1, rule 5), but for the tentative placement that prioritize leaves. A name that the caller sent
  * twice is answered once.
  */
 #ifndef EXTENDER_PLACEMENT_H

@@ -19,18 +19,18 @@
 
 struct slices;
 
-enum slices_standing {
+enum slices_state {
     SLICES_OFF,       /* the configuration names no drivers */
     SLICES_READING,   /* not known yet */
     SLICES_SERVED,    /* listed, and followed */
     SLICES_ABSENT,    /* the API server has none */
     SLICES_FORBIDDEN, /* we may not list them */
-    SLICES_STANDING__MAX
+    SLICES_STATE__MAX
 };
-const char *slices_standing_name(enum slices_standing s); /* "reading" */
+const char *slices_state_name(enum slices_state s); /* "reading" */
 
 struct slices_status {
-    enum slices_standing standing;
+    enum slices_state state;
     uint32_t node_n;  /* that slices name */
     const char *note; /* static: what to do about it; NULL: nothing */
 };

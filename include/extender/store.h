@@ -19,7 +19,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/preempt.h"
 #include "core/ledger/snapshot.h"
-#include "core/ledger/standing.h"
+#include "core/ledger/status.h"
 #include "core/ledger/view.h"
 #include "core/ledger/snapshot_iterator.h"
 #include "core/report/demand_histogram.h"
@@ -35,8 +35,8 @@ void store_free(struct store *s); /* NULL is fine */
 /* Stamps op->at_ms and op->deciding, and applies it. */
 WARN_UNUSED int store_apply(struct store *s, struct ledger_op *op, struct err *reterr);
 /* The same, and how the object stood before and after; both are written in any case, NULL: not wanted. */
-WARN_UNUSED int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
-                                   struct ledger_standing *ret_after, struct err *reterr);
+WARN_UNUSED int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
+                                   struct ledger_status *ret_after, struct err *reterr);
 
 bool store_is_synced(struct store *s);
 /* Bindings of a predecessor may still be on their way to etcd: nothing is promised before `until_ns`
@@ -67,7 +67,7 @@ const char *store_not_ready(struct store *s);
 const char *store_not_open(struct store *s);
 bool store_has_node(struct store *s, struct str node_name);
 
-struct pack_hold;
+struct pack_tentative;
 struct pack_plans;
 struct pack_result;
 
@@ -84,7 +84,7 @@ struct store_pack_answer {
     uint64_t generation;
 };
 WARN_UNUSED int store_pack(struct store *s, struct arena *a, const struct view_pod *pod,
-                           const struct pack_plans *plans, const struct pack_hold *holds, size_t hold_n,
+                           const struct pack_plans *plans, const struct pack_tentative *holds, size_t hold_n,
                            const struct str *names, size_t name_n, struct store_pack_answer *ret,
                            struct err *reterr);
 
@@ -243,14 +243,14 @@ bool store_audit_nodes(struct store *s, uint32_t *at, store_audit_fn *fn, void *
 /* How many over-committed devices have each cause (core/ledger/excess.h; bit i counts in ret[i]). */
 void store_excess_causes(struct store *s, uint64_t ret[EXCESS_CAUSE_N]);
 
-/* Advisory holds (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
- * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_HOLDS_MAX are kept, the
+/* Tentative placements (contract.md R19). A hold says: this pod was just promised this node. Copied demands come
+ * from `a`; holds of `except_uid` and expired ones are left out. At most STORE_TENTATIVES_MAX are kept, the
  * oldest goes first. */
-#define STORE_HOLDS_MAX 256
-void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+#define STORE_TENTATIVES_MAX 256
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                 int64_t hold_ms);
 void store_unhold(struct store *s, struct str uid);
-WARN_UNUSED int store_holds(struct store *s, struct arena *a, struct str except_uid,
-                            const struct pack_hold **ret, size_t *ret_n, struct err *reterr);
+WARN_UNUSED int store_tentatives(struct store *s, struct arena *a, struct str except_uid,
+                            const struct pack_tentative **ret, size_t *ret_n, struct err *reterr);
 
 #endif

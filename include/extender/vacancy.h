@@ -14,7 +14,7 @@
 #define EXTENDER_VACANCY_H
 
 #include "base/clock.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "extender/store.h"
 
 #include <stdbool.h>
@@ -59,7 +59,7 @@ static inline int64_t vacancy_permille(const struct vacancy_report *r)
 
 struct vacancy;
 
-struct vacancy *vacancy_new(struct store *store, struct rulebook *book, const struct clock *clock);
+struct vacancy *vacancy_new(struct store *store, struct policy_set *book, const struct clock *clock);
 void vacancy_free(struct vacancy *v); /* NULL is fine */
 
 /* From any thread; readers wait for one that computes. */

@@ -11,7 +11,7 @@
 #ifndef EXTENDER_VERIFIER_H
 #define EXTENDER_VERIFIER_H
 
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 
 #include <stddef.h>
 
@@ -25,7 +25,7 @@ WARN_UNUSED bool verify_records(const struct ingest *in, struct str node_name, s
 struct verifier;
 
 struct verifier_options {
-    struct rulebook *book;
+    struct policy_set *book;
     struct signing *signing;
     void (*keys_changed)(void *ctx); /* other records are believed from now on: all pods must be listed again */
     void *ctx;

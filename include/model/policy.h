@@ -197,7 +197,7 @@ struct policy {
     struct str candidate_node_strategy; /* on trial (extender/shadow.h); POLICY_NO_CANDIDATE: as the one above */
     struct str candidate_device_strategy;
     int32_t candidates; /* nodes in a filter reply; 0 = all */
-    int32_t hold_ms;    /* life of an advisory hold; 0 = none */
+    int32_t hold_ms;    /* life of a tentative placement; 0 = none */
 };
 
 /* The built-in policy: the same values that config/fgpu.yaml shows as defaults. Static storage. */

@@ -63,7 +63,7 @@ enum fgpu_metric {
     FGPU_SIGNING_KEY_RELOADS_TOTAL, /* outcome: ok error */
 
     FGPU_EVENTS_TOTAL,         /* reason; result: posted repeated dropped failed */
-    FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_fate that lose an event */
+    FGPU_EVENTS_DROPPED_TOTAL, /* cause: those of event_outcome that lose an event */
 
     FGPU_CONFIG_RELOADS_TOTAL, /* outcome */
     FGPU_CONFIG_LAST_RELOAD_SUCCESSFUL,

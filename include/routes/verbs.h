@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extender/binder.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "extender/shadow.h"
-#include "extender/waker.h"
+#include "extender/requeue_trigger.h"
 #include "httpd/server.h"
 
 #include <stdint.h>
@@ -27,9 +27,9 @@ struct verb_observation {
 };
 
 struct verbs {
-    struct rulebook *book;
+    struct policy_set *book;
     struct binder *binder;
-    struct waker *waker; /* NULL: nobody is woken */
+    struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
     struct shadow *shadow; /* NULL: nothing is ever on trial */
     const struct clock *clock;
     const struct log *log;

@@ -9,7 +9,7 @@
 
 /* Every lock under which another one is taken, outermost first. What is not here is a leaf: "store"
  * above all, so that nothing blocks or is told under it; the locks of the log, the metrics' series
- * and the API client's queue; and those that only hand out what is current ("rulebook", "signing",
+ * and the API client's queue; and those that only hand out what is current ("policy set", "signing",
  * "config slot"). */
 static const char *const ORDER[] = {
     "changeover",         /* gives a new configuration to everybody */

@@ -58,7 +58,7 @@ static void collect(void *ctx, struct metrics *m)
     metric_set(METRIC(m, FGPU_CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS), s.since_ms);
     metric_set(METRIC(m, FGPU_CONFIG_GENERATION), (int64_t)s.generation);
     metric_set(METRIC(m, FGPU_CONFIG_HASH), hash_number(s.hash));
-    metric_set(METRIC(m, FGPU_CONFIG_WAITING), rulebook_is_waiting(c->o.book));
+    metric_set(METRIC(m, FGPU_CONFIG_WAITING), policy_set_is_waiting(c->o.book));
 }
 
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
@@ -197,7 +197,7 @@ static void release_config(void *config)
  * what becomes of it is told; else the time has come for another part of one. */
 static bool take_in(struct changeover *c, struct config *next, bool relist, bool is_file)
 {
-    const struct rules *rules = rulebook_take_newest(c->o.book);
+    const struct rules *rules = policy_set_take_newest(c->o.book);
     struct ingest facts = rules->ingest; /* the same but for what the file says */
     struct err err;
 
@@ -211,14 +211,14 @@ static bool take_in(struct changeover *c, struct config *next, bool relist, bool
     c->waiting_is_last = is_file || (c->waiting != NULL && c->waiting_is_last);
     forget_waiting(c);
     if (!relist) {
-        rulebook_publish(c->o.book, rules);
+        policy_set_publish(c->o.book, rules);
         if (is_file) {
             record_outcome(c, next, CONFIG_IN_EFFECT);
         }
         take_effect(c, next);
         return false;
     }
-    rulebook_announce(c->o.book, rules);
+    policy_set_announce(c->o.book, rules);
     c->waiting = next;
     if (is_file) {
         record_outcome(c, next, CONFIG_WAITING);
@@ -351,11 +351,11 @@ void changeover_listed(struct changeover *c, enum kube_resource resource, const 
     bool stale = false;
 
     lock(c);
-    switch (rulebook_listed(c->o.book, resource, by)) {
-    case RULEBOOK_STALE:
+    switch (policy_set_listed(c->o.book, resource, by)) {
+    case POLICY_SET_STALE:
         stale = true;
         break;
-    case RULEBOOK_CURRENT: {
+    case POLICY_SET_CURRENT: {
         const struct config *config = c->waiting;
 
         c->waiting = NULL;
@@ -365,8 +365,8 @@ void changeover_listed(struct changeover *c, enum kube_resource resource, const 
         take_effect(c, config);
         break;
     }
-    case RULEBOOK_IDLE:
-    case RULEBOOK_PARTIAL:
+    case POLICY_SET_IDLE:
+    case POLICY_SET_PARTIAL:
         break;
     }
     unlock(c);

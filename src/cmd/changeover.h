@@ -3,7 +3,7 @@
  * All or nothing: a configuration is in effect as a whole or not at all, so what is in effect is
  * always one file that was checked as a whole (src/decisions/0009). It is held back when it changes
  * a key that needs a restart. It waits when it changes what pods or nodes mean, until both were
- * listed again (extender/rulebook.h); without an API server that lasts. Otherwise it takes effect
+ * listed again (extender/policy_set.h); without an API server that lasts. Otherwise it takes effect
  * at once.
  *
  * With time windows a file is several configurations, one for each set of windows that may be open; the
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/slot.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "obs/metrics.h"
 
 struct changeover;
@@ -29,7 +29,7 @@ struct config *changeover_config_at(const struct config *c, int64_t wall_ms);
 
 /* Borrowed for its life. */
 struct changeover_options {
-    struct rulebook *book;
+    struct policy_set *book;
     struct store *store;
     struct events *events; /* NULL: nobody is told */
     struct config_slot *slot;

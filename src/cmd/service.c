@@ -33,13 +33,13 @@ static const struct part {
     {service_start_events, service_stop_events, service_free_events},
     {service_start_rules, NULL, NULL},
     {service_start_binder, service_stop_binder, service_free_binder},
-    {service_start_waker, NULL, service_free_waker},
+    {service_start_requeue_trigger, NULL, service_free_requeue_trigger},
     {service_start_access, NULL, service_free_access},
     {service_start_pool_commands, NULL, service_free_pool_commands},
     {service_start_feeds, service_stop_feeds, NULL},
     {service_start_verifier, service_stop_verifier, NULL}, /* it verifies what the feeds have read */
     {service_start_audit, service_stop_audit, NULL},       /* of what the feeds have made */
-    {NULL, service_stop_waker, NULL}, /* nobody is woken for a service that does not answer */
+    {NULL, service_stop_requeue_trigger, NULL}, /* nobody is woken for a service that does not answer */
     {service_start_http, service_stop_http, NULL}, /* everybody whom the routes ask is there */
     {service_start_time, service_stop_time, NULL}, /* what it changes reaches everybody else */
 };

@@ -3,7 +3,7 @@
 #include "base/bug.h"
 #include "cmd/telemetry.h"
 #include "extender/binder.h"
-#include "extender/waker.h"
+#include "extender/requeue_trigger.h"
 
 #include <stdlib.h>
 
@@ -94,34 +94,34 @@ void service_free_binder(struct service *s)
     binder_free(s->binder);
 }
 
-/* ---- waker ---- */
+/* ---- requeue trigger ---- */
 
-int service_start_waker(struct service *s, struct err *reterr)
+int service_start_requeue_trigger(struct service *s, struct err *reterr)
 {
     const struct str object = s->options.config->client.wake_object;
 
     if (object.n == 0) {
         return 0;
     }
-    s->waker_patch = xcalloc(1, sizeof(*s->waker_patch));
-    *s->waker_patch = (struct waker_patch){s->client, s->options.clock, object};
-    if (waker_new(s->store, s->options.clock, s->options.log, waker_patch_send, s->waker_patch, &s->waker,
+    s->requeue_trigger_patch = xcalloc(1, sizeof(*s->requeue_trigger_patch));
+    *s->requeue_trigger_patch = (struct requeue_trigger_patch){s->client, s->options.clock, object};
+    if (requeue_trigger_new(s->store, s->options.clock, s->options.log, requeue_trigger_patch_send, s->requeue_trigger_patch, &s->requeue_trigger,
                   reterr) != 0) {
         return -1;
     }
-    waker_follows(s->waker, s->options.holdoff_ms);
+    requeue_trigger_follows(s->requeue_trigger, s->options.holdoff_ms);
     return 0;
 }
 
-void service_stop_waker(struct service *s)
+void service_stop_requeue_trigger(struct service *s)
 {
-    waker_stop(s->waker);
+    requeue_trigger_stop(s->requeue_trigger);
 }
 
-void service_free_waker(struct service *s)
+void service_free_requeue_trigger(struct service *s)
 {
-    waker_free(s->waker);
-    free(s->waker_patch);
+    requeue_trigger_free(s->requeue_trigger);
+    free(s->requeue_trigger_patch);
 }
 
 void service_api_follow(struct service *s, const struct config *c)
@@ -129,7 +129,7 @@ void service_api_follow(struct service *s, const struct config *c)
     const struct binder_options o = binder_options(c);
 
     binder_set_options(s->binder, &o);
-    waker_residual(s->waker); /* who was refused may fit now */
+    requeue_trigger_residual(s->requeue_trigger); /* who was refused may fit now */
 }
 
 /* ---- access ---- */

@@ -10,7 +10,7 @@ static void ask_for_slices_again(const struct service *s)
     struct slices_status status;
 
     slices_status(s->slices, &status);
-    if (status.standing == SLICES_ABSENT || status.standing == SLICES_FORBIDDEN) {
+    if (status.state == SLICES_ABSENT || status.state == SLICES_FORBIDDEN) {
         kube_watcher_relist(s->slices_watcher);
     }
 }

@@ -1,7 +1,7 @@
 /* cmd/service_internal.h - the parts of a service, shared by the files that wire them. service.c has the table of parts:
  * who is started when, and stopped and freed in which order. Each other file wires one kind:
  *   service_ledger.c   what is charged, and what the ledger tells
- *   service_api.c      who talks to the API server: client, Events, binder, waker, access
+ *   service_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
  *   service_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
  *   service_feeds.c    what is read of the cluster
  *   service_audit.c    whether the ledger agrees with it
@@ -27,7 +27,7 @@ struct service {
     struct unreadable *unreadable;
     /* service_rules.c */
     struct config_slot *slot;
-    struct rulebook *book;
+    struct policy_set *book;
     struct vacancy *vacancy;
     struct shadow *shadow;
     struct changeover *changeover;
@@ -35,8 +35,8 @@ struct service {
     struct kube_client *client;
     struct events *events;
     struct binder *binder;
-    struct waker *waker; /* NULL: nobody is woken */
-    struct waker_patch *waker_patch;
+    struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct requeue_trigger_patch *requeue_trigger_patch;
     struct access *access; /* NULL: the ops listener is open to all that reach it */
     /* service_feeds.c */
     struct feed *feeds; /* KUBE_RESOURCE__MAX */
@@ -66,11 +66,11 @@ void service_set_tenants(struct service *s, const struct policy *p);
 /* Nothing is promised any more; counted and told. */
 void service_ledger_is_broken(struct service *s, const char *invariant);
 
-service_start_fn service_start_client, service_start_events, service_start_binder, service_start_waker,
+service_start_fn service_start_client, service_start_events, service_start_binder, service_start_requeue_trigger,
     service_start_access;
 service_end_fn service_stop_client, service_free_client, service_stop_events, service_free_events, service_stop_binder,
-    service_free_binder, service_stop_waker, service_free_waker, service_free_access;
-/* The binder and the waker go by another configuration. */
+    service_free_binder, service_stop_requeue_trigger, service_free_requeue_trigger, service_free_access;
+/* The binder and the requeue trigger go by another configuration. */
 void service_api_follow(struct service *s, const struct config *c);
 
 service_start_fn service_start_rules;

@@ -77,7 +77,7 @@ int service_start_rules(struct service *s, struct err *reterr)
         }
     }
     if (r == 0) {
-        s->book = rulebook_new(rules);
+        s->book = policy_set_new(rules);
         s->vacancy = vacancy_new(s->store, s->book, s->options.clock);
         set_up_changeover(s);
     }
@@ -89,6 +89,6 @@ void service_free_rules(struct service *s)
     changeover_free(s->changeover);
     shadow_free(s->shadow);
     vacancy_free(s->vacancy);
-    rulebook_free(s->book);
+    policy_set_free(s->book);
     config_slot_free(s->slot);
 }

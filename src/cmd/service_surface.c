@@ -110,7 +110,7 @@ static void set_up_routes(struct service *s)
     f->verbs = (struct verbs){
         .book = s->book,
         .binder = s->binder,
-        .waker = s->waker,
+        .requeue_trigger = s->requeue_trigger,
         .shadow = s->shadow,
         .clock = s->options.clock,
         .log = s->options.log,

@@ -47,9 +47,9 @@ void telemetry_contact(void *ctx, struct metrics *m)
 }
 
 /* Of fgpu_events_total; NULL: counted as repeated when it was recorded. */
-static const char *event_result(enum event_fate fate)
+static const char *event_result(enum event_outcome outcome)
 {
-    switch (fate) {
+    switch (outcome) {
     case EVENT_POSTED:
         return "posted";
     case EVENT_REPEATED:
@@ -64,15 +64,15 @@ static const char *event_result(enum event_fate fate)
     case EVENT_GAVE_UP:
         return "failed";
     case EVENT_COUNTED:
-    case EVENT_FATE__MAX:
+    case EVENT_OUTCOME__MAX:
         break;
     }
     return NULL;
 }
 
-static bool event_is_lost(enum event_fate fate)
+static bool event_is_lost(enum event_outcome outcome)
 {
-    return fate != EVENT_POSTED && fate != EVENT_REPEATED && fate != EVENT_COUNTED;
+    return outcome != EVENT_POSTED && outcome != EVENT_REPEATED && outcome != EVENT_COUNTED;
 }
 
 static void collect_identity(void *client, struct metrics *m)
@@ -159,9 +159,9 @@ struct telemetry *telemetry_new(struct kube_watcher *const *watchers)
     for (size_t i = 0; i < BIND_OUTCOME__MAX; i++) {
         (void)METRIC(t->metrics, FGPU_BIND_OUTCOMES_TOTAL, bind_outcome_name((enum bind_outcome)i));
     }
-    for (size_t i = 0; i < EVENT_FATE__MAX; i++) {
-        if (event_is_lost((enum event_fate)i)) {
-            (void)METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name((enum event_fate)i));
+    for (size_t i = 0; i < EVENT_OUTCOME__MAX; i++) {
+        if (event_is_lost((enum event_outcome)i)) {
+            (void)METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_outcome_name((enum event_outcome)i));
         }
     }
     for (size_t i = 0; i < ACCESS_VERDICT__MAX; i++) {
@@ -215,16 +215,16 @@ void telemetry_api(void *ctx, const char *verb, const char *resource, int http_s
     }
 }
 
-void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate)
+void telemetry_event(void *ctx, enum event_reason reason, enum event_outcome outcome)
 {
     struct telemetry *t = ctx;
-    const char *result = event_result(fate);
+    const char *result = event_result(outcome);
 
     if (result != NULL) {
         metric_inc(METRIC(t->metrics, FGPU_EVENTS_TOTAL, event_words(reason)->reason, result));
     }
-    if (event_is_lost(fate)) {
-        metric_inc(METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_fate_name(fate)));
+    if (event_is_lost(outcome)) {
+        metric_inc(METRIC(t->metrics, FGPU_EVENTS_DROPPED_TOTAL, event_outcome_name(outcome)));
     }
 }
 

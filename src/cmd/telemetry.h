@@ -42,7 +42,7 @@ void telemetry_verb(void *ctx, const struct verb_observation *o);
 void telemetry_verdicts(void *ctx, enum verdict v, uint64_t count);
 void telemetry_api(void *ctx, const char *verb, const char *resource, int http_status,
                    int64_t duration_ns);
-void telemetry_event(void *ctx, enum event_reason reason, enum event_fate fate);
+void telemetry_event(void *ctx, enum event_reason reason, enum event_outcome outcome);
 void telemetry_access(void *ctx, enum access_verdict v);
 void telemetry_audit(void *ctx, const struct audit_report *r);
 void telemetry_pool_command(void *ctx, enum pool_command_result r);

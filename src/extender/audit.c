@@ -162,7 +162,7 @@ static void audit_fini(struct audit *a)
     free(a);
 }
 
-int audit_new(struct rulebook *book, struct kube_client *client, const struct clock *clock,
+int audit_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
               const struct log *log, const struct audit_options *options, struct audit **ret,
               struct err *reterr)
 {

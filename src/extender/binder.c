@@ -186,7 +186,7 @@ static void *timer_main(void *arg)
     return NULL;
 }
 
-int binder_new(struct rulebook *book, struct kube_client *client, const struct clock *clock,
+int binder_new(struct policy_set *book, struct kube_client *client, const struct clock *clock,
                const struct log *log, const struct binder_options *options, struct binder **ret,
                struct err *reterr)
 {
@@ -199,7 +199,7 @@ int binder_new(struct rulebook *book, struct kube_client *client, const struct c
         free(b);
         return r;
     }
-    rules = rulebook_take(book);
+    rules = policy_set_take(book);
     b->book = book;
     b->store = rules->placement.store;
     rules_put(rules);

@@ -7,9 +7,9 @@
 #define SWEEP_NS (10 * INT64_C(1000000000))
 #define MS INT64_C(1000000)
 
-const char *event_fate_name(enum event_fate f)
+const char *event_outcome_name(enum event_outcome f)
 {
-    static const char *const names[EVENT_FATE__MAX] = {
+    static const char *const names[EVENT_OUTCOME__MAX] = {
         [EVENT_POSTED] = "posted",         [EVENT_COUNTED] = "counted",
         [EVENT_REPEATED] = "repeated",     [EVENT_LIMITED] = "limited",
         [EVENT_QUEUE_FULL] = "queue_full", [EVENT_SILENCED] = "silenced",
@@ -17,7 +17,7 @@ const char *event_fate_name(enum event_fate f)
         [EVENT_GAVE_UP] = "gave_up",       [EVENT_NOWHERE] = "nowhere",
     };
 
-    BUG_ON((unsigned)f >= EVENT_FATE__MAX);
+    BUG_ON((unsigned)f >= EVENT_OUTCOME__MAX);
     return names[f];
 }
 
@@ -57,10 +57,10 @@ void event_machine_free(struct event_machine *m)
     free(m);
 }
 
-static void observe(const struct event_machine *m, enum event_reason reason, enum event_fate fate)
+static void observe(const struct event_machine *m, enum event_reason reason, enum event_outcome outcome)
 {
     if (m->options.observe != NULL) {
-        m->options.observe(m->options.observe_ctx, reason, fate);
+        m->options.observe(m->options.observe_ctx, reason, outcome);
     }
 }
 
@@ -195,12 +195,12 @@ static enum event_call call_of(const struct entry *e)
 
 /* Takes the first of the queue out for good. A series whose count cannot be told is kept, as if it
  * had been: to know a repeat. */
-static void lose_first(struct event_machine *m, enum event_fate fate, bool keep)
+static void lose_first(struct event_machine *m, enum event_outcome outcome, bool keep)
 {
     uint32_t i = event_dequeue(m);
     struct entry *e = &m->entries[i];
 
-    observe(m, e->event.reason, fate);
+    observe(m, e->event.reason, outcome);
     if (e->told > 0 && keep) {
         e->told = e->count;
     } else {

@@ -50,7 +50,7 @@ static void unlock(struct events *e)
 void events_record(struct events *e, const struct event *event)
 {
     struct event own = *event;
-    enum event_fate lost = EVENT_FATE__MAX;
+    enum event_outcome lost = EVENT_OUTCOME__MAX;
 
     if (e == NULL) {
         return;
@@ -68,7 +68,7 @@ void events_record(struct events *e, const struct event *event)
         condvar_signal(&e->wake);
     }
     unlock(e);
-    if (lost != EVENT_FATE__MAX && e->options.observe != NULL) {
+    if (lost != EVENT_OUTCOME__MAX && e->options.observe != NULL) {
         e->options.observe(e->options.observe_ctx, own.reason, lost);
     }
 }

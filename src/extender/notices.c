@@ -31,22 +31,22 @@ static void tell(struct events *events, enum event_reason reason,
 
 /* ---- pods ---- */
 
-static bool became(const struct ledger_pod_standing *before,
-                   const struct ledger_pod_standing *after, enum ledger_pod_state state)
+static bool became(const struct ledger_pod_status *before,
+                   const struct ledger_pod_status *after, enum ledger_pod_state state)
 {
     return after->state == state && (!before->known || before->state != state);
 }
 
 /* Then a foreign decision is an incident (notice_incident). */
-static bool was_open(const struct ledger_pod_standing *before)
+static bool was_open(const struct ledger_pod_status *before)
 {
     return before->known && (before->state == LEDGER_PENDING || before->state == LEDGER_RESERVED);
 }
 
 /* Before the store is ready, a binding may be a predecessor's that was still on its way. */
 static void pod_changed(struct events *events, const struct ledger_pod_fact *f,
-                        const struct ledger_pod_standing *before,
-                        const struct ledger_pod_standing *after, struct store *s)
+                        const struct ledger_pod_status *before,
+                        const struct ledger_pod_status *after, struct store *s)
 {
     const struct event_object pod = {EVENT_OBJECT_POD, f->namespace_, f->name, f->uid};
 
@@ -88,8 +88,8 @@ static const char *plural(uint32_t n)
 }
 
 static void node_changed(struct events *events, const struct ledger_node_fact *f,
-                         const struct ledger_node_standing *before,
-                         const struct ledger_node_standing *after)
+                         const struct ledger_node_status *before,
+                         const struct ledger_node_status *after)
 {
     const struct event_object node = {EVENT_OBJECT_NODE, STR_NULL, f->name, f->uid};
 
@@ -127,7 +127,7 @@ static void node_changed(struct events *events, const struct ledger_node_fact *f
 
 int notices_apply(struct store *s, struct events *events, struct ledger_op *op, struct err *reterr)
 {
-    struct ledger_standing before, after;
+    struct ledger_status before, after;
     int r;
 
     if (events == NULL) {

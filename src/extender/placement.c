@@ -101,7 +101,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
                   const struct str *names, size_t name_n, struct view_pod *ret_pod,
                   struct store_pack_answer *ret, struct err *reterr)
 {
-    const struct pack_hold *holds;
+    const struct pack_tentative *holds;
     size_t hold_n;
     const char *not_ready;
     int r;
@@ -117,7 +117,7 @@ static int decide(const struct placement_context *c, struct arena *a, const stru
     if (demand_is_empty(ret_pod->demand) || ret_pod->demand->defect != DEMAND_OK) {
         return 0;
     }
-    r = store_holds(c->store, a, pod->uid, &holds, &hold_n, reterr);
+    r = store_tentatives(c->store, a, pod->uid, &holds, &hold_n, reterr);
     return r != 0 ? r : store_pack(c->store, a, ret_pod, &c->plans, holds, hold_n, names, name_n, ret, reterr);
 }
 
@@ -125,7 +125,7 @@ static void hold(const struct placement_context *c, const struct pod *pod, struc
                  const struct demand *d)
 {
     if (c->policy->hold_ms > 0) {
-        store_hold(c->store, pod->uid, node_name, d, c->policy->hold_ms);
+        store_tentative(c->store, pod->uid, node_name, d, c->policy->hold_ms);
     }
 }
 

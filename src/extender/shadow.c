@@ -19,7 +19,7 @@
 /* A decision on its way to the thread. Everything is the job's own. */
 struct job {
     uint64_t key;
-    struct agenda live, candidate; /* their plans are in: */
+    struct resolved_plan live, candidate; /* their plans are in: */
     struct pack_plan *plans;
     bool ruled;
     struct demand *demand;
@@ -119,7 +119,7 @@ static void copy_names(struct job *j, const struct view_pod *pod, const struct s
 }
 
 /* Plans of its own: those of the policy may be gone by then. */
-static void own_plans(struct agenda *a, struct pack_plan *plans)
+static void own_plans(struct resolved_plan *a, struct pack_plan *plans)
 {
     for (size_t i = 0; i < a->n; i++) {
         plans[i] = *a->steps[i].plan;
@@ -133,8 +133,8 @@ static struct job *job_new(const struct placement_context *c, const struct view_
 {
     struct job *j = xcalloc(1, sizeof(*j));
 
-    agenda_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    agenda_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
+    resolved_plan_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    resolved_plan_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
     j->key = c->trial_key;
     j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
     j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
@@ -208,10 +208,10 @@ static size_t find_nodes(const struct shadow *s, const struct job *j, uint32_t *
     return n;
 }
 
-static void look_ahead(struct shadow *s, const struct agenda *agenda)
+static void look_ahead(struct shadow *s, const struct resolved_plan *resolved_plan)
 {
-    const struct strategy *by[AGENDA_STRATEGIES_MAX];
-    size_t n = agenda_strategies(agenda, by);
+    const struct strategy *by[RESOLVED_PLAN_STRATEGIES_MAX];
+    size_t n = resolved_plan_strategies(resolved_plan, by);
 
     for (size_t i = 0; i < n; i++) {
         store_forecast(s->store, s->forecast, by[i]);

@@ -47,14 +47,14 @@ struct slices {
     struct slices_status status;
 };
 
-const char *slices_standing_name(enum slices_standing s)
+const char *slices_state_name(enum slices_state s)
 {
-    static const char *const names[SLICES_STANDING__MAX] = {
+    static const char *const names[SLICES_STATE__MAX] = {
         [SLICES_OFF] = "off",       [SLICES_READING] = "reading",     [SLICES_SERVED] = "served",
         [SLICES_ABSENT] = "absent", [SLICES_FORBIDDEN] = "forbidden",
     };
 
-    BUG_ON((unsigned)s >= SLICES_STANDING__MAX);
+    BUG_ON((unsigned)s >= SLICES_STATE__MAX);
     return names[s];
 }
 
@@ -173,10 +173,10 @@ static void let_anywhere_go(struct slices *s)
     }
 }
 
-static void set_standing(struct slices *s, enum slices_standing standing, const char *note)
+static void set_state(struct slices *s, enum slices_state state, const char *note)
 {
     mutex_lock(&s->lock);
-    s->status = (struct slices_status){standing, s->nodes.used_n, note};
+    s->status = (struct slices_status){state, s->nodes.used_n, note};
     mutex_unlock(&s->lock);
 }
 
@@ -300,7 +300,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
 
     if (complete) {
         forget_unlisted(s);
-        set_standing(s, SLICES_SERVED, NULL);
+        set_state(s, SLICES_SERVED, NULL);
         LOG_V(s->log, 2, "Listed", LOG_CSTR("resource", "resourceslices"), LOG_STR("resourceVersion", resource_version),
               LOG_I64("nodesWithGPUs", s->nodes.used_n));
         store_await(s->store, NULL);
@@ -316,12 +316,12 @@ static void refused(void *ctx, int http_status)
     if (http_status == 404) {
         list_begin(s);
         forget_unlisted(s);
-        set_standing(s, SLICES_ABSENT, NULL);
+        set_state(s, SLICES_ABSENT, NULL);
     } else {
-        if (before.standing != SLICES_FORBIDDEN) {
+        if (before.state != SLICES_FORBIDDEN) {
             LOG_WARNING(s->log, NOTE_FORBIDDEN, LOG_I64("httpStatus", http_status));
         }
-        set_standing(s, SLICES_FORBIDDEN, NOTE_FORBIDDEN);
+        set_state(s, SLICES_FORBIDDEN, NOTE_FORBIDDEN);
     }
     store_await(s->store, NULL);
 }
@@ -347,7 +347,7 @@ struct slices *slices_new(struct store *store, const struct log *log, const stru
     struct slices *s = xcalloc(1, sizeof(*s));
 
     *s = (struct slices){.store = store, .log = log, .drivers = drivers, .driver_n = driver_n,
-                         .status = {.standing = SLICES_READING}};
+                         .status = {.state = SLICES_READING}};
     s->slices.key = s->nodes.key = key;
     hashmap_init(&s->slices.index);
     hashmap_init(&s->nodes.index);
@@ -368,7 +368,7 @@ void slices_free(struct slices *s)
 
 void slices_status(struct slices *s, struct slices_status *ret)
 {
-    *ret = (struct slices_status){.standing = SLICES_OFF};
+    *ret = (struct slices_status){.state = SLICES_OFF};
     if (s != NULL) {
         mutex_lock(&s->lock);
         *ret = s->status;

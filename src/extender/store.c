@@ -32,8 +32,8 @@ void store_free(struct store *s)
     if (s == NULL) {
         return;
     }
-    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
-        store_hold_clear(&s->holds[i]);
+    for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
+        store_tentative_clear(&s->holds[i]);
     }
     ledger_free(s->ledger);
     score_cache_free(s->scores);
@@ -56,8 +56,8 @@ void store_stamp(struct store *s, struct ledger_op *op)
     op->deciding = ledger_is_synced(s->ledger) && clock_mono_ns(s->clock) >= s->not_before_ns;
 }
 
-int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_standing *ret_before,
-                       struct ledger_standing *ret_after, struct err *reterr)
+int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_status *ret_before,
+                       struct ledger_status *ret_after, struct err *reterr)
 {
     uint64_t room;
     bool reserved;
@@ -67,12 +67,12 @@ int store_apply_noting(struct store *s, struct ledger_op *op, struct ledger_stan
     store_stamp(s, op);
     reserved = store_is_about_reserved(s, op);
     if (ret_before != NULL) {
-        ledger_standing(s->ledger, op, ret_before);
+        ledger_status(s->ledger, op, ret_before);
     }
     room = ledger_residual_generation(s->ledger);
     r = ledger_apply(s->ledger, op, reterr);
     if (ret_after != NULL) {
-        ledger_standing(s->ledger, op, ret_after);
+        ledger_status(s->ledger, op, ret_after);
     }
     store_unlock_and_tell(s, room);
     if (reserved) {

@@ -22,7 +22,7 @@ struct store {
     struct ledger *ledger;
     struct score_cache *scores; /* under the lock, as the ledger */
     struct forecast *forecast;    /* likewise */
-    struct hold holds[STORE_HOLDS_MAX];
+    struct hold holds[STORE_TENTATIVES_MAX];
     uint32_t hold_next; /* the oldest, overwritten next */
     int64_t not_before_ns;
     const char *closed; /* NULL: open */
@@ -71,6 +71,6 @@ void store_head_locked(struct store *s, struct arena *a, struct store_head *ret)
  * there is more. */
 bool store_look_ahead(struct store *s, const struct pack_params *params);
 
-void store_hold_clear(struct hold *h);
+void store_tentative_clear(struct hold *h);
 
 #endif

@@ -97,18 +97,18 @@ static int pack_plain(struct store *s, struct arena *a, const struct store_quest
 }
 
 int store_pack(struct store *s, struct arena *a, const struct view_pod *pod, const struct pack_plans *plans,
-               const struct pack_hold *holds, size_t hold_n, const struct str *names, size_t name_n,
+               const struct pack_tentative *holds, size_t hold_n, const struct str *names, size_t name_n,
                struct store_pack_answer *ret, struct err *reterr)
 {
     const struct store_question q = {pod, holds, hold_n, names, name_n};
-    struct agenda agenda;
+    struct resolved_plan resolved_plan;
 
     /* Not cleared: each result is written whole. */
     *ret = (struct store_pack_answer){.results = arena_alloc(a, name_n * sizeof(struct pack_result))};
     if (ret->results == NULL) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return agenda_is_plain(&agenda) ? pack_plain(s, a, &q, &agenda.steps[0].plan->params, ret, reterr)
-                                    : store_pack_planned(s, a, &q, &agenda, ret, reterr);
+    resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    return resolved_plan_is_plain(&resolved_plan) ? pack_plain(s, a, &q, &resolved_plan.steps[0].plan->params, ret, reterr)
+                                    : store_pack_planned(s, a, &q, &resolved_plan, ret, reterr);
 }

@@ -10,7 +10,7 @@ enum { SECTION_MIN = 8, SECTION_BEGIN = 64 };
 
 struct planned {
     struct store_sections sections; /* the next section is shorter where the last one had much to compute */
-    const struct agenda *agenda;
+    const struct resolved_plan *resolved_plan;
     struct pack_query *queries; /* one for each step, and: */
     struct pack_params *params; /* as planned, with the forecast */
     uint8_t *step_of;           /* by name */
@@ -23,7 +23,7 @@ static void begin(struct store_sections *d, const struct ledger_view *v, uint64_
 {
     struct planned *p = (struct planned *)d;
 
-    for (size_t i = 0; i < p->agenda->n; i++) {
+    for (size_t i = 0; i < p->resolved_plan->n; i++) {
         pack_query_init(&p->queries[i], v, &p->params[i], d->question->holds, d->question->hold_n);
         p->queries[i].seen = seen; /* of all of them: a node belongs to one step */
     }
@@ -39,7 +39,7 @@ static struct score_row remembered(struct store *s, const struct ledger_view *v,
 static void add_criteria(struct store *s, struct planned *p, const struct ledger_view *v,
                          size_t step, const struct pack_result *results, size_t first, size_t n)
 {
-    const struct pack_plan *plan = p->agenda->steps[step].plan;
+    const struct pack_plan *plan = p->resolved_plan->steps[step].plan;
 
     for (size_t i = first; i < first + n; i++) {
         p->scores[i] = (struct plan_scores){.by = {results[i].score}};
@@ -97,17 +97,17 @@ static void sort_into_steps(struct planned *p, const struct ledger_view *v, size
     for (size_t i = 0; i < n; i++) {
         node = ledger_view_index_near(v, &p->sections.question->names[p->sections.done + i], node + 1);
         p->step_of[i] = node == LEDGER_VIEW_NONE
-                            ? (uint8_t)(p->agenda->n - 1)
-                            : (uint8_t)agenda_step(p->agenda, ledger_view_rules(v, node));
+                            ? (uint8_t)(p->resolved_plan->n - 1)
+                            : (uint8_t)resolved_plan_step(p->resolved_plan, ledger_view_rules(v, node));
     }
 }
 
 static bool look_ahead(struct store_sections *d, struct store *s)
 {
-    const struct agenda *agenda = ((struct planned *)d)->agenda;
+    const struct resolved_plan *resolved_plan = ((struct planned *)d)->resolved_plan;
 
-    for (size_t i = 0; i < agenda->n; i++) {
-        const struct pack_plan *plan = agenda->steps[i].plan;
+    for (size_t i = 0; i < resolved_plan->n; i++) {
+        const struct pack_plan *plan = resolved_plan->steps[i].plan;
         struct pack_params params = plan->params;
 
         for (size_t c = 0; c < plan->criterion_n; c++) {
@@ -127,7 +127,7 @@ static size_t judge(struct store_sections *d, struct store *s, const struct ledg
     uint64_t work = forecast_work(s->forecast);
 
     sort_into_steps(p, v, n);
-    for (size_t i = 0; i < p->agenda->n; i++) {
+    for (size_t i = 0; i < p->resolved_plan->n; i++) {
         judge_step(s, p, v, i, n, ret);
     }
     if (forecast_work(s->forecast) - work > FORECAST_WORK_MAX) {
@@ -142,8 +142,8 @@ static size_t judge(struct store_sections *d, struct store *s, const struct ledg
 
 static void combine(struct planned *p, struct plan_scores *rows, struct store_pack_answer *ret)
 {
-    for (size_t step = 0; step < p->agenda->n; step++) {
-        const struct pack_plan *plan = p->agenda->steps[step].plan;
+    for (size_t step = 0; step < p->resolved_plan->n; step++) {
+        const struct pack_plan *plan = p->resolved_plan->steps[step].plan;
         size_t n = 0;
 
         for (size_t i = 0; i < ret->n; i++) {
@@ -163,8 +163,8 @@ static bool has_buffer(struct planned *p, struct arena *a, struct plan_scores **
 {
     size_t n = p->sections.question->name_n;
 
-    p->queries = ARENA_ARRAY(a, p->agenda->n, struct pack_query);
-    p->params = ARENA_ARRAY(a, p->agenda->n, struct pack_params);
+    p->queries = ARENA_ARRAY(a, p->resolved_plan->n, struct pack_query);
+    p->params = ARENA_ARRAY(a, p->resolved_plan->n, struct pack_params);
     p->step_of = arena_alloc(a, n);
     p->names = arena_alloc(a, n * sizeof(*p->names));
     p->spare = arena_alloc(a, n * sizeof(*p->spare));
@@ -174,10 +174,10 @@ static bool has_buffer(struct planned *p, struct arena *a, struct plan_scores **
 }
 
 int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
-                       const struct agenda *agenda, struct store_pack_answer *ret, struct err *reterr)
+                       const struct resolved_plan *resolved_plan, struct store_pack_answer *ret, struct err *reterr)
 {
     static const struct store_sections_ops ops = {look_ahead, begin, judge};
-    struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN}, .agenda = agenda};
+    struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN}, .resolved_plan = resolved_plan};
     struct plan_scores *rows;
     size_t unknown_n = 0;
     int r;
@@ -185,8 +185,8 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
     if (!has_buffer(&p, a, &rows)) {
         return err_set(reterr, ERR_LIMIT, "the request does not fit its memory");
     }
-    for (size_t i = 0; i < agenda->n; i++) {
-        p.params[i] = agenda->steps[i].plan->params;
+    for (size_t i = 0; i < resolved_plan->n; i++) {
+        p.params[i] = resolved_plan->steps[i].plan->params;
         p.params[i].forecast = s->forecast;
         p.params[i].prices = &p.sections.sight.prices;
     }
@@ -195,7 +195,7 @@ int store_pack_planned(struct store *s, struct arena *a, const struct store_ques
         return r;
     }
     combine(&p, rows, ret);
-    for (size_t i = 0; i < agenda->n; i++) {
+    for (size_t i = 0; i < resolved_plan->n; i++) {
         unknown_n += p.queries[i].unknown_n;
     }
     if (unknown_n > 1) {

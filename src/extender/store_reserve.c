@@ -30,10 +30,10 @@ static enum store_reserve_result result_of_state(const struct ledger_pod *pod, s
 static struct pack_params params_on(const struct store *s, const struct ledger_pod *pod, struct str node_name,
                                     const struct pack_plans *plans)
 {
-    struct agenda agenda;
+    struct resolved_plan resolved_plan;
 
-    agenda_make(&agenda, plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    return agenda.steps[agenda_step(&agenda, ledger_node_rules(s->ledger, node_name))].plan->params;
+    resolved_plan_make(&resolved_plan, plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    return resolved_plan.steps[resolved_plan_step(&resolved_plan, ledger_node_rules(s->ledger, node_name))].plan->params;
 }
 
 static enum store_reserve_result reserve(struct store *s, struct arena *a, const struct ledger_op *asked,

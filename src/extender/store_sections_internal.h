@@ -31,7 +31,7 @@ static inline bool store_sight_holds(const struct store_sight *sight, const stru
 /* What one call of store_pack() is about. */
 struct store_question {
     const struct view_pod *pod;
-    const struct pack_hold *holds;
+    const struct pack_tentative *holds;
     size_t hold_n;
     const struct str *names;
     size_t name_n;
@@ -68,9 +68,9 @@ struct store_sections {
 WARN_UNUSED int store_answer_in_sections(struct store *s, struct arena *a, struct store_sections *d,
                                          struct store_pack_answer *ret, struct err *reterr);
 
-/* store_pack() where the agenda has several groups or criteria; ret->results has room for all names. */
+/* store_pack() where the resolved plan has several groups or criteria; ret->results has room for all names. */
 WARN_UNUSED int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
-                                   const struct agenda *agenda, struct store_pack_answer *ret,
+                                   const struct resolved_plan *resolved_plan, struct store_pack_answer *ret,
                                    struct err *reterr);
 /* Names of unknown nodes that come again; returns how many results stay. */
 size_t store_drop_unknown_repeats(struct pack_result *results, size_t n);

@@ -12,7 +12,7 @@
 
 struct vacancy {
     struct store *store;
-    struct rulebook *book;
+    struct policy_set *book;
     const struct clock *clock;
     struct mutex lock; /* all below; taken before the store's */
     struct mirror mirror;
@@ -22,7 +22,7 @@ struct vacancy {
     struct vacancy_report report;
 };
 
-struct vacancy *vacancy_new(struct store *store, struct rulebook *book, const struct clock *clock)
+struct vacancy *vacancy_new(struct store *store, struct policy_set *book, const struct clock *clock)
 {
     struct vacancy *v = xcalloc(1, sizeof(*v));
 
@@ -105,7 +105,7 @@ void vacancy_read(struct vacancy *v, struct vacancy_report *ret)
     const struct rules *rules;
 
     mutex_lock(&v->lock);
-    rules = rulebook_take(v->book);
+    rules = policy_set_take(v->book);
     if (store_is_synced(v->store) && !is_fresh(v, rules)) {
         make(v, rules);
     }

@@ -193,7 +193,7 @@ static void write_slices(struct json_writer *w, struct slices *slices)
         slices_status(slices, &status);
         json_write_key(w, "resourceSlices");
         json_write_object_begin(w);
-        json_write_kv_cstr(w, "state", slices_standing_name(status.standing));
+        json_write_kv_cstr(w, "state", slices_state_name(status.state));
         json_write_kv_i64(w, "nodes", status.node_n);
         state_write_text(w, "note", status.note);
         json_write_object_end(w);

@@ -112,7 +112,7 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     if (r != 0) {
         return why_not(req, r, reterr);
     }
-    rules = rulebook_take(v->book);
+    rules = policy_set_take(v->book);
     rules_generation = rules->generation;
     r = placement_filter(&rules->placement, a, &args.pod, args.names, args.name_n, &result, reterr);
     if (r == 0) {
@@ -123,8 +123,8 @@ static int answer_filter(const struct verbs *v, struct httpd_request *req, struc
     if (r != 0) {
         return why_not(req, r, reterr);
     }
-    if (v->waker != NULL && result.outcome == FILTER_NONE_FITS) {
-        waker_refused_by(v->waker, result.generation, v->book, rules_generation);
+    if (v->requeue_trigger != NULL && result.outcome == FILTER_NONE_FITS) {
+        requeue_trigger_refused_by(v->requeue_trigger, result.generation, v->book, rules_generation);
     }
     if (resp->body.overflowed) {
         strbuf_reset(&resp->body);
@@ -168,7 +168,7 @@ static enum httpd_action handle_prioritize(void *ctx, struct httpd_request *req,
         r = wire_read_args(httpd_request_body(req), a, &args, &err);
     }
     if (r == 0) {
-        const struct rules *rules = rulebook_take(v->book);
+        const struct rules *rules = policy_set_take(v->book);
 
         r = placement_prioritize(&rules->placement, a, &args.pod, args.names, args.name_n, &result, &err);
         rules_put(rules);
@@ -201,7 +201,7 @@ static int answer_preempt(const struct verbs *v, struct httpd_request *req, stru
         r = wire_read_preemption(httpd_request_body(req), a, &args, reterr);
     }
     if (r == 0 && !str_eq(args.pod.preemption_policy, STR("Never"))) {
-        const struct rules *rules = rulebook_take(v->book);
+        const struct rules *rules = policy_set_take(v->book);
 
         r = placement_preempt(&rules->placement, a, &args.pod, args.nodes, args.node_n, &kept, reterr);
         rules_put(rules);

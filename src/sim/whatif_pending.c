@@ -14,11 +14,11 @@ static int too_large(struct err *reterr)
 static int choose_node(struct whatif_side *s, struct arena *a, const struct view_pod *pod,
                        enum whatif_place *ret_place, struct str *ret_node, struct err *reterr)
 {
-    const struct strategy *by[AGENDA_STRATEGIES_MAX];
+    const struct strategy *by[RESOLVED_PLAN_STRATEGIES_MAX];
     struct trial t = {.mirror = &s->mirror, .demand = pod->demand};
     uint32_t *nodes = ARENA_ARRAY(a, s->mirror.node_n + 1, uint32_t);
     struct trial_choice c;
-    struct agenda agenda;
+    struct resolved_plan resolved_plan;
     struct ledger_view v;
     int r = ledger_view(s->ledger, a, pod, &v, reterr);
 
@@ -37,11 +37,11 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     t.nodes = nodes;
     t.allowed_models = v.allowed_models;
     t.tenant_residual = v.limits_tenant ? &v.tenant_residual : NULL;
-    agenda_make(&agenda, &s->plans, pod->namespace_, pod->label_hashes, pod->label_n);
-    for (size_t i = agenda_strategies(&agenda, by); i > 0; i--) {
+    resolved_plan_make(&resolved_plan, &s->plans, pod->namespace_, pod->label_hashes, pod->label_n);
+    for (size_t i = resolved_plan_strategies(&resolved_plan, by); i > 0; i--) {
         whatif_look_ahead(s, by[i - 1]);
     }
-    c = trial_choose(&t, &agenda, s->forecast, a);
+    c = trial_choose(&t, &resolved_plan, s->forecast, a);
     *ret_place = c.fits ? WHATIF_NODE : WHATIF_NOWHERE;
     *ret_node = c.fits ? s->mirror.names[c.node] : STR_NULL;
     return a->overflowed ? too_large(reterr) : 0;

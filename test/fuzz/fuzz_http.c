@@ -35,7 +35,7 @@ static struct world {
     struct canned cluster;
     struct store *empty; /* never synced: for the binder */
     struct kube_client *client;
-    struct rulebook *empty_book;
+    struct policy_set *empty_book;
     struct verbs verbs;
     struct ops ops;
     struct health health;
@@ -45,12 +45,12 @@ static struct world {
     struct httpd_server *server;
 } w;
 
-static struct rulebook *book_of(const struct ingest *facts)
+static struct policy_set *book_of(const struct ingest *facts)
 {
     const struct rules *rules;
 
     FUZZ_CHECK(rules_new(facts, 1, NULL, NULL, &rules, NULL) == 0);
-    return rulebook_new(rules);
+    return policy_set_new(rules);
 }
 
 static void world_start(void)

@@ -22,7 +22,7 @@ enum cut { WHOLE, BYTES, RANDOM };
 
 struct run {
     struct store *store;
-    struct rulebook *book;
+    struct policy_set *book;
     struct feed feed;
     struct reflector_handler to_store;
     struct reflector *reflector;
@@ -148,7 +148,7 @@ static void run_init(struct run *r, enum kube_resource resource, uint64_t cut_se
     rng_init(&r->rng, 1);
     rng_init(&r->cut_rng, cut_seed);
     FUZZ_CHECK(rules_new(&facts, 1, NULL, NULL, &rules, NULL) == 0);
-    r->book = rulebook_new(rules);
+    r->book = policy_set_new(rules);
     feed_init(&r->feed, r->book, resource);
     r->to_store = feed_handler(&r->feed);
     r->reflector = reflector_new(resource, &handler, &r->rng);
@@ -158,7 +158,7 @@ static void run_fini(struct run *r)
 {
     reflector_free(r->reflector);
     feed_fini(&r->feed);
-    rulebook_free(r->book);
+    policy_set_free(r->book);
     store_free(r->store);
     strbuf_fini(&r->story);
 }

@@ -59,7 +59,7 @@ WARN_UNUSED int pack_plans_init(struct pack_plans *p, const struct policy *polic
 void pack_plans_single(struct pack_plans *p, const struct pack_params *params);
 
 /* What holds for one pod, in order. */
-struct agenda {
+struct resolved_plan {
     const struct pack_plans *plans;
     struct {
         const struct pack_plan *plan;
@@ -67,10 +67,10 @@ struct agenda {
     } steps[PACKING_RULES_MAX + 1];
     size_t n;
 };
-void agenda_make(struct agenda *a, const struct pack_plans *p, struct str namespace_,
+void resolved_plan_make(struct resolved_plan *a, const struct pack_plans *p, struct str namespace_,
                  const uint64_t *label_hashes, size_t label_n);
 /* The step for a node with these bits. */
-static inline size_t agenda_step(const struct agenda *a, uint64_t node_rules)
+static inline size_t resolved_plan_step(const struct resolved_plan *a, uint64_t node_rules)
 {
     size_t i = 0;
 
@@ -80,14 +80,14 @@ static inline size_t agenda_step(const struct agenda *a, uint64_t node_rules)
     return i;
 }
 /* One group of nodes, one criterion: a decision as it is without rules. */
-static inline bool agenda_is_plain(const struct agenda *a)
+static inline bool resolved_plan_is_plain(const struct resolved_plan *a)
 {
     return a->n == 1 && a->steps[0].plan->criterion_n == 1;
 }
 
 /* The strategies that it goes by, each once; returns how many. */
-#define AGENDA_STRATEGIES_MAX 32
-size_t agenda_strategies(const struct agenda *a, const struct strategy *ret[AGENDA_STRATEGIES_MAX]);
+#define RESOLVED_PLAN_STRATEGIES_MAX 32
+size_t resolved_plan_strategies(const struct resolved_plan *a, const struct strategy *ret[RESOLVED_PLAN_STRATEGIES_MAX]);
 
 /* The bits of a node with these labels. */
 uint64_t plan_node_rules(const struct policy *p, struct kv_list node_labels);

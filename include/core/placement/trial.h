@@ -1,7 +1,7 @@
 /* core/placement/trial.h - what one decision would be under another plan: a comparison, never a decision.
  *
  * A plan is that of core/placement/plan.h: rules by pod and node, one criterion or several. Both sides are computed
- * from the same numbers of the same moment, so equal plans never differ. Advisory holds are left out on both. Which of
+ * from the same numbers of the same moment, so equal plans never differ. Tentative placements are left out on both. Which of
  * equal GPUs is taken is no difference. It reads a mirror and not the ledger, so it needs no lock of the ledger; the
  * forecast must be the caller's for that time.
  */
@@ -33,9 +33,9 @@ struct trial_choice {
     struct placement at;
 };
 
-/* The best node and its GPUs by what the agenda says of the pod. `o`: brought up to date for all its strategies
- * (agenda_strategies). Room is taken from `a`; where there is none, nothing fits and `a` says so (overflowed). */
-struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct forecast *o,
+/* The best node and its GPUs by what the resolved plan says of the pod. `o`: brought up to date for all its strategies
+ * (resolved_plan_strategies). Room is taken from `a`; where there is none, nothing fits and `a` says so (overflowed). */
+struct trial_choice trial_choose(const struct trial *t, const struct resolved_plan *resolved_plan, const struct forecast *o,
                                  struct arena *a);
 
 struct trial_difference {

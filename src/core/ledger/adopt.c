@@ -1,6 +1,6 @@
 /* Putting a pod onto the node where it was seen bound. */
 #include "core/ledger/device_table.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/observe.h"
@@ -161,7 +161,7 @@ void ledger_pod_adopt(struct ledger *l, uint32_t pod, const struct ledger_pod_fa
 
         ledger_pod_drop(l, pod);
         ledger_pod_follow_take_off(l, before);
-        ledger_light_observed(l, f, counted);
+        ledger_cpu_only_observed(l, f, counted);
     }
     forget_nodes(l, before, node); /* only now: they may be known through this pod alone */
 }

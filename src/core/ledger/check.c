@@ -1,7 +1,7 @@
 /* Every invariant of the ledger, slow and complete. */
 #include "base/bug.h"
 #include "core/ledger/host_sums.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/overcommit.h"
@@ -113,7 +113,7 @@ static const char *check_node(const struct ledger *l, uint32_t node)
         row->first_device + row->device_n > l->state_n) {
         return "a node does not own its device states";
     }
-    if (!n->described && n->slices_note == NULL && n->pod_n == 0 && n->light_n == 0) {
+    if (!n->described && n->slices_note == NULL && n->pod_n == 0 && n->cpu_only_n == 0) {
         return "an unknown node without pods is kept";
     }
     for (uint32_t i = 0; i < n->pod_n; i++) {
@@ -193,7 +193,7 @@ static bool same_sum(const struct host_sum *a, const struct host_sum *b)
     return a->cpu_milli == b->cpu_milli && a->mem_mib == b->mem_mib;
 }
 
-static const char *check_host_of_node(const struct ledger *l, uint32_t node, const struct light_sum *counted)
+static const char *check_host_of_node(const struct ledger *l, uint32_t node, const struct cpu_only_sum *counted)
 {
     const struct node_entry *n = &l->nodes[node];
     const struct host_state *h = &l->rows[node].host;
@@ -203,8 +203,8 @@ static const char *check_host_of_node(const struct ledger *l, uint32_t node, con
     for (uint32_t i = 0; i < n->pod_n; i++) {
         host_sum_add(&asked, l->pods[n->pods[i]].demand->host);
     }
-    if (counted->pod_n != n->light_n || counted->uncounted_n != n->light_uncounted_n ||
-        !same_sum(&counted->host, &n->light_host) || !same_sum(&asked, &n->host_asked)) {
+    if (counted->pod_n != n->cpu_only_n || counted->uncounted_n != n->cpu_only_uncounted_n ||
+        !same_sum(&counted->host, &n->cpu_only_host) || !same_sum(&asked, &n->host_asked)) {
         return "what the pods of a node ask of it is not the sum of what each asks";
     }
     left = ledger_host_left(n, &asked);
@@ -212,7 +212,7 @@ static const char *check_host_of_node(const struct ledger *l, uint32_t node, con
         h->mem_cap_mib != left.mem_cap_mib || h->mem_free_mib != left.mem_free_mib) {
         return "cores and memory left are not what the node has less what its pods ask for";
     }
-    if (ledger_is_synced(l) && ledger_node_has_gpus(l, node) && n->light_uncounted_n > 0) {
+    if (ledger_is_synced(l) && ledger_node_has_gpus(l, node) && n->cpu_only_uncounted_n > 0) {
         return "a pod without GPUs on a node with GPUs is not in the mix";
     }
     return NULL;
@@ -220,8 +220,8 @@ static const char *check_host_of_node(const struct ledger *l, uint32_t node, con
 
 static const char *check_host(const struct ledger *l)
 {
-    struct light_sum *counted = xcalloc((size_t)l->node_n + 1, sizeof(*counted));
-    const char *why = ledger_check_light(l, counted);
+    struct cpu_only_sum *counted = xcalloc((size_t)l->node_n + 1, sizeof(*counted));
+    const char *why = ledger_check_cpu_only(l, counted);
 
     for (uint32_t i = 0; i < l->node_n && why == NULL; i++) {
         why = l->nodes[i].used ? check_host_of_node(l, i, &counted[i]) : NULL;

@@ -1,7 +1,7 @@
 /* What signed records grant, on the node: charges, and devices that only they know of. */
 #include "base/bug.h"
 #include "core/ledger/device_table.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/records.h"
 #include "core/ledger/state.h"
@@ -130,7 +130,7 @@ void ledger_keep_granted(struct ledger *l, uint32_t node)
 
                 if (model != INTERN_NONE) {
                     ledger_node_add_device(l, node, &lost);
-                    ledger_light_node_described(l, node); /* it has GPUs, if it had none */
+                    ledger_cpu_only_node_described(l, node); /* it has GPUs, if it had none */
                 }
             }
         }

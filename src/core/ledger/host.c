@@ -28,7 +28,7 @@ static int32_t left_of(int32_t cap, int64_t asked)
 
 struct host_state ledger_host_left(const struct node_entry *n, const struct host_sum *with_gpus)
 {
-    struct host_sum asked = n->light_host;
+    struct host_sum asked = n->cpu_only_host;
 
     asked.cpu_milli += with_gpus->cpu_milli;
     asked.mem_mib += with_gpus->mem_mib;

@@ -4,7 +4,7 @@
 #include "core/ledger/change.h"
 #include "core/ledger/device_table.h"
 #include "core/ledger/incident_table.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/observe.h"
@@ -70,7 +70,7 @@ void ledger_free(struct ledger *l)
     free(l->states);
     free(l->pods);
     free(l->free_pods);
-    free(l->light.slots);
+    free(l->cpu_only.slots);
     free(l->turned_away.text);
     hashmap_fini(&l->node_index);
     hashmap_fini(&l->pod_index);
@@ -97,11 +97,11 @@ static void pods_end(struct ledger *l)
             ledger_change_follow(l, LEDGER_PODS_END);
         }
     }
-    ledger_light_sweep(l);
+    ledger_cpu_only_sweep(l);
     ledger_turned_away_list_ends(l);
     l->pods_synced = true;
     l->texts_count = l->texts_count && ledger_turned_away_come_again(l);
-    ledger_light_synced(l);
+    ledger_cpu_only_synced(l);
 }
 
 static void nodes_end(struct ledger *l)
@@ -114,7 +114,7 @@ static void nodes_end(struct ledger *l)
         }
     }
     l->nodes_synced = true;
-    ledger_light_synced(l);
+    ledger_cpu_only_synced(l);
 }
 
 static int apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
@@ -138,7 +138,7 @@ static int apply(struct ledger *l, const struct ledger_op *op, struct err *reter
         if (i != LEDGER_NONE) {
             ledger_pod_end(l, i);
         } else {
-            ledger_light_gone(l, op->name);
+            ledger_cpu_only_gone(l, op->name);
         }
         return 0;
     case LEDGER_RESERVE:

@@ -68,7 +68,7 @@ void ledger_node_drop_if_empty(struct ledger *l, uint32_t node)
 {
     struct node_entry *n = &l->nodes[node];
 
-    if (n->described || n->slices_note != NULL || n->pod_n > 0 || n->light_n > 0) {
+    if (n->described || n->slices_note != NULL || n->pod_n > 0 || n->cpu_only_n > 0) {
         return;
     }
     hashmap_remove(&l->node_index, hash_name(l->limits.hash_key, l->names[node]), node);

@@ -47,9 +47,9 @@ struct node_entry {
     struct host_capacity host;
     struct host_request host_taken; /* of struct ledger_node_fact */
     struct host_sum host_asked; /* by the pods attached */
-    struct host_sum light_host; /* by the pods without GPUs */
-    uint32_t light_n;           /* of these; */
-    uint32_t light_uncounted_n; /* that are not in the demand histogram */
+    struct host_sum cpu_only_host; /* by the pods without GPUs */
+    uint32_t cpu_only_n;           /* of these; */
+    uint32_t cpu_only_uncounted_n; /* that are not in the demand histogram */
 };
 
 /* Does another system hand its devices out, whoever said so? */

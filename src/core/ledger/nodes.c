@@ -1,7 +1,7 @@
 /* Nodes of the ledger: names, and what is described of them. Their devices: ledger/devices.c. */
 #include "core/ledger/change.h"
 #include "core/ledger/device_table.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/numbers.h"
 #include "core/ledger/records.h"
@@ -133,7 +133,7 @@ int ledger_node_described(struct ledger *l, const struct ledger_node_fact *f, st
     ledger_devices_set(l, node, fresh, (uint32_t)inv->device_n);
     ledger_keep_granted(l, node);
     ledger_recompute(l, node);
-    ledger_light_node_described(l, node);
+    ledger_cpu_only_node_described(l, node);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* What an observation of the API server makes of a pod. */
 #include "base/bug.h"
 #include "core/ledger/host_sums.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/observe.h"
 #include "core/ledger/pod_table.h"
@@ -134,11 +134,11 @@ static uint32_t enter_pod(struct ledger *l, const struct ledger_pod_fact *f, con
 
     if (demand_is_empty(asked) && !(bound && f->assignment != NULL && f->assignment->container_n > 0)) {
         if (bound) { /* what is seen pending is older than what was seen bound, and holds nothing */
-            ledger_light_observed(l, f, false);
+            ledger_cpu_only_observed(l, f, false);
         }
         return LEDGER_NONE;
     }
-    counted = ledger_light_forget(l, f->uid);
+    counted = ledger_cpu_only_forget(l, f->uid);
     if (!ledger_has_room_for(l, f)) {
         ledger_turn_away(l, f);
         return LEDGER_NONE;

@@ -1,5 +1,5 @@
 /* core/ledger/pod_table.h - what the ledger keeps of a pod that asks for GPUs, and the table of them. Bound pods without
- * GPUs: light_pods.h.
+ * GPUs: cpu_only_pods.h.
  */
 #ifndef CORE_LEDGER_POD_TABLE_H
 #define CORE_LEDGER_POD_TABLE_H

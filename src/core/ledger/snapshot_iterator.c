@@ -13,7 +13,7 @@
 /* What costs about as much as copying one node. */
 enum { PODS_A_NODE = 4, POD_SLOTS_A_NODE = 64 };
 
-enum standing {
+enum status {
     DUE,  /* as it was at the opening, and not shown yet */
     KEPT, /* changed since: `copies` has it as it was */
     DONE, /* shown, or not there at the opening */
@@ -29,7 +29,7 @@ struct snapshot_iterator {
     uint32_t *order; /* the slots of what is shown, by name */
     size_t order_n, order_at;
     uint32_t node_n; /* slots at the opening */
-    uint8_t *standings;
+    uint8_t *statuses;
     const struct snapshot **copies;
 
     uint32_t pod_n, pod_at; /* slots at the opening; the next to look at */
@@ -54,17 +54,17 @@ static void link_walk(struct ledger *l, struct snapshot_iterator *w)
 static void list_nodes(const struct ledger *l, const struct snapshot_iterator_filter *filter, struct snapshot_iterator *w)
 {
     w->order = xcalloc((size_t)l->node_used_n + 1, sizeof(*w->order));
-    w->standings = xcalloc((size_t)l->node_n + 1, sizeof(*w->standings));
+    w->statuses = xcalloc((size_t)l->node_n + 1, sizeof(*w->statuses));
     w->copies = xcalloc((size_t)l->node_n + 1, sizeof(*w->copies));
     w->node_n = l->node_n;
     for (uint32_t i = 0; i < l->node_n; i++) {
         bool shown =
             snapshot_shows_node(l, i) && (filter->node_name.n == 0 || str_eq(filter->node_name, l->names[i]));
 
-        w->standings[i] = shown ? DUE : DONE;
+        w->statuses[i] = shown ? DUE : DONE;
     }
     for (uint32_t i = 0; i < l->node_used_n; i++) {
-        if (w->standings[l->by_name[i]] == DUE) {
+        if (w->statuses[l->by_name[i]] == DUE) {
             w->order[w->order_n++] = l->by_name[i];
         }
     }
@@ -111,7 +111,7 @@ void snapshot_iterator_free(struct snapshot_iterator *w)
     }
     arena_fini(&w->kept);
     free(w->order);
-    free(w->standings);
+    free(w->statuses);
     free(w->copies);
     free(w->pods_done);
     free(w->pending);
@@ -148,7 +148,7 @@ static void keep_node(const struct ledger *l, struct snapshot_iterator *w, uint3
 {
     struct snapshot *copy;
 
-    if (w->torn || node >= w->node_n || w->standings[node] != DUE) {
+    if (w->torn || node >= w->node_n || w->statuses[node] != DUE) {
         return;
     }
     copy = ARENA_NEW(&w->kept, struct snapshot);
@@ -157,7 +157,7 @@ static void keep_node(const struct ledger *l, struct snapshot_iterator *w, uint3
         return;
     }
     w->copies[node] = copy;
-    w->standings[node] = KEPT;
+    w->statuses[node] = KEPT;
 }
 
 static bool pod_is_due(const struct snapshot_iterator *w, uint32_t pod)
@@ -270,18 +270,18 @@ static bool next_nodes(const struct ledger *l, struct snapshot_iterator *w, size
     const uint32_t *first = &w->order[w->order_at];
     size_t n = 0, pods = 0;
 
-    if (w->standings[first[0]] == KEPT) {
+    if (w->statuses[first[0]] == KEPT) {
         *ret = *w->copies[first[0]];
-        w->standings[first[0]] = DONE;
+        w->statuses[first[0]] = DONE;
         w->order_at++;
         return true;
     }
     while (n < max_nodes && pods < PODS_A_NODE * max_nodes && w->order_at + n < w->order_n &&
-           w->standings[first[n]] == DUE) {
+           w->statuses[first[n]] == DUE) {
         /* An op that changes numbers without having said so would show as another moment. */
         BUG_ON(l->rows[first[n]].version > w->version);
         pods += l->nodes[first[n]].pod_n;
-        w->standings[first[n]] = DONE;
+        w->statuses[first[n]] = DONE;
         n++;
     }
     BUG_ON(n == 0);

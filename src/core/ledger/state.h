@@ -15,7 +15,7 @@
 #include "core/ledger/device_table.h"
 #include "core/ledger/incident_table.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/turned_away.h"
@@ -59,7 +59,7 @@ struct ledger {
     uint32_t free_pod_n;
     struct hashmap pod_index;
     struct turned_away turned_away;
-    struct light_pods light;
+    struct cpu_only_pods cpu_only;
 
     uint32_t *recomputed; /* nodes, in this op */
     uint32_t recomputed_n;

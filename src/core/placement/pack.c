@@ -98,7 +98,7 @@ static uint64_t bit(size_t i)
 }
 
 void pack_query_init(struct pack_query *q, const struct ledger_view *v, const struct pack_params *p,
-                     const struct pack_hold *holds, size_t hold_n)
+                     const struct pack_tentative *holds, size_t hold_n)
 {
     *q = (struct pack_query){.params = p, .holds = holds, .hold_n = hold_n};
     for (size_t i = 0; i < hold_n; i++) {
@@ -368,7 +368,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     return (size_t)(r - ret);
 }
 
-void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_hold *holds,
+void pack_nodes(const struct ledger_view *v, const struct pack_params *p, const struct pack_tentative *holds,
                 size_t hold_n, const struct str *names, size_t name_n, struct pack_result *ret)
 {
     struct pack_query q;

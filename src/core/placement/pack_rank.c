@@ -15,10 +15,10 @@
  * lies across the two halves. No branch, because who comes first is for nobody to foresee. */
 static inline pack_merit merit_of(const struct pack_result *r)
 {
-    uint32_t standing = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
+    uint32_t status = (uint32_t)r->demoted << 24 | (uint32_t)r->group << 16 | r->slack;
     uint64_t shortfall = (uint64_t)INT64_MAX - (uint64_t)r->score;
 
-    return (pack_merit)((uint64_t)standing << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
+    return (pack_merit)((uint64_t)status << 32 | shortfall >> 32) << 64 | (shortfall << 32 | r->name_order);
 }
 
 /* ---- a heap with the worst on top ---- */

@@ -88,7 +88,7 @@ static bool names_pod(const struct plan_rule *rule, struct str namespace_, const
            (rule->label_n == 0 || label_hashes_match(rule->labels, rule->label_n, label_hashes, label_n));
 }
 
-void agenda_make(struct agenda *a, const struct pack_plans *p, struct str namespace_,
+void resolved_plan_make(struct resolved_plan *a, const struct pack_plans *p, struct str namespace_,
                  const uint64_t *label_hashes, size_t label_n)
 {
     a->plans = p;
@@ -116,11 +116,11 @@ static void add_strategy(const struct strategy *s, const struct strategy **all, 
             return;
         }
     }
-    BUG_ON(*n == AGENDA_STRATEGIES_MAX); /* there are not that many */
+    BUG_ON(*n == RESOLVED_PLAN_STRATEGIES_MAX); /* there are not that many */
     all[(*n)++] = s;
 }
 
-size_t agenda_strategies(const struct agenda *a, const struct strategy *ret[AGENDA_STRATEGIES_MAX])
+size_t resolved_plan_strategies(const struct resolved_plan *a, const struct strategy *ret[RESOLVED_PLAN_STRATEGIES_MAX])
 {
     size_t n = 0;
 

@@ -88,7 +88,7 @@ static struct trial_choice best_of(struct group *g)
     return c;
 }
 
-struct trial_choice trial_choose(const struct trial *t, const struct agenda *agenda, const struct forecast *o,
+struct trial_choice trial_choose(const struct trial *t, const struct resolved_plan *resolved_plan, const struct forecast *o,
                                  struct arena *a)
 {
     struct group g = {.t = t,
@@ -99,13 +99,13 @@ struct trial_choice trial_choose(const struct trial *t, const struct agenda *age
     if (g.rows == NULL || g.spare == NULL) {
         return c;
     }
-    for (size_t step = 0; step < agenda->n && !c.fits; step++) { /* earlier groups come first, whatever the scores */
-        g.plan = agenda->steps[step].plan;
+    for (size_t step = 0; step < resolved_plan->n && !c.fits; step++) { /* earlier groups come first, whatever the scores */
+        g.plan = resolved_plan->steps[step].plan;
         g.params = g.plan->params;
         g.params.forecast = o;
         g.n = 0;
         for (size_t i = 0; i < t->node_n; i++) {
-            if (agenda_step(agenda, t->mirror->rules[t->nodes[i]]) == step) {
+            if (resolved_plan_step(resolved_plan, t->mirror->rules[t->nodes[i]]) == step) {
                 judge(&g, t->nodes[i]);
             }
         }

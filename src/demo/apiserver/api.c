@@ -18,7 +18,7 @@ static void text_reply(struct api_reply *r, const char *text)
     strbuf_add_cstr(&r->body, text);
 }
 
-/* The object whose change makes kube-scheduler try refused pods again (extender/waker.h). The simulated scheduler does
+/* The object whose change makes kube-scheduler try refused pods again (extender/requeue_trigger.h). The simulated scheduler does
  * not watch it, so nothing of it is kept. */
 static bool is_wake(const struct api_request *q)
 {

@@ -23,16 +23,16 @@ static struct {
     struct credentials credentials;
     struct kube_client *client;
     struct events *events;
-    atomic_uint fates[EVENT_FATE__MAX];
+    atomic_uint fates[EVENT_OUTCOME__MAX];
     atomic_uint warnings;
     struct log log;
 } t;
 
-static void count_fate(void *ctx, enum event_reason reason, enum event_fate fate)
+static void count_outcome(void *ctx, enum event_reason reason, enum event_outcome outcome)
 {
     (void)ctx;
     (void)reason;
-    atomic_fetch_add(&t.fates[fate], 1);
+    atomic_fetch_add(&t.fates[outcome], 1);
 }
 
 static void count_warning(void *ctx, const struct log_record *rec)
@@ -46,7 +46,7 @@ static int setup(void **state)
     const struct events_options o = {
         .instance = "test",
         .self = {EVENT_OBJECT_POD, STR("fgpu-system"), STR("fgpu-0"), STR("u-0")},
-        .observe = count_fate,
+        .observe = count_outcome,
     };
 
     (void)state;
@@ -107,7 +107,7 @@ static unsigned fates(void)
 {
     unsigned n = 0;
 
-    for (int f = 0; f < EVENT_FATE__MAX; f++) {
+    for (int f = 0; f < EVENT_OUTCOME__MAX; f++) {
         n += f == EVENT_COUNTED ? 0 : atomic_load(&t.fates[f]);
     }
     return n;
@@ -188,7 +188,7 @@ static void events__about_fgpu_itself__on_its_pod(void **state)
 static void events__about_fgpu_itself_elsewhere__counted_only(void **state)
 {
     const struct event e = {.reason = EVENT_CONFIG_REJECTED, .regarding = {.kind = EVENT_OBJECT_SELF}};
-    const struct events_options nowhere = {.instance = "test", .observe = count_fate};
+    const struct events_options nowhere = {.instance = "test", .observe = count_outcome};
     struct events *other;
 
     (void)state;

@@ -28,7 +28,7 @@ static struct world {
     struct clock_manual clock;
     struct log log;
     struct store *store;
-    struct rulebook *book;
+    struct policy_set *book;
     struct config_slot *slot;
     struct metrics *metrics;
     struct changeover *changeover;
@@ -113,7 +113,7 @@ static void serve_relists(void)
 {
     while (w.relists != 0 && !w.api_down) {
         enum kube_resource resource = (w.relists & 1U << KUBE_NODES) != 0 ? KUBE_NODES : KUBE_PODS;
-        const struct rules *rules = rulebook_take_newest(w.book);
+        const struct rules *rules = policy_set_take_newest(w.book);
 
         w.relists &= ~(1U << resource);
         if (resource == KUBE_NODES) {
@@ -149,7 +149,7 @@ static void start(const char *text, const char *at)
     assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL,
                                NULL, &rules, NULL),
                      0);
-    w.book = rulebook_new(rules);
+    w.book = policy_set_new(rules);
     w.slot = config_slot_new(config_ref(w.first), NULL, wall_ms);
     w.metrics = catalog_metrics_new();
     w.changeover = changeover_new(&(struct changeover_options){.book = w.book,
@@ -174,7 +174,7 @@ static void end(void)
     assert_null(store_check(w.store));
     timekeeper_free(w.timekeeper);
     changeover_free(w.changeover);
-    rulebook_free(w.book);
+    policy_set_free(w.book);
     config_slot_free(w.slot);
     config_free(w.first);
     store_watch_residual(w.store, NULL, NULL);
@@ -202,7 +202,7 @@ static unsigned open_nodes(void)
                             .uid = STR("u"),
                             .containers = &container,
                             .container_n = 1};
-    const struct rules *rules = rulebook_take(w.book);
+    const struct rules *rules = policy_set_take(w.book);
     struct filter_result r;
     struct arena a;
     unsigned open = 0;
@@ -331,7 +331,7 @@ static void change__while_the_api_server_is_down__waits_and_the_latest_one_wins(
     w.api_down = false;
     serve_relists();
     assert_int_equal(open_nodes(), BY_DAY);
-    assert_false(rulebook_is_waiting(w.book));
+    assert_false(policy_set_is_waiting(w.book));
     end();
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static void light_in(struct ledger_fixture *in, const char *uid, const char *node,
+static void cpu_only_in(struct ledger_fixture *in, const char *uid, const char *node,
                      int32_t cpu_milli)
 {
     const struct demand d = {.dialect = "", .host = {cpu_milli, 0}};
@@ -13,9 +13,9 @@ static void light_in(struct ledger_fixture *in, const char *uid, const char *nod
     assert_int_equal(fixture_pod(in, uid, &d, node, NULL), 0);
 }
 
-static void light(const char *uid, const char *node)
+static void cpu_only(const char *uid, const char *node)
 {
-    light_in(&fx, uid, node, 100);
+    cpu_only_in(&fx, uid, node, 100);
 }
 
 static void assert_demand_histogram(uint64_t arrived, uint64_t departed)
@@ -93,15 +93,15 @@ static void demand_histogram_of_ledger__pods_without_gpus__count_beside_gpus_onl
     fixture_node(&fx, "gpus", 2, 1024);
     fixture_node_plugin_managed(&fx, "plugin", 0, 0, 2);
     fixture_node(&fx, "cpu", 0, 0);
-    light("pending", "");
+    cpu_only("pending", "");
     assert_demand_histogram(0, 0);
-    light("a", "gpus");
-    light("b", "plugin");
-    light("c", "cpu");
-    light("d", "unknown");
-    light("a", "gpus");
+    cpu_only("a", "gpus");
+    cpu_only("b", "plugin");
+    cpu_only("c", "cpu");
+    cpu_only("d", "unknown");
+    cpu_only("a", "gpus");
     assert_demand_histogram(2, 0);
-    light_in(&fx, "a", "gpus", 900); /* resized */
+    cpu_only_in(&fx, "a", "gpus", 900); /* resized */
     assert_demand_histogram(2, 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "c"), 0);
@@ -118,9 +118,9 @@ static void demand_histogram_of_ledger__a_node_that_turns_out_to_have_gpus__its_
     (void)state;
     fixture_node(&fx, "n1", 0, 0);
     fixture_node(&fx, "n2", 0, 0);
-    light("a", "n1");
-    light("b", "n1");
-    light("c", "n2");
+    cpu_only("a", "n1");
+    cpu_only("b", "n1");
+    cpu_only("c", "n2");
     assert_demand_histogram(0, 0);
     fixture_node(&fx, "n1", 2, 1024);
     assert_demand_histogram(2, 0);
@@ -139,11 +139,11 @@ static void demand_histogram_of_ledger__a_pod_that_comes_to_ask_for_gpus__counts
 
     (void)state;
     fixture_node(&fx, "n1", 2, 1024);
-    light("a", "n1");
+    cpu_only("a", "n1");
     assert_int_equal(fixture_pod(&fx, "a", &d, "n1", NULL), 0);
     assert_demand_histogram(1, 0);
     assert_int_equal(fixture_pod(&fx, "b", &d, "", NULL), 0);
-    light("b", "n1"); /* asks for nothing any more when it is bound */
+    cpu_only("b", "n1"); /* asks for nothing any more when it is bound */
     assert_demand_histogram(2, 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "b"), 0);
@@ -176,7 +176,7 @@ static void list(struct ledger_fixture *in, unsigned stride, bool nodes_first)
             if (i % 3 == 0) {
                 assert_int_equal(fixture_pod(in, uid, &d, "n0", NULL), 0);
             } else {
-                light_in(in, uid, i % 2 == 0 ? "n0" : "n1", (int32_t)i % 7);
+                cpu_only_in(in, uid, i % 2 == 0 ? "n0" : "n1", (int32_t)i % 7);
             }
         }
         fixture_bracket(in, LEDGER_PODS_END);

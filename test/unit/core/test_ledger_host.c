@@ -23,7 +23,7 @@ static struct demand with_host(struct demand d, int32_t cpu_milli, int32_t mem_m
 }
 
 /* A pod without GPUs. */
-static void light(const char *uid, const char *node, int32_t cpu_milli, int32_t mem_mib)
+static void cpu_only(const char *uid, const char *node, int32_t cpu_milli, int32_t mem_mib)
 {
     const struct demand d = with_host((struct demand){.dialect = ""}, cpu_milli, mem_mib);
 
@@ -70,18 +70,18 @@ static void ledger__pods_without_gpus__take_of_their_node(void **state)
     (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_free("n1", 64000, 100000);
-    light("a", "n1", 1000, 2000);
-    light("b", "n1", 500, 0);
-    light("pending", "", 9, 9);
-    light("elsewhere", "n2", 9, 9);
+    cpu_only("a", "n1", 1000, 2000);
+    cpu_only("b", "n1", 500, 0);
+    cpu_only("pending", "", 9, 9);
+    cpu_only("elsewhere", "n2", 9, 9);
     assert_free("n1", 62500, 98000);
-    light("a", "n1", 1000, 2000); /* once more: nothing */
+    cpu_only("a", "n1", 1000, 2000); /* once more: nothing */
     assert_free("n1", 62500, 98000);
-    light("a", "n1", 3000, 1000); /* resized in place */
+    cpu_only("a", "n1", 3000, 1000); /* resized in place */
     assert_free("n1", 60500, 99000);
-    light("a", "n2", 3000, 1000); /* a restored backup */
+    cpu_only("a", "n2", 3000, 1000); /* a restored backup */
     assert_free("n1", 63500, 100000);
-    light("b", "", 500, 0); /* an event from before it was bound */
+    cpu_only("b", "", 500, 0); /* an event from before it was bound */
     assert_free("n1", 63500, 100000);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "b"), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "a"), 0);
@@ -98,8 +98,8 @@ static void ledger__pods_without_gpus__are_seen_nowhere_else(void **state)
     (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     room = ledger_residual_generation(fx.l);
-    light("a", "n1", 1000, 2000);
-    light("b", "n2", 1000, 2000);
+    cpu_only("a", "n1", 1000, 2000);
+    cpu_only("b", "n2", 1000, 2000);
     assert_false(ledger_find_pod(fx.l, STR("a"), &pod));
     arena_reset(&fx.arena);
     assert_int_equal(snapshot_take(fx.l, &fx.arena, STR_NULL, STR_NULL, &fx.snapshot, NULL), 0);
@@ -118,13 +118,13 @@ static void ledger__lists__end_pods_that_are_not_in_them(void **state)
     fixture_node(&fx, "n1", 2, 1024);
     for (int i = 0; i < 300; i++) {
         snprintf(uid, sizeof(uid), "u%d", i);
-        light(uid, i % 2 == 0 ? "n1" : "n2", 10, 100);
+        cpu_only(uid, i % 2 == 0 ? "n1" : "n2", 10, 100);
     }
     assert_free("n1", 62500, 85000);
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     for (int i = 0; i < 300; i += 6) {
         snprintf(uid, sizeof(uid), "u%d", i);
-        light(uid, "n1", 10, 100);
+        cpu_only(uid, "n1", 10, 100);
     }
     assert_free("n1", 62500, 85000);
     fixture_bracket(&fx, LEDGER_PODS_END);
@@ -135,7 +135,7 @@ static void ledger__lists__end_pods_that_are_not_in_them(void **state)
 static void ledger__a_node_described_later__has_the_pods_seen_before(void **state)
 {
     (void)state;
-    light("a", "n1", 1000, 2000);
+    cpu_only("a", "n1", 1000, 2000);
     assert_free("n1", 0, 0); /* not known, so nothing is said */
     fixture_node(&fx, "n1", 2, 1024);
     assert_free("n1", 63000, 98000);
@@ -198,7 +198,7 @@ static void ledger__a_withdrawn_request__still_takes_of_the_machine(void **state
     (void)state;
     fixture_node(&fx, "n1", 2, 1024);
     assert_int_equal(fixture_pod(&fx, "p", &d, "n1", &record), 0);
-    light("p", "n1", 4500, 8000);
+    cpu_only("p", "n1", 4500, 8000);
     assert_free("n1", 59500, 92000);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 500);
 }
@@ -210,11 +210,11 @@ static void ledger__a_pod_that_comes_to_ask_for_gpus__counts_once(void **state)
 
     (void)state;
     fixture_node(&fx, "n1", 2, 1024);
-    light("p", "n1", 4000, 8000);
+    cpu_only("p", "n1", 4000, 8000);
     assert_int_equal(fixture_pod(&fx, "p", &d, "n1", NULL), 0);
     assert_free("n1", 60000, 92000);
     assert_int_equal(fixture_pod(&fx, "q", &d, "", NULL), 0);
-    light("q", "n1", 4000, 8000); /* bound after the request was taken back */
+    cpu_only("q", "n1", 4000, 8000); /* bound after the request was taken back */
     assert_free("n1", 56000, 84000);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "q"), 0);
     assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, "p"), 0);
@@ -233,11 +233,11 @@ static void ledger__version_of_a_node__changes_only_where_there_are_gpus(void **
         const char *node = i == 0 ? "gpus" : i == 1 ? "plugin" : "cpu";
 
         version = row_of(node).version;
-        light(node, node, 100, 100);
+        cpu_only(node, node, 100, 100);
         assert_int_equal(row_of(node).version != version, i < 2);
         assert_free(node, 63900, 99900);
         version = row_of(node).version;
-        light(node, node, 100, 100);
+        cpu_only(node, node, 100, 100);
         assert_int_equal(row_of(node).version, version);
         assert_int_equal(fixture_name_op(&fx, LEDGER_POD_GONE, node), 0);
         assert_int_equal(row_of(node).version != version, i < 2);
@@ -279,7 +279,7 @@ static void ledger__random_events__sums_of_what_is_bound(void **state)
             pods[i].node = node;
             pods[i].cpu = (int32_t)rng_below(&rng, 2000);
             pods[i].mem = (int32_t)rng_below(&rng, 2000);
-            light(uid, nodes[node], pods[i].cpu, pods[i].mem);
+            cpu_only(uid, nodes[node], pods[i].cpu, pods[i].mem);
         }
         for (int k = 0; k < PODS && node >= 0; k++) {
             cpu -= pods[k].node == node ? pods[k].cpu : 0;
@@ -329,7 +329,7 @@ static void ledger__pod_classes__by_the_devices_held(void **state)
 
     d = (struct demand){.dialect = "native", .plugin_managed_n = 7};
     assert_int_equal(fixture_pod(&fx, "seven", &d, "plugin", NULL), 0);
-    light("none", "plugin", 1, 1);
+    cpu_only("none", "plugin", 1, 1);
     assert_int_equal(row_of("plugin").pod_classes, POD_CLASS_4);
 }
 

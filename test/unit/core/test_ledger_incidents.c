@@ -36,7 +36,7 @@ static size_t count_of(struct incident *of)
     return n;
 }
 
-static size_t standing(void)
+static size_t status(void)
 {
     return count_of(ledger_incidents(fx.l, 100));
 }
@@ -92,10 +92,10 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
     assert_int_equal(fixture_reserve(&fx, "ours", "n1"), 0);
     fixture_name_op(&fx, LEDGER_CONFIRM, "ours");
     seen_bound("ours", "ours", 0, 700, 2000, true);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
 
     seen_bound("late", "of the predecessor", 0, 700, 3000, true);
-    assert_int_equal(standing(), 2);
+    assert_int_equal(status(), 2);
     assert_int_equal(list->kind, INCIDENT_DOUBLE_BOOKING);
     assert_int_equal(list->since_ms, 7000);
     assert_true(str_eq_cstr(list->node_name, "n1") && str_eq_cstr(list->uuid, "GPU-n1-0"));
@@ -117,7 +117,7 @@ static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_
     assert_null(ledger_check(fx.l));
 
     fixture_name_op(&fx, LEDGER_POD_GONE, "late");
-    assert_int_equal(standing(), 0);
+    assert_int_equal(status(), 0);
     assert_int_equal(news(), 1);
     assert_true(list->ends && list->pod_n == 0);
     assert_int_equal(ledger_incident_count(fx.l, INCIDENT_DOUBLE_BOOKING).begun_n, 1);
@@ -131,13 +131,13 @@ static void two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_ord
     fixture_name_op(&fx, LEDGER_NODE_GONE, "n1");
     seen_bound("a", "x", 0, 600, 0, false);
     seen_bound("b", "y", 0, 600, 0, false);
-    assert_int_equal(standing(), 0); /* nobody knows the GPU */
+    assert_int_equal(status(), 0); /* nobody knows the GPU */
     fixture_node(&fx, "n1", 2, 80 * GIB);
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     expect_pods(list, "a", "b"); /* of one age: by UID, as every process does */
     seen_bound("c", "z", 1, 600, 5, false);
     seen_bound("d", "z", 1, 600, 4, false);
-    assert_int_equal(standing(), 2);
+    assert_int_equal(status(), 2);
     expect_pods(list->next, "d", "c");
     assert_int_equal(ledger_incident_count(fx.l, INCIDENT_FOREIGN_DECISION).begun_n, 0);
     assert_null(ledger_check(fx.l));
@@ -177,18 +177,18 @@ static void record_that_nobody_has_verified__no_incident_until_it_is(void **stat
     (void)state;
     seen_bound("a", "a", 0, 700, 0, false);
     seen_with_unverified_record("forged", 0, 700);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
     judge("forged", false);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
     fixture_name_op(&fx, LEDGER_POD_GONE, "forged");
     seen_with_unverified_record("late", 0, 700);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
     judge("late", true);
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     assert_int_equal(news(), 1);
     assert_int_equal(list->pod_n, 2);
     fixture_name_op(&fx, LEDGER_POD_GONE, "late");
-    assert_int_equal(standing(), 0);
+    assert_int_equal(status(), 0);
 }
 
 static void repeated_observations_and_lists__told_once(void **state)
@@ -205,7 +205,7 @@ static void repeated_observations_and_lists__told_once(void **state)
         fixture_node(&fx, "n1", 2, 80 * GIB);
     }
     assert_int_equal(news(), 0);
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     assert_int_equal(list->since_ms, 7000);
     seen_bound("c", "z", 0, 100, 3, true); /* joins: told to it */
     assert_int_equal(news(), 1);
@@ -234,12 +234,12 @@ static void capacity_that_shrinks__over_committed_but_given_once__until_another_
     }
     fixture_node(&fx, "n1", 2, 40 * GIB);
     assert_true(fixture_state(&fx, "n1")->devices[0].overcommitted);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
     seen_bound("late", "of another", 0, 100, 1, true);
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     assert_int_equal(list->pod_n, 3);
     fixture_node(&fx, "n1", 2, 80 * GIB);
-    assert_int_equal(standing(), 0);
+    assert_int_equal(status(), 0);
 }
 
 static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident(void **state)
@@ -251,9 +251,9 @@ static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_inciden
     fixture_pod(&fx, "b", &d, "n1", NULL);
     seen_bound("c", "x", 0, 600, 1, false);
     assert_true(fixture_state(&fx, "n1")->devices[0].overcommitted);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
     seen_bound("b", "y", 0, 600, 2, false); /* its devices become known */
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     expect_pods(list, "c", "b");
 }
 
@@ -265,7 +265,7 @@ static void one_pod_that_is_too_large_by_itself__over_committed_but_given_once(v
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
     assert_true(fixture_state(&fx, "n1")->devices[0].overcommitted);
-    assert_int_equal(standing() + news(), 0);
+    assert_int_equal(status() + news(), 0);
 }
 
 /* Item 8a. */
@@ -282,14 +282,14 @@ static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_d
     seen_pending("ours", 100);
     assert_int_equal(fixture_reserve(&fx, "ours", "n1"), 0);
     seen_bound("ours", "ours", 0, 100, 1, true);
-    assert_int_equal(standing(), 0);
+    assert_int_equal(status(), 0);
 
     seen_pending("pending", 100);
     seen_bound("pending", "x", 1, 100, 1, true);
     seen_pending("reserved", 100);
     assert_int_equal(fixture_reserve(&fx, "reserved", "n1"), 0);
     seen_bound("reserved", "x", 1, 100, 1, true); /* by another decision than ours */
-    assert_int_equal(standing(), 2);
+    assert_int_equal(status(), 2);
     assert_int_equal(list->kind, INCIDENT_FOREIGN_DECISION);
     assert_true(str_eq_cstr(list->node_name, "n1"));
     assert_int_equal(list->since_ms, 7000);
@@ -309,7 +309,7 @@ static void own_decision_given_up_and_landed_all_the_same__an_incident(void **st
     assert_int_equal(fixture_reserve(&fx, "a", "n1"), 0);
     fixture_name_op(&fx, LEDGER_RELEASE, "a");
     seen_bound("a", "a", 0, 100, 1, true);
-    assert_int_equal(standing(), 1);
+    assert_int_equal(status(), 1);
     assert_int_equal(list->kind, INCIDENT_FOREIGN_DECISION);
 }
 

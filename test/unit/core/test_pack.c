@@ -58,7 +58,7 @@ static struct ledger_view view_for(const struct demand *d)
     return v;
 }
 
-static size_t rank_all(const struct demand *d, const struct pack_hold *holds, size_t hold_n, size_t limit,
+static size_t rank_all(const struct demand *d, const struct pack_tentative *holds, size_t hold_n, size_t limit,
                        const struct str *order, size_t n, struct pack_result *ret)
 {
     struct ledger_view v = view_for(d);
@@ -204,7 +204,7 @@ static void pack_holds__demote_and_never_refuse(void **state)
     struct demand d = SHARE_OF(960), held = SHARE_OF(960);
     struct pack_result free_r[NODES], held_r[NODES];
     size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, free_r);
-    struct pack_hold hold = {free_r[0].name, &held};
+    struct pack_tentative hold = {free_r[0].name, &held};
 
     (void)state;
     assert_int_equal(fit, NODES);
@@ -218,11 +218,11 @@ static void pack_holds__room_for_both__change_nothing(void **state)
 {
     struct demand d = SHARE_OF(300), held = SHARE_OF(300);
     struct pack_result free_r[NODES], held_r[NODES];
-    struct pack_hold hold;
+    struct pack_tentative hold;
 
     (void)state;
     rank_all(&d, NULL, 0, 0, names, NODES, free_r);
-    hold = (struct pack_hold){free_r[0].name, &held};
+    hold = (struct pack_tentative){free_r[0].name, &held};
     rank_all(&d, &hold, 1, 0, names, NODES, held_r);
     assert_true(str_eq(held_r[0].name, free_r[0].name));
 }

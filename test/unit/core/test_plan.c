@@ -43,14 +43,14 @@ static int setup(void **state)
 }
 
 /* "0 3 -": the steps by rule, '-' for the rest. */
-static void expect_agenda(const char *namespace_, bool gold, const char *want)
+static void expect_resolved_plan(const char *namespace_, bool gold, const char *want)
 {
     const uint64_t labels[] = {label_pair_hash(STR("app"), STR("x")), label_pair_hash(STR("z"), STR("z")),
                                label_pair_hash(STR("tier"), STR("gold"))};
-    struct agenda a;
+    struct resolved_plan a;
     char got[64] = "";
 
-    agenda_make(&a, &plans, str_of(namespace_), labels, gold ? 3 : 2);
+    resolved_plan_make(&a, &plans, str_of(namespace_), labels, gold ? 3 : 2);
     for (size_t i = 0; i < a.n; i++) {
         char word[4] = "-";
 
@@ -64,33 +64,33 @@ static void expect_agenda(const char *namespace_, bool gold, const char *want)
     assert_string_equal(got, want);
 }
 
-static void agenda__first_rules_that_name_the_pod__up_to_one_for_all_nodes(void **state)
+static void resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_nodes(void **state)
 {
     (void)state;
-    expect_agenda("other", false, "3 -");
-    expect_agenda("api", false, "0 3 -");
-    expect_agenda("serving-eu", false, "0 3 -");
-    expect_agenda("serving", false, "3 -");
-    expect_agenda("api", true, "0 1");
-    expect_agenda("other", true, "1");
-    expect_agenda("batch", false, "2 3 -");
+    expect_resolved_plan("other", false, "3 -");
+    expect_resolved_plan("api", false, "0 3 -");
+    expect_resolved_plan("serving-eu", false, "0 3 -");
+    expect_resolved_plan("serving", false, "3 -");
+    expect_resolved_plan("api", true, "0 1");
+    expect_resolved_plan("other", true, "1");
+    expect_resolved_plan("batch", false, "2 3 -");
 }
 
-static void agenda__node__the_first_step_that_selects_it(void **state)
+static void resolved_plan__node__the_first_step_that_selects_it(void **state)
 {
     const struct policy p = policy_with_rules();
     const struct kv labels[] = {{STR("x"), STR("y")}, {STR("pool"), STR("a100")}};
     uint64_t on_pool = plan_node_rules(&p, (struct kv_list){labels, 2});
-    struct agenda a;
+    struct resolved_plan a;
 
     (void)state;
     assert_int_equal(plan_node_rules(&p, (struct kv_list){labels, 1}), 0);
     assert_int_equal(on_pool, 1 | 1 << 2 | 1 << 3);
-    agenda_make(&a, &plans, STR("batch"), NULL, 0);
-    assert_int_equal(agenda_step(&a, on_pool), 0);
-    assert_int_equal(agenda_step(&a, 1 << 3), 1);
-    assert_int_equal(agenda_step(&a, 1), 2); /* rule 0 is about others */
-    assert_int_equal(agenda_step(&a, 0), 2);
+    resolved_plan_make(&a, &plans, STR("batch"), NULL, 0);
+    assert_int_equal(resolved_plan_step(&a, on_pool), 0);
+    assert_int_equal(resolved_plan_step(&a, 1 << 3), 1);
+    assert_int_equal(resolved_plan_step(&a, 1), 2); /* rule 0 is about others */
+    assert_int_equal(resolved_plan_step(&a, 0), 2);
 }
 
 static void plans__what_a_rule_leaves_out__as_in_the_section(void **state)
@@ -174,8 +174,8 @@ static void weights__each_spread_over_a_thousand__added_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(agenda__first_rules_that_name_the_pod__up_to_one_for_all_nodes, setup),
-        cmocka_unit_test_setup(agenda__node__the_first_step_that_selects_it, setup),
+        cmocka_unit_test_setup(resolved_plan__first_rules_that_name_the_pod__up_to_one_for_all_nodes, setup),
+        cmocka_unit_test_setup(resolved_plan__node__the_first_step_that_selects_it, setup),
         cmocka_unit_test(plans__what_a_rule_leaves_out__as_in_the_section),
         cmocka_unit_test(plans__unknown_strategy__named),
         cmocka_unit_test(chain__equals_of_the_first__decided_by_the_next),

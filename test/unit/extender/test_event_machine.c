@@ -16,15 +16,15 @@ static struct {
     struct event_machine *machine;
     struct strbuf path, body;
     int64_t now_ns;
-    uint64_t fates[EVENT_FATE__MAX];
+    uint64_t fates[EVENT_OUTCOME__MAX];
     int64_t wake_ns;
 } t;
 
-static void count(void *ctx, enum event_reason reason, enum event_fate fate)
+static void count(void *ctx, enum event_reason reason, enum event_outcome outcome)
 {
     (void)ctx;
     (void)reason;
-    t.fates[fate]++;
+    t.fates[outcome]++;
 }
 
 static int setup(void **state)
@@ -441,7 +441,7 @@ static void hurry__no_answer__everything_is_given_up(void **state)
     assert_int_equal(t.fates[EVENT_GAVE_UP], 2);
 }
 
-/* Whatever is recorded, and however late the answers: every record ends in one fate, the calls keep
+/* Whatever is recorded, and however late the answers: every record ends in one outcome, the calls keep
  * to their rate, and the queue empties. */
 static void machine__random_load__accounts_for_every_record(void **state)
 {
@@ -473,7 +473,7 @@ static void machine__random_load__accounts_for_every_record(void **state)
         reply(EVENT_REPLY_ACCEPTED);
     }
     assert_true(event_machine_is_idle(t.machine));
-    for (int f = 0; f < EVENT_FATE__MAX; f++) {
+    for (int f = 0; f < EVENT_OUTCOME__MAX; f++) {
         fates += f == EVENT_COUNTED ? 0 : t.fates[f];
     }
     assert_int_equal(fates, records);

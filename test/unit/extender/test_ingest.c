@@ -165,13 +165,13 @@ static void pod_gone__ends_its_hold(void **state)
 {
     struct gpu_request w = {.container = STR("c"), .count = 1, .kind = GPU_REQUEST_MILLI, .milli = 1, .phases = 1};
     struct demand d = {.dialect = "native", .gpu_requests = &w, .gpu_request_n = 1};
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
     size_t n;
 
     (void)state;
-    store_hold(store, STR("a"), STR("n1"), &d, 60000);
+    store_tentative(store, STR("a"), STR("n1"), &d, 60000);
     assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
-    assert_int_equal(store_holds(store, &arena, STR("x"), &h, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, STR("x"), &h, &n, NULL), 0);
     assert_int_equal(n, 0);
 }
 

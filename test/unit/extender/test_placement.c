@@ -423,10 +423,10 @@ static void filter__nothing_fits__every_name_once_with_its_verdict(void **state)
 
 static size_t hold_n(void)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
     size_t n;
 
-    assert_int_equal(store_holds(store, &arena, STR("-"), &h, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, STR("-"), &h, &n, NULL), 0);
     return n;
 }
 

@@ -83,14 +83,14 @@ static bool is_closed(const char *node)
         assert_null(store_check(store));                                                                               \
     } while (0)
 
-static void assert_standing(enum slices_standing standing, uint32_t node_n)
+static void assert_status(enum slices_state state, uint32_t node_n)
 {
     struct slices_status s;
 
     slices_status(slices, &s);
-    assert_int_equal(s.standing, standing);
+    assert_int_equal(s.state, state);
     assert_int_equal(s.node_n, node_n);
-    assert_int_equal(s.note != NULL, standing == SLICES_FORBIDDEN);
+    assert_int_equal(s.note != NULL, state == SLICES_FORBIDDEN);
 }
 
 static void slices__until_listed__store_is_not_ready(void **state)
@@ -100,13 +100,13 @@ static void slices__until_listed__store_is_not_ready(void **state)
     handler.list_begin(handler.ctx);
     list_ends(false);
     assert_non_null(store_not_ready(store));
-    assert_standing(SLICES_READING, 0);
+    assert_status(SLICES_READING, 0);
     handler.list_begin(handler.ctx);
     gpus("s", "a");
     assert_non_null(store_not_ready(store));
     list_ends(true);
     assert_null(store_not_ready(store));
-    assert_standing(SLICES_SERVED, 1);
+    assert_status(SLICES_SERVED, 1);
     assert_closed(true, false);
 }
 
@@ -124,7 +124,7 @@ static void slices__several_of_a_node__closed_until_the_last_goes(void **state)
     seen("t", "gpu.nvidia.com", "b", true);
     seen("t", "gpu.nvidia.com", "b", true);
     assert_closed(false, false);
-    assert_standing(SLICES_READING, 0);
+    assert_status(SLICES_READING, 0);
 }
 
 static void slices__other_drivers__mean_nothing(void **state)
@@ -170,10 +170,10 @@ static void slices__refused__none_with_404_and_as_they_were_with_403(void **stat
     gpus("s", "a");
     handler.refused(handler.ctx, 403);
     assert_null(store_not_ready(store));
-    assert_standing(SLICES_FORBIDDEN, 1);
+    assert_status(SLICES_FORBIDDEN, 1);
     assert_closed(true, false);
     handler.refused(handler.ctx, 404);
-    assert_standing(SLICES_ABSENT, 0);
+    assert_status(SLICES_ABSENT, 0);
     assert_closed(false, false);
 }
 
@@ -188,7 +188,7 @@ static void slices__many_that_come_and_go__none_is_left(void **state)
         seen(name, "gpu.nvidia.com", node, i % 3 == 0);
     }
     handler.refused(handler.ctx, 404);
-    assert_standing(SLICES_ABSENT, 0);
+    assert_status(SLICES_ABSENT, 0);
     assert_null(store_check(store));
 }
 

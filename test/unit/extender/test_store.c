@@ -1,4 +1,4 @@
-/* The store: readiness, time, advisory holds. Reservations are in test_placement.c. */
+/* The store: readiness, time, tentative placements. Reservations are in test_placement.c. */
 #include "base/bug.h"
 #include "core/placement/pack.h"
 #include "core/placement/plan.h"
@@ -107,20 +107,20 @@ static void node__mentioned_by_a_pod_only__is_not_had(void **state)
 
 /* ---- holds ---- */
 
-static size_t holds(const char *except, const struct pack_hold **ret)
+static size_t holds(const char *except, const struct pack_tentative **ret)
 {
     size_t n;
 
-    assert_int_equal(store_holds(store, &arena, str_of(except), ret, &n, NULL), 0);
+    assert_int_equal(store_tentatives(store, &arena, str_of(except), ret, &n, NULL), 0);
     return n;
 }
 
 static void hold__until_its_time_is_over(void **state)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
 
     (void)state;
-    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     clock_manual_advance_ms(&now, 2999);
     assert_int_equal(holds("x", &h), 1);
     assert_true(str_eq_cstr(h[0].node_name, "n1"));
@@ -132,23 +132,23 @@ static void hold__until_its_time_is_over(void **state)
 
 static void hold__ones_own__does_not_count_against_oneself(void **state)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
 
     (void)state;
-    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
-    store_hold(store, STR("b"), STR("n2"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("b"), STR("n2"), &demand, 3000);
     assert_int_equal(holds("a", &h), 1);
     assert_true(str_eq_cstr(h[0].node_name, "n2"));
 }
 
 static void hold__again_for_the_same_pod__moves(void **state)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
 
     (void)state;
-    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     clock_manual_advance_ms(&now, 2000);
-    store_hold(store, STR("a"), STR("n2"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n2"), &demand, 3000);
     clock_manual_advance_ms(&now, 2000);
     assert_int_equal(holds("x", &h), 1);
     assert_true(str_eq_cstr(h[0].node_name, "n2"));
@@ -156,12 +156,12 @@ static void hold__again_for_the_same_pod__moves(void **state)
 
 static void unhold__ends_it_and_does_not_mind_when_there_is_none(void **state)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
 
     (void)state;
     store_unhold(store, STR("a"));
-    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
-    store_hold(store, STR("b"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("b"), STR("n1"), &demand, 3000);
     store_unhold(store, STR("a"));
     store_unhold(store, STR("a"));
     assert_int_equal(holds("x", &h), 1);
@@ -169,37 +169,37 @@ static void unhold__ends_it_and_does_not_mind_when_there_is_none(void **state)
 
 static void hold__more_than_there_is_room__oldest_goes(void **state)
 {
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
     char node[16];
 
     (void)state;
-    for (int i = 0; i < STORE_HOLDS_MAX + 5; i++) {
+    for (int i = 0; i < STORE_TENTATIVES_MAX + 5; i++) {
         char uid[16];
 
         snprintf(uid, sizeof(uid), "u%d", i);
         snprintf(node, sizeof(node), "n%d", i);
-        store_hold(store, str_of(uid), str_of(node), &demand, 3000);
+        store_tentative(store, str_of(uid), str_of(node), &demand, 3000);
     }
-    assert_int_equal(holds("x", &h), STORE_HOLDS_MAX);
-    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+    assert_int_equal(holds("x", &h), STORE_TENTATIVES_MAX);
+    for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
         assert_false(str_eq_cstr(h[i].node_name, "n4"));
     }
-    assert_int_equal(holds("u5", &h), STORE_HOLDS_MAX - 1);
+    assert_int_equal(holds("u5", &h), STORE_TENTATIVES_MAX - 1);
 }
 
 static void holds__arena_too_small__is_an_error(void **state)
 {
     struct arena small;
-    const struct pack_hold *h;
+    const struct pack_tentative *h;
     size_t n;
 
     (void)state;
-    store_hold(store, STR("a"), STR("n1"), &demand, 3000);
+    store_tentative(store, STR("a"), STR("n1"), &demand, 3000);
     arena_init(&small, 64);
-    assert_int_equal(store_holds(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
     arena_fini(&small);
-    arena_init(&small, STORE_HOLDS_MAX * sizeof(struct pack_hold) + 32);
-    assert_int_equal(store_holds(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
+    arena_init(&small, STORE_TENTATIVES_MAX * sizeof(struct pack_tentative) + 32);
+    assert_int_equal(store_tentatives(store, &small, STR("x"), &h, &n, NULL), -ERR_LIMIT);
     arena_fini(&small);
 }
 
@@ -212,7 +212,7 @@ static void *everything(void *arg)
 
     arena_init(&a, 16 << 20);
     for (int i = 0; i < 200; i++) {
-        const struct pack_hold *h;
+        const struct pack_tentative *h;
         struct snapshot s;
         struct view_pod key = {.uid = str_of(uid), .namespace_ = STR("d"), .demand = &demand};
         const struct pack_params params = {.node_strategy = strategies[0], .device_strategy = strategies[0]};
@@ -222,8 +222,8 @@ static void *everything(void *arg)
 
         pack_plans_single(&plans, &params);
         apply_pod(uid, i % 2 == 0 ? NULL : "n1", &demand);
-        store_hold(store, str_of(uid), STR("n1"), &demand, 3000);
-        BUG_ON(store_holds(store, &a, str_of(uid), &h, &n, NULL) != 0);
+        store_tentative(store, str_of(uid), STR("n1"), &demand, 3000);
+        BUG_ON(store_tentatives(store, &a, str_of(uid), &h, &n, NULL) != 0);
         BUG_ON(store_pack(store, &a, &key, &plans, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
         BUG_ON(answer.n != 1);
         BUG_ON(store_snapshot(store, &a, STR_NULL, STR_NULL, &s, NULL) != 0);

@@ -12,7 +12,7 @@ static const struct named_size sizes[] = {
 };
 
 static struct clock_manual now;
-static struct rulebook *book;
+static struct policy_set *book;
 static struct vacancy *vacancy;
 static struct policy policy;
 
@@ -43,7 +43,7 @@ static int setup(void **state)
     policy.size_n = 2;
     clock_manual_init(&now, 1000000000, 1795161600123);
     store_open(&now.clock);
-    book = rulebook_new(rules_of(&policy, 1));
+    book = policy_set_new(rules_of(&policy, 1));
     vacancy = vacancy_new(store, book, &now.clock);
     return 0;
 }
@@ -52,7 +52,7 @@ static int teardown(void **state)
 {
     (void)state;
     vacancy_free(vacancy);
-    rulebook_free(book);
+    policy_set_free(book);
     store_check_and_free();
     return 0;
 }
@@ -156,7 +156,7 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
     clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
     assert_int_equal(read_now().at_ms, r.at_ms); /* nothing has changed */
     policy.size_n = 1;
-    rulebook_publish(book, rules_of(&policy, 2));
+    policy_set_publish(book, rules_of(&policy, 2));
     assert_int_equal(read_now().size_n, 1 + VACANCY_WHOLE_N);
 }
 

@@ -346,9 +346,9 @@ static void document__host__what_all_pods_leave_of_the_machine(void **state)
                                        .decision = "d",
                                        .host = {1500, 300}});
     cluster_pod(&cluster, &(struct pod_spec){
-                        .name = "light", .node = "both", .light = true, .host = {500, 900}});
+                        .name = "light", .node = "both", .cpu_only = true, .host = {500, 900}});
     cluster_pod(&cluster, &(struct pod_spec){
-                        .name = "other", .node = "unseen", .light = true, .host = {500, 900}});
+                        .name = "other", .node = "unseen", .cpu_only = true, .host = {500, 900}});
     cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 1, .host = {70, 80}});
     json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);

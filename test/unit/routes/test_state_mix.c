@@ -72,7 +72,7 @@ static void add_pod(const char *prefix, int i, const char *node, int32_t milli, 
                                        .node = node,
                                        .milli = milli,
                                        .mem_mib = milli,
-                                       .light = milli == 0,
+                                       .cpu_only = milli == 0,
                                        .host = {cpu, 0}});
 }
 

@@ -32,7 +32,7 @@ struct apiserver *rig_api;
 static struct {
     struct credentials credentials;
     struct store *store;
-    struct rulebook *book;
+    struct policy_set *book;
     struct kube_client *client;
     struct binder *binder;
     struct feed feeds[KUBE_RESOURCE__MAX];
@@ -137,7 +137,7 @@ void rig_start(const struct rig_options *o)
     rig.store = store_new(&limits, clock_system());
     facts.store = rig.store;
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
-    rig.book = rulebook_new(rules);
+    rig.book = policy_set_new(rules);
     assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
     assert_int_equal(binder_new(rig.book, rig.client, clock_system(), NULL, &options, &rig.binder,
                                 NULL), 0);
@@ -190,7 +190,7 @@ void rig_end(void)
     rig_stop_binder();
     once = take_answers();
     kube_client_free(rig.client);
-    rulebook_free(rig.book);
+    policy_set_free(rig.book);
     store_free(rig.store);
     checker_run(rig_api, &report);
     apiserver_free(rig_api);

@@ -1,6 +1,6 @@
 #include "extender/support/tested_store.h"
 
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "support/cmocka.h"
 
 struct store *store;

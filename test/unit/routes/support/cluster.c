@@ -139,7 +139,7 @@ void cluster_pod(struct cluster *c, const struct pod_spec *spec)
                                    .assignment = spec->uuid != NULL ? &record : NULL}};
     char uid[64];
 
-    demand.gpu_request_n = spec->whole_n > 0 || spec->defect != DEMAND_OK || spec->light ? 0 : 1;
+    demand.gpu_request_n = spec->whole_n > 0 || spec->defect != DEMAND_OK || spec->cpu_only ? 0 : 1;
     demand.defect = spec->defect;
     snprintf(uid, sizeof(uid), "uid-%s", spec->name);
     op.pod.uid = str_of(uid);

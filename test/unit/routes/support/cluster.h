@@ -45,7 +45,7 @@ struct pod_spec {
     bool deleting;
     enum demand_defect defect;
     struct host_request host;
-    bool light; /* asks for no GPUs */
+    bool cpu_only; /* asks for no GPUs */
 };
 void cluster_pod(struct cluster *c, const struct pod_spec *spec);
 /* Reserves a pending pod on the node's device `ordinal`. */

@@ -1,4 +1,4 @@
-/* extender/waker.h - pods that were refused are tried again when room appears.
+/* extender/requeue_trigger.h - pods that were refused are tried again when room appears.
  *
  * kube-scheduler tries a refused pod again after events of its own watch: a pod is gone, a node changed.
  * Its watch can be ahead of ours. Then it asks while our ledger still holds the old charge, we refuse, and
@@ -11,13 +11,13 @@
  * not exist. The object comes with the manifests, and one role lets us patch that one object: no right over
  * nodes or pods is needed (decision 0014).
  *
- * At most one PATCH in WAKER_PAUSE_MS; none while nobody was refused since the last. When it fails, the log
+ * At most one PATCH in REQUEUE_TRIGGER_PAUSE_MS; none while nobody was refused since the last. When it fails, the log
  * says so once, with the remedy, and it is tried again later; scheduling goes on as it would without.
  *
  * One thread; everything is thread-safe.
  */
-#ifndef EXTENDER_WAKER_H
-#define EXTENDER_WAKER_H
+#ifndef EXTENDER_REQUEUE_TRIGGER_H
+#define EXTENDER_REQUEUE_TRIGGER_H
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -27,10 +27,10 @@
 
 #include <stdint.h>
 
-#define WAKER_PAUSE_MS 1000
-#define WAKER_FAILED_PAUSE_MAX_MS 60000
+#define REQUEUE_TRIGGER_PAUSE_MS 1000
+#define REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS 60000
 
-struct waker;
+struct requeue_trigger;
 struct kube_client;
 
 enum wake_result {
@@ -39,44 +39,44 @@ enum wake_result {
     WAKE_IMPOSSIBLE, /* the object or the right to patch it is missing */
 };
 
-/* Starts one PATCH and returns; waker_sent() follows exactly once, from any thread, also from inside. */
-typedef void waker_send_fn(void *ctx, struct waker *w);
+/* Starts one PATCH and returns; requeue_trigger_sent() follows exactly once, from any thread, also from inside. */
+typedef void requeue_trigger_send_fn(void *ctx, struct requeue_trigger *w);
 
 /* Borrows everything. Puts itself behind store_watch_residual(). */
-WARN_UNUSED int waker_new(struct store *store, const struct clock *clock, const struct log *log,
-                          waker_send_fn *send, void *send_ctx, struct waker **ret, struct err *reterr);
+WARN_UNUSED int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log,
+                          requeue_trigger_send_fn *send, void *send_ctx, struct requeue_trigger **ret, struct err *reterr);
 /* No PATCH starts any more; the store calls nothing here any more. */
-void waker_stop(struct waker *w); /* NULL is fine */
+void requeue_trigger_stop(struct requeue_trigger *w); /* NULL is fine */
 /* Everything sent must have been answered: free it after the API client. NULL is fine. */
-void waker_free(struct waker *w);
+void requeue_trigger_free(struct requeue_trigger *w);
 
 /* Another process may have refused pods before this one began, and they wait as if we had done it. So the room that
  * the first list shows wakes too, once, as soon as `settle_ms` have passed and somebody who asks is answered. */
-void waker_follows(struct waker *w, int64_t settle_ms);
+void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms);
 
 /* A pod was refused on a ledger of this generation, for want of room or because of what its nodes are: both may change
  * (kube-scheduler before 1.32 does not try again for every new node). */
-void waker_refused(struct waker *w, uint64_t generation);
+void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation);
 
-struct rulebook;
+struct policy_set;
 /* The same, by rules of this generation: those that are current by now may let the pod in, and whoever made them so may
- * have said waker_residual() already. */
-void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *book, uint64_t rules_generation);
+ * have said requeue_trigger_residual() already. */
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book, uint64_t rules_generation);
 
 /* Room appeared that no op of the ledger shows: another policy holds. */
-void waker_residual(struct waker *w); /* NULL is fine */
+void requeue_trigger_residual(struct requeue_trigger *w); /* NULL is fine */
 
 /* `detail` is for the log, valid during the call. */
-void waker_sent(struct waker *w, enum wake_result result, const char *detail);
+void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail);
 
 /* ---- what is sent ---- */
 
 /* `object` is "NAMESPACE/NAME". */
-struct waker_patch {
+struct requeue_trigger_patch {
     struct kube_client *client;
     const struct clock *clock;
     struct str object;
 };
-waker_send_fn waker_patch_send; /* ctx: struct waker_patch */
+requeue_trigger_send_fn requeue_trigger_patch_send; /* ctx: struct requeue_trigger_patch */
 
 #endif

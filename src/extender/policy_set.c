@@ -1,4 +1,4 @@
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
@@ -12,7 +12,7 @@ struct rules_count {
     void *owner;
 };
 
-struct rulebook {
+struct policy_set {
     struct mutex lock; /* of the rest */
     const struct rules *current;
     const struct rules *announced;   /* NULL: none */
@@ -63,9 +63,9 @@ void rules_put(const struct rules *r)
     free((struct rules *)(uintptr_t)r);
 }
 
-struct rulebook *rulebook_new(const struct rules *first)
+struct policy_set *policy_set_new(const struct rules *first)
 {
-    struct rulebook *b = xcalloc(1, sizeof(*b));
+    struct policy_set *b = xcalloc(1, sizeof(*b));
 
     mutex_init(&b->lock, "rulebook");
     mutex_init(&b->observing, "rulebook observing");
@@ -73,7 +73,7 @@ struct rulebook *rulebook_new(const struct rules *first)
     return b;
 }
 
-void rulebook_free(struct rulebook *b)
+void policy_set_free(struct policy_set *b)
 {
     if (b == NULL) {
         return;
@@ -85,7 +85,7 @@ void rulebook_free(struct rulebook *b)
     free(b);
 }
 
-const struct rules *rulebook_take(struct rulebook *b)
+const struct rules *policy_set_take(struct policy_set *b)
 {
     const struct rules *r;
 
@@ -95,7 +95,7 @@ const struct rules *rulebook_take(struct rulebook *b)
     return r;
 }
 
-const struct rules *rulebook_take_newest(struct rulebook *b)
+const struct rules *policy_set_take_newest(struct policy_set *b)
 {
     const struct rules *r;
 
@@ -105,7 +105,7 @@ const struct rules *rulebook_take_newest(struct rulebook *b)
     return r;
 }
 
-void rulebook_publish(struct rulebook *b, const struct rules *next)
+void policy_set_publish(struct policy_set *b, const struct rules *next)
 {
     const struct rules *before, *dropped;
 
@@ -119,7 +119,7 @@ void rulebook_publish(struct rulebook *b, const struct rules *next)
     rules_put(dropped);
 }
 
-void rulebook_announce(struct rulebook *b, const struct rules *next)
+void policy_set_announce(struct policy_set *b, const struct rules *next)
 {
     const struct rules *dropped;
 
@@ -135,7 +135,7 @@ void rulebook_announce(struct rulebook *b, const struct rules *next)
     rules_put(dropped);
 }
 
-bool rulebook_is_waiting(struct rulebook *b)
+bool policy_set_is_waiting(struct policy_set *b)
 {
     bool waiting;
 
@@ -145,24 +145,24 @@ bool rulebook_is_waiting(struct rulebook *b)
     return waiting;
 }
 
-enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource resource,
+enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource,
                                        const struct rules *by)
 {
-    enum rulebook_progress progress = RULEBOOK_CURRENT;
+    enum policy_set_progress progress = POLICY_SET_CURRENT;
     const struct rules *before = NULL;
 
     mutex_lock(&b->lock);
     if (b->announced == NULL) {
-        progress = RULEBOOK_IDLE;
+        progress = POLICY_SET_IDLE;
     } else if (b->announced != by) {
-        progress = RULEBOOK_STALE;
+        progress = POLICY_SET_STALE;
     } else {
         b->listed[resource] = true;
         for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
-            progress = b->listed[i] ? progress : RULEBOOK_PARTIAL;
+            progress = b->listed[i] ? progress : POLICY_SET_PARTIAL;
         }
     }
-    if (progress == RULEBOOK_CURRENT) {
+    if (progress == POLICY_SET_CURRENT) {
         before = b->current;
         b->current = b->announced;
         b->announced = NULL;
@@ -172,13 +172,13 @@ enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource re
     return progress;
 }
 
-int rulebook_observe(struct rulebook *b, struct arena *a, const struct pod *pod, struct err *reterr)
+int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *pod, struct err *reterr)
 {
     const struct rules *r;
     int rc;
 
     mutex_lock(&b->observing);
-    r = rulebook_take_newest(b);
+    r = policy_set_take_newest(b);
     rc = ingest_pod(&r->ingest, a, pod, reterr);
     mutex_unlock(&b->observing);
     rules_put(r);

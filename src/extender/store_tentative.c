@@ -1,4 +1,4 @@
-/* Advisory holds: who was just promised what. */
+/* Tentative placements: who was just promised what. */
 #include "extender/store_internal.h"
 
 #include "base/bug.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void store_hold_clear(struct hold *h)
+void store_tentative_clear(struct hold *h)
 {
     free(h->text);
     free(h->demand);
@@ -16,7 +16,7 @@ void store_hold_clear(struct hold *h)
 
 static struct hold *hold_find(struct store *s, struct str uid)
 {
-    for (size_t i = 0; i < STORE_HOLDS_MAX; i++) {
+    for (size_t i = 0; i < STORE_TENTATIVES_MAX; i++) {
         if (s->holds[i].text != NULL && str_eq(s->holds[i].uid, uid)) {
             return &s->holds[i];
         }
@@ -24,7 +24,7 @@ static struct hold *hold_find(struct store *s, struct str uid)
     return NULL;
 }
 
-void store_hold(struct store *s, struct str uid, struct str node_name, const struct demand *d,
+void store_tentative(struct store *s, struct str uid, struct str node_name, const struct demand *d,
                 int64_t hold_ms)
 {
     struct hold fresh = {.text = xmalloc(uid.n + node_name.n),
@@ -42,9 +42,9 @@ void store_hold(struct store *s, struct str uid, struct str node_name, const str
     h = hold_find(s, uid);
     if (h == NULL) {
         h = &s->holds[s->hold_next];
-        s->hold_next = (s->hold_next + 1) % STORE_HOLDS_MAX;
+        s->hold_next = (s->hold_next + 1) % STORE_TENTATIVES_MAX;
     }
-    store_hold_clear(h);
+    store_tentative_clear(h);
     *h = fresh;
     store_unlock(s);
 }
@@ -56,25 +56,25 @@ void store_unhold(struct store *s, struct str uid)
     store_lock(s);
     h = hold_find(s, uid);
     if (h != NULL) {
-        store_hold_clear(h);
+        store_tentative_clear(h);
     }
     store_unlock(s);
 }
 
-int store_holds(struct store *s, struct arena *a, struct str except_uid, const struct pack_hold **ret,
+int store_tentatives(struct store *s, struct arena *a, struct str except_uid, const struct pack_tentative **ret,
                 size_t *ret_n, struct err *reterr)
 {
-    struct pack_hold *holds = ARENA_ARRAY(a, STORE_HOLDS_MAX, struct pack_hold);
+    struct pack_tentative *holds = ARENA_ARRAY(a, STORE_TENTATIVES_MAX, struct pack_tentative);
     int64_t now = clock_mono_ns(s->clock);
     size_t n = 0;
     bool ok = holds != NULL;
 
     store_lock(s);
-    for (size_t i = 0; ok && i < STORE_HOLDS_MAX; i++) {
+    for (size_t i = 0; ok && i < STORE_TENTATIVES_MAX; i++) {
         struct hold *h = &s->holds[i];
 
         if (h->text != NULL && h->until_ns <= now) {
-            store_hold_clear(h);
+            store_tentative_clear(h);
         }
         if (h->text == NULL || str_eq(h->uid, except_uid)) {
             continue;

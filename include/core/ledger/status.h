@@ -1,10 +1,10 @@
-/* core/ledger/standing.h - what people want to be told about a pod or a node when it changes.
+/* core/ledger/status.h - what people want to be told about a pod or a node when it changes.
  *
  * Read before and after an op; what differs is a transition (extender/notices.h). Sentences are static. Lock: as the
  * ledger.
  */
-#ifndef CORE_LEDGER_STANDING_H
-#define CORE_LEDGER_STANDING_H
+#ifndef CORE_LEDGER_STATUS_H
+#define CORE_LEDGER_STATUS_H
 
 #include "core/ledger/ledger.h"
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* All zero: the ledger does not know the pod. */
-struct ledger_pod_standing {
+struct ledger_pod_status {
     bool known;
     bool claims_record; /* carries an assignment although it is not bound */
     bool decided_here;  /* holds devices that this process chose */
@@ -23,7 +23,7 @@ struct ledger_pod_standing {
 };
 
 /* All zero: the node's object has not been seen. */
-struct ledger_node_standing {
+struct ledger_node_status {
     bool known;
     const char *note;     /* of core/inventory/inventory.h; NULL: none */
     uint32_t lost_n;      /* devices that pods hold and that left the inventory */
@@ -33,12 +33,12 @@ struct ledger_node_standing {
 };
 
 /* Of the pod or node that `op` is about; of other ops both are zero. */
-struct ledger_standing {
-    struct ledger_pod_standing pod;
-    struct ledger_node_standing node;
+struct ledger_status {
+    struct ledger_pod_status pod;
+    struct ledger_node_status node;
 };
 
-void ledger_standing(const struct ledger *l, const struct ledger_op *op,
-                     struct ledger_standing *ret);
+void ledger_status(const struct ledger *l, const struct ledger_op *op,
+                     struct ledger_status *ret);
 
 #endif

@@ -1,10 +1,10 @@
-#include "core/ledger/standing.h"
+#include "core/ledger/status.h"
 
 #include "core/ledger/node_table.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/state.h"
 
-static void pod_standing(const struct ledger *l, struct str uid, struct ledger_pod_standing *ret)
+static void pod_status(const struct ledger *l, struct str uid, struct ledger_pod_status *ret)
 {
     uint32_t i = ledger_pod_lookup(l, uid);
     const struct pod_entry *p;
@@ -13,7 +13,7 @@ static void pod_standing(const struct ledger *l, struct str uid, struct ledger_p
         return;
     }
     p = &l->pods[i];
-    *ret = (struct ledger_pod_standing){
+    *ret = (struct ledger_pod_status){
         .known = true,
         .claims_record = p->claims_record,
         .decided_here = p->reserved_here,
@@ -24,7 +24,7 @@ static void pod_standing(const struct ledger *l, struct str uid, struct ledger_p
     };
 }
 
-static void node_standing(const struct ledger *l, struct str name, struct ledger_node_standing *ret)
+static void node_status(const struct ledger *l, struct str name, struct ledger_node_status *ret)
 {
     uint32_t i = ledger_node_find(l, name);
     const struct node_entry *n;
@@ -43,13 +43,13 @@ static void node_standing(const struct ledger *l, struct str name, struct ledger
     }
 }
 
-void ledger_standing(const struct ledger *l, const struct ledger_op *op,
-                     struct ledger_standing *ret)
+void ledger_status(const struct ledger *l, const struct ledger_op *op,
+                     struct ledger_status *ret)
 {
-    *ret = (struct ledger_standing){0};
+    *ret = (struct ledger_status){0};
     if (op->kind == LEDGER_POD_OBSERVED) {
-        pod_standing(l, op->pod.uid, &ret->pod);
+        pod_status(l, op->pod.uid, &ret->pod);
     } else if (op->kind == LEDGER_NODE_DESCRIBED) {
-        node_standing(l, op->node.name, &ret->node);
+        node_status(l, op->node.name, &ret->node);
     }
 }

@@ -5,7 +5,7 @@
  * to and subtracts from the sums of its node; ledger_check() compares them with the pods. */
 #include "base/bug.h"
 #include "core/ledger/host_sums.h"
-#include "core/ledger/light_pods.h"
+#include "core/ledger/cpu_only_pods.h"
 #include "core/ledger/node_table.h"
 #include "core/ledger/state.h"
 #include "core/request/demand_histogram.h"
@@ -17,22 +17,22 @@ enum { FIRST_SLOTS = 64 };
 
 /* ---- the table: linear probing in the order of the hash, so that any size will do ---- */
 
-static uint32_t home_of(const struct light_pods *t, uint64_t id)
+static uint32_t home_of(const struct cpu_only_pods *t, uint64_t id)
 {
     return (uint32_t)((unsigned __int128)id * t->slot_n >> 64);
 }
 
-static uint32_t next(const struct light_pods *t, uint32_t i)
+static uint32_t next(const struct cpu_only_pods *t, uint32_t i)
 {
     return i + 1 == t->slot_n ? 0 : i + 1;
 }
 
-static uint32_t distance(const struct light_pods *t, uint32_t from, uint32_t to)
+static uint32_t distance(const struct cpu_only_pods *t, uint32_t from, uint32_t to)
 {
     return to >= from ? to - from : to + t->slot_n - from;
 }
 
-static void place(struct light_pods *t, const struct light_pod *p)
+static void place(struct cpu_only_pods *t, const struct cpu_only_pod *p)
 {
     uint32_t i = home_of(t, p->id);
 
@@ -43,9 +43,9 @@ static void place(struct light_pods *t, const struct light_pod *p)
 }
 
 /* At most 4/5 full, and a quarter larger each time: a pod costs 30 to 38 bytes. */
-static void grow(struct light_pods *t)
+static void grow(struct cpu_only_pods *t)
 {
-    struct light_pods more = {.slot_n = t->slot_n == 0 ? FIRST_SLOTS : t->slot_n + t->slot_n / 4};
+    struct cpu_only_pods more = {.slot_n = t->slot_n == 0 ? FIRST_SLOTS : t->slot_n + t->slot_n / 4};
 
     if (((uint64_t)t->used_n + 1) * 5 <= (uint64_t)t->slot_n * 4) {
         return;
@@ -64,7 +64,7 @@ static void grow(struct light_pods *t)
     *t = more;
 }
 
-static struct light_pod *find(const struct light_pods *t, uint64_t id)
+static struct cpu_only_pod *find(const struct cpu_only_pods *t, uint64_t id)
 {
     if (t->slot_n == 0) {
         return NULL;
@@ -78,7 +78,7 @@ static struct light_pod *find(const struct light_pods *t, uint64_t id)
 }
 
 /* Whoever stands behind the hole and may stand in it moves there. */
-static void empty_slot(struct light_pods *t, uint32_t hole)
+static void empty_slot(struct cpu_only_pods *t, uint32_t hole)
 {
     for (uint32_t i = next(t, hole); t->slots[i].node != LEDGER_NONE; i = next(t, i)) {
         if (distance(t, home_of(t, t->slots[i].id), i) >= distance(t, hole, i)) {
@@ -99,63 +99,63 @@ static uint64_t id_of(struct str uid)
 
 /* ---- on a node ---- */
 
-static struct demand demand_of(const struct light_pod *p)
+static struct demand demand_of(const struct cpu_only_pod *p)
 {
     return (struct demand){.dialect = "", .host = p->host};
 }
 
-static void count(struct ledger *l, struct light_pod *p)
+static void count(struct ledger *l, struct cpu_only_pod *p)
 {
     const struct demand d = demand_of(p);
 
     demand_histogram_arrived(l->demand_histogram, &d);
     p->counted = true;
-    l->nodes[p->node].light_uncounted_n--;
+    l->nodes[p->node].cpu_only_uncounted_n--;
 }
 
-static void enter(struct ledger *l, struct light_pod *p, uint32_t node, struct host_request host)
+static void enter(struct ledger *l, struct cpu_only_pod *p, uint32_t node, struct host_request host)
 {
     struct node_entry *n = &l->nodes[node];
 
     p->node = node;
     p->host = host;
-    host_sum_add(&n->light_host, host);
-    n->light_n++;
-    n->light_uncounted_n += !p->counted;
+    host_sum_add(&n->cpu_only_host, host);
+    n->cpu_only_n++;
+    n->cpu_only_uncounted_n += !p->counted;
     if (!p->counted && ledger_node_has_gpus(l, node)) {
         count(l, p);
     }
     ledger_host_changed(l, node);
 }
 
-static void leave(struct ledger *l, const struct light_pod *p)
+static void leave(struct ledger *l, const struct cpu_only_pod *p)
 {
     struct node_entry *n = &l->nodes[p->node];
 
-    host_sum_subtract(&n->light_host, p->host);
-    n->light_n--;
-    n->light_uncounted_n -= !p->counted;
+    host_sum_subtract(&n->cpu_only_host, p->host);
+    n->cpu_only_n--;
+    n->cpu_only_uncounted_n -= !p->counted;
     ledger_host_changed(l, p->node);
 }
 
-static void resize(struct ledger *l, struct light_pod *p, struct host_request host)
+static void resize(struct ledger *l, struct cpu_only_pod *p, struct host_request host)
 {
     struct node_entry *n = &l->nodes[p->node];
 
-    host_sum_subtract(&n->light_host, p->host);
-    host_sum_add(&n->light_host, host);
+    host_sum_subtract(&n->cpu_only_host, p->host);
+    host_sum_add(&n->cpu_only_host, host);
     p->host = host;
     ledger_host_changed(l, p->node);
 }
 
 /* ---- what happens to them ---- */
 
-void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted)
+void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f, bool counted)
 {
-    struct light_pods *t = &l->light;
-    struct light_pod fresh = {
+    struct cpu_only_pods *t = &l->cpu_only;
+    struct cpu_only_pod fresh = {
         .id = id_of(f->uid), .epoch = l->pod_epoch & EPOCH_MASK, .counted = counted};
-    struct light_pod *p = find(t, fresh.id);
+    struct cpu_only_pod *p = find(t, fresh.id);
     uint32_t node;
 
     if (p != NULL && str_eq(l->names[p->node], f->node_name)) {
@@ -163,7 +163,7 @@ void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bo
         resize(l, p, f->demand->host);
         return;
     }
-    fresh.counted = ledger_light_forget(l, f->uid) || counted;
+    fresh.counted = ledger_cpu_only_forget(l, f->uid) || counted;
     node = t->used_n < l->limits.pods_max ? ledger_node_named(l, f->node_name) : LEDGER_NONE;
     if (node == LEDGER_NONE) {
         return; /* at a bound: its node shows more than it has, which harms scores and nothing else
@@ -178,46 +178,46 @@ void ledger_light_observed(struct ledger *l, const struct ledger_pod_fact *f, bo
 /* Of whom it was one. */
 static void take_out(struct ledger *l, uint32_t slot)
 {
-    const struct light_pod gone = l->light.slots[slot];
+    const struct cpu_only_pod gone = l->cpu_only.slots[slot];
 
-    empty_slot(&l->light, slot);
+    empty_slot(&l->cpu_only, slot);
     leave(l, &gone);
     ledger_node_drop_if_empty(l, gone.node);
 }
 
-bool ledger_light_forget(struct ledger *l, struct str uid)
+bool ledger_cpu_only_forget(struct ledger *l, struct str uid)
 {
-    struct light_pod *p = find(&l->light, id_of(uid));
+    struct cpu_only_pod *p = find(&l->cpu_only, id_of(uid));
     bool counted = p != NULL && p->counted;
 
     if (p != NULL) {
-        take_out(l, (uint32_t)(p - l->light.slots));
+        take_out(l, (uint32_t)(p - l->cpu_only.slots));
     }
     return counted;
 }
 
 static void end(struct ledger *l, uint32_t slot)
 {
-    const struct demand d = demand_of(&l->light.slots[slot]);
+    const struct demand d = demand_of(&l->cpu_only.slots[slot]);
 
-    if (l->light.slots[slot].counted) {
+    if (l->cpu_only.slots[slot].counted) {
         demand_histogram_departed(l->demand_histogram, &d);
     }
     take_out(l, slot);
 }
 
-void ledger_light_gone(struct ledger *l, struct str uid)
+void ledger_cpu_only_gone(struct ledger *l, struct str uid)
 {
-    struct light_pod *p = find(&l->light, id_of(uid));
+    struct cpu_only_pod *p = find(&l->cpu_only, id_of(uid));
 
     if (p != NULL) {
-        end(l, (uint32_t)(p - l->light.slots));
+        end(l, (uint32_t)(p - l->cpu_only.slots));
     }
 }
 
-void ledger_light_sweep(struct ledger *l)
+void ledger_cpu_only_sweep(struct ledger *l)
 {
-    struct light_pods *t = &l->light;
+    struct cpu_only_pods *t = &l->cpu_only;
 
     for (uint32_t i = 0; i < t->slot_n;) {
         if (t->slots[i].node == LEDGER_NONE || t->slots[i].epoch == (l->pod_epoch & EPOCH_MASK)) {
@@ -232,7 +232,7 @@ void ledger_light_sweep(struct ledger *l)
 
 static int by_id(const void *a, const void *b)
 {
-    const struct light_pod *const *x = a, *const *y = b;
+    const struct cpu_only_pod *const *x = a, *const *y = b;
 
     return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
 }
@@ -240,39 +240,39 @@ static int by_id(const void *a, const void *b)
 /* In an order that does not depend on how the table came about. */
 static void count_all(struct ledger *l, uint32_t node, uint32_t n)
 {
-    struct light_pod **found = xcalloc((size_t)n + 1, sizeof(struct light_pod *));
+    struct cpu_only_pod **found = xcalloc((size_t)n + 1, sizeof(struct cpu_only_pod *));
     uint32_t found_n = 0;
 
-    for (uint32_t i = 0; i < l->light.slot_n && found_n < n; i++) {
-        struct light_pod *p = &l->light.slots[i];
+    for (uint32_t i = 0; i < l->cpu_only.slot_n && found_n < n; i++) {
+        struct cpu_only_pod *p = &l->cpu_only.slots[i];
 
         if (p->node != LEDGER_NONE && !p->counted && (node == LEDGER_NONE || p->node == node) &&
             ledger_node_has_gpus(l, p->node)) {
             found[found_n++] = p;
         }
     }
-    qsort(found, found_n, sizeof(struct light_pod *), by_id);
+    qsort(found, found_n, sizeof(struct cpu_only_pod *), by_id);
     for (uint32_t i = 0; i < found_n; i++) {
         count(l, found[i]);
     }
     free(found);
 }
 
-void ledger_light_node_described(struct ledger *l, uint32_t node)
+void ledger_cpu_only_node_described(struct ledger *l, uint32_t node)
 {
-    uint32_t n = l->nodes[node].light_uncounted_n;
+    uint32_t n = l->nodes[node].cpu_only_uncounted_n;
 
     if (n > 0 && ledger_is_synced(l) && ledger_node_has_gpus(l, node)) {
         count_all(l, node, n);
     }
 }
 
-void ledger_light_synced(struct ledger *l)
+void ledger_cpu_only_synced(struct ledger *l)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < l->node_n; i++) {
-        n += l->nodes[i].used && ledger_node_has_gpus(l, i) ? l->nodes[i].light_uncounted_n : 0;
+        n += l->nodes[i].used && ledger_node_has_gpus(l, i) ? l->nodes[i].cpu_only_uncounted_n : 0;
     }
     if (n > 0 && ledger_is_synced(l)) {
         count_all(l, LEDGER_NONE, n);
@@ -281,12 +281,12 @@ void ledger_light_synced(struct ledger *l)
 
 /* ---- the check ---- */
 
-const char *ledger_check_light(const struct ledger *l, struct light_sum *ret_by_node)
+const char *ledger_check_cpu_only(const struct ledger *l, struct cpu_only_sum *ret_by_node)
 {
     uint32_t used = 0;
 
-    for (uint32_t i = 0; i < l->light.slot_n; i++) {
-        const struct light_pod *p = &l->light.slots[i];
+    for (uint32_t i = 0; i < l->cpu_only.slot_n; i++) {
+        const struct cpu_only_pod *p = &l->cpu_only.slots[i];
 
         if (p->node == LEDGER_NONE) {
             continue;
@@ -295,12 +295,12 @@ const char *ledger_check_light(const struct ledger *l, struct light_sum *ret_by_
         if (p->node >= l->node_n || !l->nodes[p->node].used) {
             return "a pod without GPUs is on a node that is not known";
         }
-        if (find(&l->light, p->id) != p) {
+        if (find(&l->cpu_only, p->id) != p) {
             return "a pod without GPUs is not found by its UID";
         }
         ret_by_node[p->node].pod_n++;
         ret_by_node[p->node].uncounted_n += !p->counted;
         host_sum_add(&ret_by_node[p->node].host, p->host);
     }
-    return used == l->light.used_n ? NULL : "the number of pods without GPUs is wrong";
+    return used == l->cpu_only.used_n ? NULL : "the number of pods without GPUs is wrong";
 }

@@ -1,22 +1,22 @@
 /* When kube-scheduler is woken, and when not. No duration is asserted. */
-#include "extender/waker.h"
+#include "extender/requeue_trigger.h"
 #include "extender/support/tested_store.h"
 
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "support/cmocka.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
 static struct clock_manual now;
-static struct waker *waker;
+static struct requeue_trigger *requeue_trigger;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int sent_n, answered_n;
 static enum wake_result next_result;
 
 static const struct demand demand = DEMAND_OF_SHARE(300);
 
-static void send(void *ctx, struct waker *w)
+static void send(void *ctx, struct requeue_trigger *w)
 {
     enum wake_result result;
 
@@ -25,7 +25,7 @@ static void send(void *ctx, struct waker *w)
     sent_n++;
     result = next_result;
     pthread_mutex_unlock(&lock);
-    waker_sent(w, result, "test");
+    requeue_trigger_sent(w, result, "test");
     pthread_mutex_lock(&lock);
     answered_n++;
     pthread_mutex_unlock(&lock);
@@ -89,21 +89,21 @@ static int setup(void **state)
     sent_n = answered_n = 0;
     next_result = WAKE_DONE;
     node(1);
-    return waker_new(store, &now.clock, NULL, send, NULL, &waker, NULL);
+    return requeue_trigger_new(store, &now.clock, NULL, send, NULL, &requeue_trigger, NULL);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    waker_stop(waker);
-    waker_free(waker);
+    requeue_trigger_stop(requeue_trigger);
+    requeue_trigger_free(requeue_trigger);
     store_check_and_free();
     return 0;
 }
 
 static void refused(void)
 {
-    waker_refused(waker, store_generation(store));
+    requeue_trigger_refused(requeue_trigger, store_generation(store));
 }
 
 static void wake__room_but_nobody_was_refused__is_silent(void **state)
@@ -128,7 +128,7 @@ static void wake__refused_and_then_a_charge_ends__wakes(void **state)
 static void wake__first_room_after_a_predecessor__wakes_once(void **state)
 {
     (void)state;
-    waker_follows(waker, 0);
+    requeue_trigger_follows(requeue_trigger, 0);
     assert_stays(0);
     node(2);
     wait_sent(1);
@@ -144,7 +144,7 @@ static void wake__room_appeared_while_the_refusal_was_computed__wakes(void **sta
     pod_runs("a");
     seen = store_generation(store);
     pod_gone("a");
-    waker_refused(waker, seen);
+    requeue_trigger_refused(requeue_trigger, seen);
     wait_sent(1);
 }
 
@@ -174,7 +174,7 @@ static void wake__again_only_after_another_refusal(void **state)
     refused();
     pod_gone("a");
     wait_sent(1);
-    clock_manual_advance_ms(&now, WAKER_PAUSE_MS);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
     pod_runs("b");
     pod_gone("b");
     assert_stays(1);
@@ -195,7 +195,7 @@ static void wake__within_the_pause__waits_for_its_end(void **state)
     refused();
     pod_gone("b");
     assert_stays(1);
-    clock_manual_advance_ms(&now, WAKER_PAUSE_MS);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_PAUSE_MS);
     wait_sent(2);
 }
 
@@ -209,16 +209,16 @@ static void wake__failed__is_repeated_with_growing_pauses(void **state)
     refused();
     pod_gone("a");
     wait_sent(1);
-    clock_manual_advance_ms(&now, 2 * WAKER_PAUSE_MS - 1);
+    clock_manual_advance_ms(&now, 2 * REQUEUE_TRIGGER_PAUSE_MS - 1);
     assert_stays(1);
     clock_manual_advance_ms(&now, 1);
     wait_sent(2);
     pthread_mutex_lock(&lock);
     next_result = WAKE_DONE;
     pthread_mutex_unlock(&lock);
-    clock_manual_advance_ms(&now, 4 * WAKER_PAUSE_MS);
+    clock_manual_advance_ms(&now, 4 * REQUEUE_TRIGGER_PAUSE_MS);
     wait_sent(3);
-    clock_manual_advance_ms(&now, WAKER_FAILED_PAUSE_MAX_MS);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS);
     assert_stays(3);
 }
 
@@ -232,7 +232,7 @@ static void wake__impossible__is_tried_once_a_minute(void **state)
     refused();
     pod_gone("a");
     wait_sent(1);
-    clock_manual_advance_ms(&now, WAKER_FAILED_PAUSE_MAX_MS - 1);
+    clock_manual_advance_ms(&now, REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS - 1);
     assert_stays(1);
     clock_manual_advance_ms(&now, 1);
     wait_sent(2);
@@ -275,16 +275,16 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
 /* The other policy was current, and said to make room, before the refusal by the old one was known. */
 static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 {
-    struct rulebook *book = rulebook_new(rules_of(policy_defaults(), 1));
+    struct policy_set *book = policy_set_new(rules_of(policy_defaults(), 1));
 
     (void)state;
-    rulebook_publish(book, rules_of(policy_defaults(), 2));
-    waker_residual(waker);
-    waker_refused_by(waker, store_generation(store), book, 2);
+    policy_set_publish(book, rules_of(policy_defaults(), 2));
+    requeue_trigger_residual(requeue_trigger);
+    requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 2);
     assert_stays(0);
-    waker_refused_by(waker, store_generation(store), book, 1);
+    requeue_trigger_refused_by(requeue_trigger, store_generation(store), book, 1);
     wait_sent(1);
-    rulebook_free(book);
+    policy_set_free(book);
 }
 
 /* What a reload does to the ledger, or a window that opens: each makes room by itself. */

@@ -2,10 +2,10 @@
 #include "base/bug.h"
 #include "extender/feed.h"
 #include "extender/support/tested_store.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 #include "support/cmocka.h"
 
-static struct rulebook *book;
+static struct policy_set *book;
 static unsigned released[8];
 
 static void count_release(void *owner)
@@ -25,7 +25,7 @@ static const struct rules *rules(uint64_t generation)
 
 static uint64_t current(void)
 {
-    const struct rules *r = rulebook_take(book);
+    const struct rules *r = policy_set_take(book);
     uint64_t generation = r->generation;
 
     rules_put(r);
@@ -34,7 +34,7 @@ static uint64_t current(void)
 
 static uint64_t newest(void)
 {
-    const struct rules *r = rulebook_take_newest(book);
+    const struct rules *r = policy_set_take_newest(book);
     uint64_t generation = r->generation;
 
     rules_put(r);
@@ -48,14 +48,14 @@ static int setup(void **state)
         released[i] = 0;
     }
     store_open(clock_system());
-    book = rulebook_new(rules(1));
+    book = policy_set_new(rules(1));
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    rulebook_free(book);
+    policy_set_free(book);
     for (size_t i = 0; i < ARRAY_LEN(released); i++) {
         assert_true(released[i] <= 1);
     }
@@ -66,10 +66,10 @@ static int teardown(void **state)
 
 static void publish__somebody_still_goes_by_the_old__released_when_done(void **state)
 {
-    const struct rules *old = rulebook_take(book);
+    const struct rules *old = policy_set_take(book);
 
     (void)state;
-    rulebook_publish(book, rules(2));
+    policy_set_publish(book, rules(2));
     assert_int_equal(current(), 2);
     assert_int_equal(newest(), 2);
     assert_int_equal(released[1], 0);
@@ -83,39 +83,39 @@ static void announce__current_only_after_both_lists(void **state)
     const struct rules *by;
 
     (void)state;
-    rulebook_announce(book, rules(2));
-    assert_true(rulebook_is_waiting(book));
+    policy_set_announce(book, rules(2));
+    assert_true(policy_set_is_waiting(book));
     assert_int_equal(current(), 1);
     assert_int_equal(newest(), 2);
-    by = rulebook_take_newest(book);
-    assert_int_equal(rulebook_listed(book, KUBE_PODS, by), RULEBOOK_PARTIAL);
-    assert_int_equal(rulebook_listed(book, KUBE_PODS, by), RULEBOOK_PARTIAL); /* the same twice */
+    by = policy_set_take_newest(book);
+    assert_int_equal(policy_set_listed(book, KUBE_PODS, by), POLICY_SET_PARTIAL);
+    assert_int_equal(policy_set_listed(book, KUBE_PODS, by), POLICY_SET_PARTIAL); /* the same twice */
     assert_int_equal(current(), 1);
-    assert_int_equal(rulebook_listed(book, KUBE_NODES, by), RULEBOOK_CURRENT);
+    assert_int_equal(policy_set_listed(book, KUBE_NODES, by), POLICY_SET_CURRENT);
     assert_int_equal(current(), 2);
-    assert_false(rulebook_is_waiting(book));
-    assert_int_equal(rulebook_listed(book, KUBE_NODES, by), RULEBOOK_IDLE);
+    assert_false(policy_set_is_waiting(book));
+    assert_int_equal(policy_set_listed(book, KUBE_NODES, by), POLICY_SET_IDLE);
     rules_put(by);
 }
 
 static void announce__list_read_by_older_rules__does_not_count(void **state)
 {
-    const struct rules *first = rulebook_take_newest(book), *second;
+    const struct rules *first = policy_set_take_newest(book), *second;
 
     (void)state;
-    rulebook_announce(book, rules(2));
-    assert_int_equal(rulebook_listed(book, KUBE_PODS, first), RULEBOOK_STALE);
-    second = rulebook_take_newest(book);
-    assert_int_equal(rulebook_listed(book, KUBE_PODS, second), RULEBOOK_PARTIAL);
-    rulebook_announce(book, rules(3)); /* what was listed for 2 says nothing about 3 */
-    assert_int_equal(rulebook_listed(book, KUBE_NODES, second), RULEBOOK_STALE);
+    policy_set_announce(book, rules(2));
+    assert_int_equal(policy_set_listed(book, KUBE_PODS, first), POLICY_SET_STALE);
+    second = policy_set_take_newest(book);
+    assert_int_equal(policy_set_listed(book, KUBE_PODS, second), POLICY_SET_PARTIAL);
+    policy_set_announce(book, rules(3)); /* what was listed for 2 says nothing about 3 */
+    assert_int_equal(policy_set_listed(book, KUBE_NODES, second), POLICY_SET_STALE);
     assert_int_equal(released[2], 0);
     rules_put(second);
     assert_int_equal(released[2], 1);
-    second = rulebook_take_newest(book);
-    assert_int_equal(rulebook_listed(book, KUBE_NODES, second), RULEBOOK_PARTIAL);
+    second = policy_set_take_newest(book);
+    assert_int_equal(policy_set_listed(book, KUBE_NODES, second), POLICY_SET_PARTIAL);
     assert_int_equal(current(), 1);
-    assert_int_equal(rulebook_listed(book, KUBE_PODS, second), RULEBOOK_CURRENT);
+    assert_int_equal(policy_set_listed(book, KUBE_PODS, second), POLICY_SET_CURRENT);
     assert_int_equal(current(), 3);
     rules_put(first);
     rules_put(second);
@@ -124,9 +124,9 @@ static void announce__list_read_by_older_rules__does_not_count(void **state)
 static void publish__while_one_waits__it_is_forgotten(void **state)
 {
     (void)state;
-    rulebook_announce(book, rules(2));
-    rulebook_publish(book, rules(3));
-    assert_false(rulebook_is_waiting(book));
+    policy_set_announce(book, rules(2));
+    policy_set_publish(book, rules(3));
+    assert_false(policy_set_is_waiting(book));
     assert_int_equal(released[2], 1);
     assert_int_equal(newest(), 3);
 }
@@ -164,7 +164,7 @@ static void feed__announced_during_a_list__taken_with_the_next_one(void **state)
     feed.listed = note_rules;
     handler = feed_handler(&feed);
     handler.list_begin(&feed);
-    rulebook_announce(book, rules(2));
+    policy_set_announce(book, rules(2));
     handler.list_end(&feed, true, STR("5"));
     assert_int_equal(listed_by, 1);
     handler.list_begin(&feed);

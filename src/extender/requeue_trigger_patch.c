@@ -1,6 +1,6 @@
 /* The PATCH that wakes kube-scheduler. */
 #include "base/strbuf.h"
-#include "extender/waker.h"
+#include "extender/requeue_trigger.h"
 #include "kube/transport.h"
 
 #include <inttypes.h>
@@ -14,20 +14,20 @@ static void patched(void *ctx, const struct kube_response *response)
     char detail[64];
 
     if (o->kind != KUBE_ANSWERED) {
-        waker_sent(ctx, WAKE_FAILED, o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
+        requeue_trigger_sent(ctx, WAKE_FAILED, o->detail[0] != '\0' ? o->detail : kube_outcome_name(o->kind));
         return;
     }
     if (o->http_status == 200) {
-        waker_sent(ctx, WAKE_DONE, NULL);
+        requeue_trigger_sent(ctx, WAKE_DONE, NULL);
         return;
     }
     (void)snprintf(detail, sizeof(detail), "the API server answered %d", o->http_status);
-    waker_sent(ctx, o->http_status == 403 || o->http_status == 404 ? WAKE_IMPOSSIBLE : WAKE_FAILED, detail);
+    requeue_trigger_sent(ctx, o->http_status == 403 || o->http_status == 404 ? WAKE_IMPOSSIBLE : WAKE_FAILED, detail);
 }
 
-void waker_patch_send(void *ctx, struct waker *w)
+void requeue_trigger_patch_send(void *ctx, struct requeue_trigger *w)
 {
-    const struct waker_patch *p = ctx;
+    const struct requeue_trigger_patch *p = ctx;
     char path[512], body[128];
     struct str rest = p->object, namespace_ = STR_NULL;
     struct kube_request request = {
@@ -48,6 +48,6 @@ void waker_patch_send(void *ctx, struct waker *w)
              clock_wall_ms(p->clock));
     request.body = str_of(body);
     if (kube_client_submit(p->client, &request, patched, w, &err) != 0) {
-        waker_sent(w, WAKE_FAILED, err.msg);
+        requeue_trigger_sent(w, WAKE_FAILED, err.msg);
     }
 }

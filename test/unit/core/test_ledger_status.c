@@ -1,25 +1,25 @@
 /* What stands out about a pod or a node, before and after ops. */
-#include "core/ledger/standing.h"
+#include "core/ledger/status.h"
 
 #include "core/support/tested_ledger.h"
 #include "support/cmocka.h"
 
-static struct ledger_pod_standing of_pod(const char *uid)
+static struct ledger_pod_status of_pod(const char *uid)
 {
     const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED, .pod = {.uid = str_of(uid)}};
-    struct ledger_standing s;
+    struct ledger_status s;
 
-    ledger_standing(fx.l, &op, &s);
+    ledger_status(fx.l, &op, &s);
     assert_false(s.node.known);
     return s.pod;
 }
 
-static struct ledger_node_standing of_node(const char *name)
+static struct ledger_node_status of_node(const char *name)
 {
     const struct ledger_op op = {.kind = LEDGER_NODE_DESCRIBED, .node = {.name = str_of(name)}};
-    struct ledger_standing s;
+    struct ledger_status s;
 
-    ledger_standing(fx.l, &op, &s);
+    ledger_status(fx.l, &op, &s);
     assert_false(s.pod.known);
     return s.node;
 }
@@ -37,12 +37,12 @@ static void describe(struct device *devices, size_t n, const char *note)
 static void standing__of_nothing_known__is_zero(void **state)
 {
     const struct ledger_op other = {.kind = LEDGER_PODS_BEGIN};
-    struct ledger_standing s;
+    struct ledger_status s;
 
     (void)state;
     assert_false(of_pod("a").known);
     assert_false(of_node("n2").known);
-    ledger_standing(fx.l, &other, &s);
+    ledger_status(fx.l, &other, &s);
     assert_false(s.pod.known || s.node.known);
 }
 

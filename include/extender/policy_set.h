@@ -1,4 +1,4 @@
-/* extender/rulebook.h - which policy the use cases go by, while it changes under them.
+/* extender/policy_set.h - which policy the use cases go by, while it changes under them.
  *
  * A `struct rules` is one policy made ready for use: immutable and counted. A verb takes the
  * current rules once and goes by them to its end, second looks and retries included.
@@ -14,10 +14,10 @@
  * a list begins, so that a complete list is read by one set of rules.
  *
  * Who announces must ask for the relists. Thread-safe; the lock is the book's own and is held for a
- * few assignments, but for rulebook_observe.
+ * few assignments, but for policy_set_observe.
  */
-#ifndef EXTENDER_RULEBOOK_H
-#define EXTENDER_RULEBOOK_H
+#ifndef EXTENDER_POLICY_SET_H
+#define EXTENDER_POLICY_SET_H
 
 #include "extender/ingest.h"
 #include "extender/placement.h"
@@ -39,38 +39,38 @@ WARN_UNUSED int rules_new(const struct ingest *facts, uint64_t generation,
                           struct err *reterr);
 void rules_put(const struct rules *r); /* NULL is fine */
 
-struct rulebook;
+struct policy_set;
 
 /* Takes `first` over: current, and the one that facts are read by. */
-struct rulebook *rulebook_new(const struct rules *first);
-void rulebook_free(struct rulebook *b); /* NULL is fine */
+struct policy_set *policy_set_new(const struct rules *first);
+void policy_set_free(struct policy_set *b); /* NULL is fine */
 
 /* The current rules; end with rules_put. */
-const struct rules *rulebook_take(struct rulebook *b);
+const struct rules *policy_set_take(struct policy_set *b);
 /* The newest rules, for reading a list; end with rules_put. */
-const struct rules *rulebook_take_newest(struct rulebook *b);
+const struct rules *policy_set_take_newest(struct policy_set *b);
 
 /* Current from now on, and nothing is announced any more. Takes `next` over. Only for rules that
  * read facts like the newest ones. */
-void rulebook_publish(struct rulebook *b, const struct rules *next);
+void policy_set_publish(struct policy_set *b, const struct rules *next);
 /* Facts are read by `next` from now on; forgets what was announced before. Takes `next` over. */
-void rulebook_announce(struct rulebook *b, const struct rules *next);
-bool rulebook_is_waiting(struct rulebook *b); /* something is announced and not current yet */
+void policy_set_announce(struct policy_set *b, const struct rules *next);
+bool policy_set_is_waiting(struct policy_set *b); /* something is announced and not current yet */
 
-enum rulebook_progress {
-    RULEBOOK_IDLE,    /* nothing is announced */
-    RULEBOOK_STALE,   /* the list was read by older rules: it must be read again */
-    RULEBOOK_PARTIAL, /* the other resource is missing */
-    RULEBOOK_CURRENT, /* that was the last one: the announced rules are current now */
+enum policy_set_progress {
+    POLICY_SET_IDLE,    /* nothing is announced */
+    POLICY_SET_STALE,   /* the list was read by older rules: it must be read again */
+    POLICY_SET_PARTIAL, /* the other resource is missing */
+    POLICY_SET_CURRENT, /* that was the last one: the announced rules are current now */
 };
 /* A complete list of this resource was read by these rules. */
-enum rulebook_progress rulebook_listed(struct rulebook *b, enum kube_resource resource,
+enum policy_set_progress policy_set_listed(struct policy_set *b, enum kube_resource resource,
                                        const struct rules *by);
 
 /* ingest_pod() by the newest rules for an object that no list brought. No announcement comes
  * between choosing the rules and applying the fact, so the relist that follows one has the last
  * word. */
-WARN_UNUSED int rulebook_observe(struct rulebook *b, struct arena *a, const struct pod *pod,
+WARN_UNUSED int policy_set_observe(struct policy_set *b, struct arena *a, const struct pod *pod,
                                  struct err *reterr);
 
 #endif

@@ -1,16 +1,16 @@
-#include "extender/waker.h"
+#include "extender/requeue_trigger.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
-#include "extender/rulebook.h"
+#include "extender/policy_set.h"
 
 #include <stdlib.h>
 
-struct waker {
+struct requeue_trigger {
     struct store *store;
     const struct clock *clock;
     const struct log *log;
-    waker_send_fn *send;
+    requeue_trigger_send_fn *send;
     void *send_ctx;
 
     struct mutex lock;
@@ -25,17 +25,17 @@ struct waker {
     int64_t pause_ms;
 };
 
-static void lock(struct waker *w)
+static void lock(struct requeue_trigger *w)
 {
     mutex_lock(&w->lock);
 }
 
-static void unlock(struct waker *w)
+static void unlock(struct requeue_trigger *w)
 {
     mutex_unlock(&w->lock);
 }
 
-static void make_due(struct waker *w)
+static void make_due(struct requeue_trigger *w)
 {
     w->due = true;
     condvar_signal(&w->changed);
@@ -43,7 +43,7 @@ static void make_due(struct waker *w)
 
 static void residual_grew(void *ctx)
 {
-    struct waker *w = ctx;
+    struct requeue_trigger *w = ctx;
 
     lock(w);
     if (w->refused && !w->due) {
@@ -52,14 +52,14 @@ static void residual_grew(void *ctx)
     unlock(w);
 }
 
-void waker_residual(struct waker *w)
+void requeue_trigger_residual(struct requeue_trigger *w)
 {
     if (w != NULL) {
         residual_grew(w);
     }
 }
 
-void waker_follows(struct waker *w, int64_t settle_ms)
+void requeue_trigger_follows(struct requeue_trigger *w, int64_t settle_ms)
 {
     lock(w);
     w->refused = true;
@@ -67,7 +67,7 @@ void waker_follows(struct waker *w, int64_t settle_ms)
     unlock(w);
 }
 
-void waker_refused(struct waker *w, uint64_t generation)
+void requeue_trigger_refused(struct requeue_trigger *w, uint64_t generation)
 {
     /* Read after the refusal was computed: room that appeared in between was not seen by it. */
     bool room = store_residual_generation(w->store) > generation;
@@ -80,19 +80,19 @@ void waker_refused(struct waker *w, uint64_t generation)
     unlock(w);
 }
 
-void waker_refused_by(struct waker *w, uint64_t generation, struct rulebook *book, uint64_t rules_generation)
+void requeue_trigger_refused_by(struct requeue_trigger *w, uint64_t generation, struct policy_set *book, uint64_t rules_generation)
 {
     const struct rules *now;
 
-    waker_refused(w, generation);
-    now = rulebook_take(book);
+    requeue_trigger_refused(w, generation);
+    now = policy_set_take(book);
     if (now->generation != rules_generation) {
-        waker_residual(w);
+        requeue_trigger_residual(w);
     }
     rules_put(now);
 }
 
-void waker_sent(struct waker *w, enum wake_result result, const char *detail)
+void requeue_trigger_sent(struct requeue_trigger *w, enum wake_result result, const char *detail)
 {
     bool say_bad, say_good;
 
@@ -102,13 +102,13 @@ void waker_sent(struct waker *w, enum wake_result result, const char *detail)
     say_good = result == WAKE_DONE && w->failing;
     w->failing = result != WAKE_DONE;
     if (result == WAKE_DONE) {
-        w->pause_ms = WAKER_PAUSE_MS;
+        w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
     } else {
         w->refused = true;
         w->due = true;
-        w->pause_ms = w->pause_ms * 2 < WAKER_FAILED_PAUSE_MAX_MS && result == WAKE_FAILED
+        w->pause_ms = w->pause_ms * 2 < REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS && result == WAKE_FAILED
                           ? w->pause_ms * 2
-                          : WAKER_FAILED_PAUSE_MAX_MS;
+                          : REQUEUE_TRIGGER_FAILED_PAUSE_MAX_MS;
     }
     w->not_before_ns = clock_mono_ns(w->clock) + w->pause_ms * 1000000;
     condvar_signal(&w->changed);
@@ -127,7 +127,7 @@ void waker_sent(struct waker *w, enum wake_result result, const char *detail)
 }
 
 /* Waits for work or, with `until_ns`, until then at the latest. */
-static void wait_changed(struct waker *w, int64_t until_ns)
+static void wait_changed(struct requeue_trigger *w, int64_t until_ns)
 {
     if (until_ns == 0) {
         condvar_wait(&w->changed, &w->lock);
@@ -136,9 +136,9 @@ static void wait_changed(struct waker *w, int64_t until_ns)
     }
 }
 
-static void *waker_main(void *arg)
+static void *requeue_trigger_main(void *arg)
 {
-    struct waker *w = arg;
+    struct requeue_trigger *w = arg;
 
     lock(w);
     while (!w->stopping) {
@@ -160,10 +160,10 @@ static void *waker_main(void *arg)
     return NULL;
 }
 
-int waker_new(struct store *store, const struct clock *clock, const struct log *log, waker_send_fn *send,
-              void *send_ctx, struct waker **ret, struct err *reterr)
+int requeue_trigger_new(struct store *store, const struct clock *clock, const struct log *log, requeue_trigger_send_fn *send,
+              void *send_ctx, struct requeue_trigger **ret, struct err *reterr)
 {
-    struct waker *w = xcalloc(1, sizeof(*w));
+    struct requeue_trigger *w = xcalloc(1, sizeof(*w));
     int r;
 
     w->store = store;
@@ -171,10 +171,10 @@ int waker_new(struct store *store, const struct clock *clock, const struct log *
     w->log = log;
     w->send = send;
     w->send_ctx = send_ctx;
-    w->pause_ms = WAKER_PAUSE_MS;
+    w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
     mutex_init(&w->lock, "waker");
     condvar_init(&w->changed, "waker changed");
-    r = thread_start(&w->thread, "waker", waker_main, w, reterr);
+    r = thread_start(&w->thread, "waker", requeue_trigger_main, w, reterr);
     if (r != 0) {
         free(w);
         return r;
@@ -184,7 +184,7 @@ int waker_new(struct store *store, const struct clock *clock, const struct log *
     return 0;
 }
 
-void waker_stop(struct waker *w)
+void requeue_trigger_stop(struct requeue_trigger *w)
 {
     bool stopping;
 
@@ -202,12 +202,12 @@ void waker_stop(struct waker *w)
     }
 }
 
-void waker_free(struct waker *w)
+void requeue_trigger_free(struct requeue_trigger *w)
 {
     if (w == NULL) {
         return;
     }
-    waker_stop(w);
+    requeue_trigger_stop(w);
     BUG_ON(w->sending);
     condvar_destroy(&w->changed);
     mutex_destroy(&w->lock);
