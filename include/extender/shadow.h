@@ -1,10 +1,10 @@
-/* extender/shadow.h - strategies on trial: what they would have made of the decisions that were
+/* extender/shadow.h - shadow strategies: what they would have made of the decisions that were
  * really made.
  *
  * Reports, and influences nothing: an answer of filter is computed and written before the decision
  * is offered here, and nothing here writes to the ledger, to holds, or to what the store remembers.
  *
- * A thread of its own compares one decision at a time on a mirror of the ledger (core/placement/trial.h), the
+ * A thread of its own compares one decision at a time on a mirror of the ledger (core/placement/shadow_decision.h), the
  * pod thought away if it has been bound meanwhile: both sides, the strategies in use and the
  * candidate, on the same numbers. While it is busy, further decisions are counted and left out, so
  * under load the comparison is a sample; it rests four times as long as it works, which bounds it
@@ -39,7 +39,7 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
 
 struct shadow_report {
     bool on; /* false: no decision was offered under a candidate yet; all else is 0 */
-    uint64_t key;                     /* placement_context.trial_key */
+    uint64_t key;                     /* placement_context.shadow_key */
     struct pack_plan live, candidate; /* of the packing section: what holds where no rule does */
     uint64_t decision_n; /* that found a place */
     uint64_t compared_n; /* of these */

@@ -194,15 +194,15 @@ uint64_t store_generation(struct store *s);
 struct mirror;
 struct forecast;
 void store_mirror(struct store *s, struct mirror *m);
-/* The same with the pod thought away, and what else a trial (core/placement/trial.h) needs of the ledger. */
-struct store_trial {
+/* The same with the pod thought away, and what else a shadow decision (core/placement/shadow_decision.h) needs of the ledger. */
+struct store_shadow {
     const uint8_t *allowed_models; /* in `a` */
     bool plain; /* false: other pods' labels or single GPUs' UUIDs decide, too, which the mirror does not have */
     struct holding tenant_residual; /* of the pod's tenant, without the pod */
     bool limits_tenant;         /* some placement may be too much for it */
 };
-WARN_UNUSED int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
-                            struct store_trial *ret, struct err *reterr);
+WARN_UNUSED int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
+                            struct store_shadow *ret, struct err *reterr);
 void store_forecast(struct store *s, struct forecast *o, const struct strategy *for_strategy);
 
 /* ledger_residual_generation(). */

@@ -146,7 +146,7 @@ struct device_override {
 #define DEVICES_AS_ELSEWHERE (-1)
 #define DEVICE_OVERRIDES_MAX 1000
 
-#define POLICY_NO_CANDIDATE "none"
+#define POLICY_NO_SHADOW "none"
 #define POLICY_NAMES_MAX 32 /* in one list of resource names */
 
 /* Resources that device plugins hand out while kubelet picks, a bit each: whole_resources, then compute_resources that
@@ -194,8 +194,8 @@ struct policy {
     struct str device_strategy;
     const struct packing_rule *rules; /* the first that fits holds: core/placement/plan.h */
     size_t rule_n;
-    struct str candidate_node_strategy; /* on trial (extender/shadow.h); POLICY_NO_CANDIDATE: as the one above */
-    struct str candidate_device_strategy;
+    struct str shadow_node_strategy; /* in the shadow (extender/shadow.h); POLICY_NO_SHADOW: as the one above */
+    struct str shadow_device_strategy;
     int32_t candidates; /* nodes in a filter reply; 0 = all */
     int32_t hold_ms;    /* life of a tentative placement; 0 = none */
 };

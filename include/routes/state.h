@@ -47,7 +47,7 @@
 #include "extender/slices.h"
 #include "extender/store.h"
 #include "extender/unreadable.h"
-#include "extender/vacancy.h"
+#include "extender/capacity_reporter.h"
 #include "httpd/server.h"
 
 #include <stdatomic.h>
@@ -76,10 +76,10 @@ struct state_context {
     struct store *store;
     const struct clock *clock;
     struct binder *binder; /* NULL: nothing is ever in flight */
-    struct vacancy *vacancy; /* NULL: the summary says nothing about fragmentation */
+    struct capacity_reporter *capacity_reporter; /* NULL: the summary says nothing about fragmentation */
     struct pool_commands *pool_commands; /* NULL: there are none */
     struct slices *slices; /* NULL: not looked at */
-    struct shadow *shadow; /* NULL: nothing is ever on trial */
+    struct shadow *shadow; /* NULL: nothing is ever in the shadow */
     struct signing *signing; /* NULL: signing is off */
     struct audit *audit;   /* NULL: the document says nothing about audits */
     struct unreadable *unreadable; /* NULL: everything is readable */

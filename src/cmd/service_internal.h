@@ -28,7 +28,7 @@ struct service {
     /* service_rules.c */
     struct config_slot *slot;
     struct policy_set *book;
-    struct vacancy *vacancy;
+    struct capacity_reporter *capacity_reporter;
     struct shadow *shadow;
     struct changeover *changeover;
     /* service_api.c */

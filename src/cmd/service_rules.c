@@ -2,7 +2,7 @@
 
 #include "cmd/telemetry.h"
 #include "extender/shadow.h"
-#include "extender/vacancy.h"
+#include "extender/capacity_reporter.h"
 #include "obs/logsink.h"
 
 /* ---- another configuration ---- */
@@ -78,7 +78,7 @@ int service_start_rules(struct service *s, struct err *reterr)
     }
     if (r == 0) {
         s->book = policy_set_new(rules);
-        s->vacancy = vacancy_new(s->store, s->book, s->options.clock);
+        s->capacity_reporter = capacity_reporter_new(s->store, s->book, s->options.clock);
         set_up_changeover(s);
     }
     return r;
@@ -88,7 +88,7 @@ void service_free_rules(struct service *s)
 {
     changeover_free(s->changeover);
     shadow_free(s->shadow);
-    vacancy_free(s->vacancy);
+    capacity_reporter_free(s->capacity_reporter);
     policy_set_free(s->book);
     config_slot_free(s->slot);
 }

@@ -124,7 +124,7 @@ static void set_up_routes(struct service *s)
         .store = s->store,
         .clock = s->options.clock,
         .binder = s->binder,
-        .vacancy = s->vacancy,
+        .capacity_reporter = s->capacity_reporter,
         .shadow = s->shadow,
         .signing = s->options.signing,
         .audit = s->audit,
@@ -155,7 +155,7 @@ static void set_up_metrics(struct service *s)
     telemetry_signing(s->telemetry, s->options.signing, s->store);
     metrics_add_collector(m, telemetry_contact, s->contact);
     metrics_add_collector(m, ops_collect_tenants, &s->surface->ops);
-    metrics_add_collector(m, ops_collect_vacancy, &s->surface->ops);
+    metrics_add_collector(m, ops_collect_capacity, &s->surface->ops);
 }
 
 /* ---- listeners ---- */

@@ -61,10 +61,10 @@ static const struct schema_field devices_rows[] = {
         HELP("other settings for the GPUs of some nodes; the first element that selects a node applies")),
 };
 
-static const struct schema_field candidate_rows[] = {
-    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.candidate_node_strategy), WORDS(POLICY_NO_CANDIDATE), NOW,
+static const struct schema_field shadow_rows[] = {
+    KEY("nodeStrategy", SCHEMA_STRATEGY, AT(policy.shadow_node_strategy), WORDS(POLICY_NO_SHADOW), NOW,
         HELP("preference among nodes to try without using it; none means the one in use")),
-    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.candidate_device_strategy), WORDS(POLICY_NO_CANDIDATE), NOW,
+    KEY("deviceStrategy", SCHEMA_STRATEGY, AT(policy.shadow_device_strategy), WORDS(POLICY_NO_SHADOW), NOW,
         HELP("preference among the GPUs of a node to try without using it; none means the one in use")),
 };
 
@@ -82,7 +82,7 @@ static const struct schema_field packing_rows[] = {
         NOW, HELP("number of nodes in a filter reply, 0 for all")),
     KEY("hold", SCHEMA_DURATION, AT(policy.hold_ms), RANGE(0, 60000),
         NOW, HELP("time during which a node that was ranked first for one pod scores lower for the next pods")),
-    SECTION("candidate", candidate_rows),
+    SECTION("candidate", shadow_rows),
 };
 
 static const struct schema_field tls_rows[] = {

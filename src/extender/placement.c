@@ -4,9 +4,9 @@
 #include "base/hashmap.h"
 #include "core/dialects/dialect.h"
 
-static bool is_candidate(struct str name)
+static bool is_shadow(struct str name)
 {
-    return name.n > 0 && !str_eq_cstr(name, POLICY_NO_CANDIDATE);
+    return name.n > 0 && !str_eq_cstr(name, POLICY_NO_SHADOW);
 }
 
 static uint64_t fold_text(uint64_t h, struct str s)
@@ -33,12 +33,12 @@ static uint64_t fold_criteria(uint64_t h, struct str first, const struct criteri
     return h + c->n;
 }
 
-static uint64_t trial_key(const struct policy *p)
+static uint64_t shadow_key(const struct policy *p)
 {
     uint64_t h = fold_criteria(1, p->node_strategy, &p->node_criteria);
 
-    h = fold_text(fold_text(h, p->device_strategy), p->candidate_node_strategy);
-    h = fold_text(h, p->candidate_device_strategy);
+    h = fold_text(fold_text(h, p->device_strategy), p->shadow_node_strategy);
+    h = fold_text(h, p->shadow_device_strategy);
     for (size_t i = 0; i < p->rule_n; i++) {
         const struct packing_rule *r = &p->rules[i];
 
@@ -53,19 +53,19 @@ static uint64_t trial_key(const struct policy *p)
 
 /* The policy as it would be with the candidate's strategies in the packing section. One of the two is enough; the other is
  * then that in use. Rules stay, and what they leave out follows. */
-static int candidate_init(struct placement_context *c, struct err *reterr)
+static int shadow_init(struct placement_context *c, struct err *reterr)
 {
-    struct str node = c->policy->candidate_node_strategy, device = c->policy->candidate_device_strategy;
+    struct str node = c->policy->shadow_node_strategy, device = c->policy->shadow_device_strategy;
     struct policy with = *c->policy;
 
-    c->has_candidate = is_candidate(node) || is_candidate(device);
-    c->trial_key = trial_key(c->policy);
-    if (is_candidate(node)) {
+    c->has_shadow = is_shadow(node) || is_shadow(device);
+    c->shadow_key = shadow_key(c->policy);
+    if (is_shadow(node)) {
         with.node_strategy = node;
         with.node_criteria.n = 0;
     }
-    with.device_strategy = is_candidate(device) ? device : with.device_strategy;
-    return c->has_candidate ? pack_plans_init(&c->candidate, &with, reterr) : 0;
+    with.device_strategy = is_shadow(device) ? device : with.device_strategy;
+    return c->has_shadow ? pack_plans_init(&c->candidate, &with, reterr) : 0;
 }
 
 int placement_context_init(struct placement_context *c, struct store *store, const struct policy *policy,
@@ -76,7 +76,7 @@ int placement_context_init(struct placement_context *c, struct store *store, con
     c->store = store;
     c->policy = policy;
     r = pack_plans_init(&c->plans, policy, reterr);
-    return r != 0 ? r : candidate_init(c, reterr);
+    return r != 0 ? r : shadow_init(c, reterr);
 }
 
 static int too_large(struct err *reterr)

@@ -7,7 +7,7 @@
 #include "base/sync.h"
 #include "core/forecast/forecast.h"
 #include "core/placement/plan.h"
-#include "core/placement/trial.h"
+#include "core/placement/shadow_decision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,9 +76,9 @@ static bool take_turn(struct shadow *s, const struct placement_context *c)
     bool mine;
 
     lock(s);
-    if (!s->report.on || s->report.key != c->trial_key) {
+    if (!s->report.on || s->report.key != c->shadow_key) {
         s->report = (struct shadow_report){.on = true,
-                                           .key = c->trial_key,
+                                           .key = c->shadow_key,
                                            .live = c->plans.rest,
                                            .candidate = c->candidate.rest};
     }
@@ -135,7 +135,7 @@ static struct job *job_new(const struct placement_context *c, const struct view_
 
     resolved_plan_make(&j->live, &c->plans, pod->namespace_, pod->label_hashes, pod->label_n);
     resolved_plan_make(&j->candidate, &c->candidate, pod->namespace_, pod->label_hashes, pod->label_n);
-    j->key = c->trial_key;
+    j->key = c->shadow_key;
     j->ruled = j->live.n > 1 || j->live.steps[0].plan != &c->plans.rest;
     j->plans = xcalloc(j->live.n + j->candidate.n, sizeof(*j->plans));
     own_plans(&j->live, j->plans);
@@ -151,7 +151,7 @@ void shadow_offer(struct shadow *s, const struct placement_context *c, const str
 {
     struct job *j;
 
-    if (!c->has_candidate || !take_turn(s, c)) {
+    if (!c->has_shadow || !take_turn(s, c)) {
         return;
     }
     j = job_new(c, pod, names, name_n);
@@ -218,16 +218,16 @@ static void look_ahead(struct shadow *s, const struct resolved_plan *resolved_pl
     }
 }
 
-static bool compare(struct shadow *s, struct job *j, struct arena *a, struct trial_difference *ret)
+static bool compare(struct shadow *s, struct job *j, struct arena *a, struct shadow_difference *ret)
 {
     const struct view_pod pod = {
         .uid = j->uid, .namespace_ = j->namespace_, .priority = j->priority, .demand = j->demand};
-    struct trial t = {.mirror = &s->mirror, .demand = j->demand};
-    struct store_trial from;
-    struct trial_choice live, candidate;
+    struct shadow_decision t = {.mirror = &s->mirror, .demand = j->demand};
+    struct store_shadow from;
+    struct shadow_choice live, candidate;
     uint32_t *nodes = ARENA_ARRAY(a, j->name_n, uint32_t);
 
-    if (nodes == NULL || store_trial(s->store, a, &pod, &s->mirror, &from, NULL) != 0 ||
+    if (nodes == NULL || store_shadow(s->store, a, &pod, &s->mirror, &from, NULL) != 0 ||
         !from.plain) {
         return false;
     }
@@ -239,18 +239,18 @@ static bool compare(struct shadow *s, struct job *j, struct arena *a, struct tri
     t.tenant_residual = from.limits_tenant ? &from.tenant_residual : NULL;
     t.nodes = nodes;
     t.node_n = find_nodes(s, j, nodes);
-    live = trial_choose(&t, &j->live, s->forecast, a);
-    candidate = trial_choose(&t, &j->candidate, s->forecast, a);
+    live = shadow_choose(&t, &j->live, s->forecast, a);
+    candidate = shadow_choose(&t, &j->candidate, s->forecast, a);
     if (!live.fits || !candidate.fits) {
         return false; /* the place is gone by now */
     }
-    *ret = trial_compare(&t, s->forecast, &live, &candidate);
+    *ret = shadow_compare(&t, s->forecast, &live, &candidate);
     return true;
 }
 
 /* ---- the thread ---- */
 
-static void count(struct shadow *s, const struct job *j, const struct trial_difference *d)
+static void count(struct shadow *s, const struct job *j, const struct shadow_difference *d)
 {
     if (s->report.key != j->key) {
         return; /* counting has begun anew meanwhile */
@@ -273,7 +273,7 @@ static void rest(struct shadow *s, int64_t worked_ns)
 static void work(struct shadow *s, struct arena *a)
 {
     struct job *j = s->job;
-    struct trial_difference d;
+    struct shadow_difference d;
     int64_t start_ns = clock_mono_ns(clock_system());
     bool done;
 

@@ -287,8 +287,8 @@ void store_mirror(struct store *s, struct mirror *m)
     } while (!done);
 }
 
-int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
-                struct store_trial *ret, struct err *reterr)
+int store_shadow(struct store *s, struct arena *a, const struct view_pod *pod, struct mirror *m,
+                struct store_shadow *ret, struct err *reterr)
 {
     struct ledger_view v;
     bool done;
@@ -307,7 +307,7 @@ int store_trial(struct store *s, struct arena *a, const struct view_pod *pod, st
         }
     } while (!done);
     if (r == 0) {
-        *ret = (struct store_trial){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
+        *ret = (struct store_shadow){v.allowed_models, !v.flags_devices && !v.isolates && v.nomination_n == 0,
                                     v.tenant_residual, v.limits_tenant};
     }
     return r;

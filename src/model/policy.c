@@ -32,8 +32,8 @@ static const struct policy defaults = {
     .lending = LEND_ALLOW,
     .node_strategy = {"rsp", 3},
     .device_strategy = {"rsp", 3},
-    .candidate_node_strategy = {POLICY_NO_CANDIDATE, 4},
-    .candidate_device_strategy = {POLICY_NO_CANDIDATE, 4},
+    .shadow_node_strategy = {POLICY_NO_SHADOW, 4},
+    .shadow_device_strategy = {POLICY_NO_SHADOW, 4},
     .candidates = 100,
     .hold_ms = 3000,
 };

@@ -148,7 +148,7 @@ void ops_collect_tenants(void *ops, struct metrics *m)
     arena_fini(&a);
 }
 
-static void collect_candidate(struct shadow *s, struct metrics *m)
+static void collect_shadow(struct shadow *s, struct metrics *m)
 {
     struct shadow_report r;
 
@@ -161,19 +161,19 @@ static void collect_candidate(struct shadow *s, struct metrics *m)
     metric_set(METRIC(m, FGPU_CANDIDATE_FRAGMENTATION_MILLI), r.frag_umilli / 1000);
 }
 
-void ops_collect_vacancy(void *ops, struct metrics *m)
+void ops_collect_capacity(void *ops, struct metrics *m)
 {
     struct ops *o = ops;
-    struct vacancy_report *r = &o->vacancy;
+    struct capacity_report *r = &o->capacity_reporter;
 
     for (size_t i = 0; i < r->size_n; i++) { /* a size may be gone from the configuration */
         metric_set(METRIC(m, FGPU_MORE_FIT, r->sizes[i].name), 0);
     }
     if (o->state.shadow != NULL) {
-        collect_candidate(o->state.shadow, m);
+        collect_shadow(o->state.shadow, m);
     }
-    vacancy_read(o->state.vacancy, r);
-    metric_set(METRIC(m, FGPU_FRAGMENTATION_RATIO), vacancy_permille(r));
+    capacity_reporter_read(o->state.capacity_reporter, r);
+    metric_set(METRIC(m, FGPU_FRAGMENTATION_RATIO), capacity_permille(r));
     metric_set(METRIC(m, FGPU_IDLE_MILLI), r->idle_milli);
     metric_set(METRIC(m, FGPU_LARGEST_FREE_MILLI), r->largest_milli);
     metric_set(METRIC(m, FGPU_LARGEST_FREE_MEMORY_BYTES), r->largest_mem_mib * MIB_BYTES);

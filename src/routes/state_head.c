@@ -234,8 +234,8 @@ static void write_summary(struct json_writer *w, const struct state_document *d)
     write_unreadable(w, d->context->unreadable);
     write_slices(w, d->context->slices);
     state_write_demand_histogram(w, &d->head);
-    state_write_vacancy(w, d->context->vacancy);
-    state_write_candidate(w, d->context->shadow);
+    state_write_capacity(w, d->context->capacity_reporter);
+    state_write_shadow(w, d->context->shadow);
     json_write_object_end(w);
 }
 

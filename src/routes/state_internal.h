@@ -86,12 +86,12 @@ struct incident *state_incidents_of(struct incident *list, struct str node, stru
 /* One element of pending[]. */
 void state_write_pending(struct json_writer *w, const struct snapshot_pod *p);
 
-/* "fragmentation" of the summary (state_vacancy.c); nothing for NULL. */
-void state_write_vacancy(struct json_writer *w, struct vacancy *v);
+/* "fragmentation" of the summary (state_capacity.c); nothing for NULL. */
+void state_write_capacity(struct json_writer *w, struct capacity_reporter *v);
 /* "mix" of the summary (state_mix.c). */
 void state_write_demand_histogram(struct json_writer *w, const struct store_head *h);
-/* "candidate" of the summary (state_vacancy.c); nothing while there is none. */
-void state_write_candidate(struct json_writer *w, struct shadow *s);
+/* "candidate" of the summary (state_capacity.c); nothing while there is none. */
+void state_write_shadow(struct json_writer *w, struct shadow *s);
 
 /* Members: {capacity, charged, free}; a time; a text, where NULL is "". */
 void state_write_amount(struct json_writer *w, const char *key, int64_t capacity, int64_t charged);

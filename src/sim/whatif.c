@@ -64,7 +64,7 @@ static void count_size(struct whatif *w, const struct whatif_side *s, bool after
 
     if (size != NULL) {
         *(after ? &size->after : &size->before) =
-            (int64_t)survey_count(&s->mirror, s->policy, key, value);
+            (int64_t)capacity_count(&s->mirror, s->policy, key, value);
     }
 }
 
@@ -113,8 +113,8 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
     whatif_compare_pods(sides, w);
     whatif_compare_tenants(sides, w);
     for (int i = 0; i < 2; i++) {
-        survey_take(&sides[i].mirror, sides[i].forecast, &w->survey[i]);
-        w->survey[i].empty_node = arena_str(&w->arena, w->survey[i].empty_node);
+        capacity_survey_take(&sides[i].mirror, sides[i].forecast, &w->capacity_survey[i]);
+        w->capacity_survey[i].empty_node = arena_str(&w->arena, w->capacity_survey[i].empty_node);
         count_sizes(w, &sides[i], i == AFTER);
     }
     r = whatif_compare_pending(sides, w, reterr);

@@ -2,7 +2,7 @@
 #include "sim/whatif_internal.h"
 
 #include "core/ledger/view.h"
-#include "core/placement/trial.h"
+#include "core/placement/shadow_decision.h"
 
 #define SCRATCH_BYTES_MAX ((size_t)256 << 20)
 
@@ -15,9 +15,9 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
                        enum whatif_place *ret_place, struct str *ret_node, struct err *reterr)
 {
     const struct strategy *by[RESOLVED_PLAN_STRATEGIES_MAX];
-    struct trial t = {.mirror = &s->mirror, .demand = pod->demand};
+    struct shadow_decision t = {.mirror = &s->mirror, .demand = pod->demand};
     uint32_t *nodes = ARENA_ARRAY(a, s->mirror.node_n + 1, uint32_t);
-    struct trial_choice c;
+    struct shadow_choice c;
     struct resolved_plan resolved_plan;
     struct ledger_view v;
     int r = ledger_view(s->ledger, a, pod, &v, reterr);
@@ -41,7 +41,7 @@ static int choose_node(struct whatif_side *s, struct arena *a, const struct view
     for (size_t i = resolved_plan_strategies(&resolved_plan, by); i > 0; i--) {
         whatif_look_ahead(s, by[i - 1]);
     }
-    c = trial_choose(&t, &resolved_plan, s->forecast, a);
+    c = shadow_choose(&t, &resolved_plan, s->forecast, a);
     *ret_place = c.fits ? WHATIF_NODE : WHATIF_NOWHERE;
     *ret_node = c.fits ? s->mirror.names[c.node] : STR_NULL;
     return a->overflowed ? too_large(reterr) : 0;

@@ -1,5 +1,5 @@
 /* core/ledger/mirror.h - the numbers of all nodes of a ledger, copied: for looking at them for longer than a decision
- * may take (what is shown about fragmentation, strategies on trial).
+ * may take (what is shown about fragmentation, shadow strategies).
  *
  * Following is cheap: only nodes whose version has changed are copied again. A mirror follows one ledger all its life.
  * Names are its own while it shows them, whatever has become of their nodes.

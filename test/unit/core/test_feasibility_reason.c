@@ -234,7 +234,7 @@ static void verdict__random_cases__is_true_and_its_cure_helps(void **state)
             FAIL_CASE(k, &c, "%s although that is cured", verdict_name(v));
         }
     }
-    /* Each reason has been on trial. */
+    /* Each reason has been in the shadow. */
     for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
         if (seen[needs[i]] < 10) {
             fail_msg("%s was seen %u times", verdict_name(needs[i]), seen[needs[i]]);

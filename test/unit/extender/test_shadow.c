@@ -1,4 +1,4 @@
-/* Strategies on trial: what is counted, and that equal strategies never differ. */
+/* Strategies in the shadow: what is counted, and that equal strategies never differ. */
 #include "extender/shadow.h"
 #include "extender/support/tested_store.h"
 
@@ -18,12 +18,12 @@ static struct placement_context context;
 static struct str names[NODES];
 static char texts[NODES][16];
 
-/* In use on both levels, and on trial on both. */
+/* In use on both levels, and in the shadow on both. */
 static void strategies_are(const char *live, const char *candidate)
 {
     policy = *policy_defaults();
     policy.node_strategy = policy.device_strategy = str_of(live);
-    policy.candidate_node_strategy = policy.candidate_device_strategy = str_of(candidate);
+    policy.shadow_node_strategy = policy.shadow_device_strategy = str_of(candidate);
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
 }
 
@@ -133,7 +133,7 @@ static void offer__no_candidate__nothing_happens(void **state)
     struct shadow_report report;
 
     (void)state;
-    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    strategies_are("binpack", POLICY_NO_SHADOW);
     report = play(1);
     assert_false(report.on);
     assert_int_equal(report.decision_n, 0);
@@ -173,7 +173,7 @@ static void offer__same_node__other_gpus(void **state)
     struct request first, second;
 
     (void)state;
-    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    strategies_are("binpack", POLICY_NO_SHADOW);
     for (int i = 0; i < NODES; i++) {
         if (i != 3) {
             apply((struct ledger_op){.kind = LEDGER_NODE_GONE, .name = names[i]});
@@ -182,7 +182,7 @@ static void offer__same_node__other_gpus(void **state)
     request(&first, 1, 600);
     observe(&first);
     bind(&first, names[3]);
-    policy.candidate_device_strategy = STR("spread");
+    policy.shadow_device_strategy = STR("spread");
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
     assert_ptr_equal(context.candidate.rest.criteria[0], context.plans.rest.criteria[0]);
     request(&second, 2, 300);
@@ -242,7 +242,7 @@ static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void
     struct request first;
 
     (void)state;
-    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    strategies_are("binpack", POLICY_NO_SHADOW);
     request(&first, 1, 600);
     observe(&first);
     bind(&first, names[3]);
@@ -251,7 +251,7 @@ static void offer__pods_of_rules__differ_only_where_the_rule_leaves_it_open(void
     rules[1] = (struct packing_rule){.namespaces = &open, .namespace_n = 1, .device_strategy = STR("binpack")};
     policy.rules = rules;
     policy.rule_n = 2;
-    policy.candidate_node_strategy = STR("spread");
+    policy.shadow_node_strategy = STR("spread");
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
     report = play_alone(2, "own");
     assert_int_equal(report.compared_n, 1);
@@ -277,12 +277,12 @@ static void offer__several_criteria__all_of_them_count(void **state)
     struct request first;
 
     (void)state;
-    strategies_are("binpack", POLICY_NO_CANDIDATE);
+    strategies_are("binpack", POLICY_NO_SHADOW);
     request(&first, 1, 600);
     observe(&first);
     bind(&first, names[3]);
     policy.node_criteria = (struct criteria){{STR("binpack"), STR("spread")}, {400, 600}, 2};
-    policy.candidate_node_strategy = STR("spread");
+    policy.shadow_node_strategy = STR("spread");
     assert_int_equal(placement_context_init(&context, store, &policy, NULL), 0);
     report = play_alone(2, "ns");
     assert_int_equal(report.compared_n, 1);

@@ -1,6 +1,6 @@
 /* How many more fit: closed forms against taking one after another; and the copy they are counted
  * on. */
-#include "core/report/headroom.h"
+#include "core/report/capacity.h"
 
 #include "base/rng.h"
 #include "core/fit/choice.h"
@@ -88,7 +88,7 @@ static void node__random_cases__as_one_after_another(void **state)
         random_case_draw(&r, 1, RANDOM_DEVICES_MAX, &c);
         c.demand.model_n = c.demand.uuid_n = 0;
         c.node.plugin_managed_used = 0;
-        n = headroom_node(&c.node, c.devices, &c.demand);
+        n = capacity_node(&c.node, c.devices, &c.demand);
         greedy = count_greedily(&c.node, c.devices, &c.demand.gpu_requests[0]);
         decided = count_by_decisions(&c.node, c.devices, &c.demand);
         if (n != greedy || n < decided || (c.demand.gpu_requests[0].count == 1 && n != decided)) {
@@ -124,12 +124,12 @@ static void node__whole_gpus__empty_ones_in_groups(void **state)
     assert_false(mirror_follow(&m, fx.l));
     mirror_grow(&m);
     assert_true(mirror_follow(&m, fx.l));
-    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 1)), 7);
-    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 2)), 3);
-    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 8)), 0);
-    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).empty_n, 7);
-    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 1000);
-    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).mem_mib, 81920);
+    assert_int_equal(capacity_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 1)), 7);
+    assert_int_equal(capacity_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 2)), 3);
+    assert_int_equal(capacity_node(&m.nodes[0], mirror_devices(&m, 0), whole(&w, &d, 8)), 0);
+    assert_int_equal(capacity_hole(&m.nodes[0], mirror_devices(&m, 0)).empty_n, 7);
+    assert_int_equal(capacity_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 1000);
+    assert_int_equal(capacity_hole(&m.nodes[0], mirror_devices(&m, 0)).mem_mib, 81920);
     mirror_fini(&m);
     fixture_fini(&fx);
 }
@@ -148,9 +148,9 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
     assert_false(mirror_follow(&m, fx.l));
     mirror_grow(&m);
     assert_true(mirror_follow(&m, fx.l));
-    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), &two), 3);
-    assert_int_equal(headroom_node(&m.nodes[0], mirror_devices(&m, 0), &share), 0);
-    assert_int_equal(headroom_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 0);
+    assert_int_equal(capacity_node(&m.nodes[0], mirror_devices(&m, 0), &two), 3);
+    assert_int_equal(capacity_node(&m.nodes[0], mirror_devices(&m, 0), &share), 0);
+    assert_int_equal(capacity_hole(&m.nodes[0], mirror_devices(&m, 0)).milli, 0);
     mirror_fini(&m);
     fixture_fini(&fx);
 }

@@ -1,4 +1,4 @@
-#include "core/report/headroom.h"
+#include "core/report/capacity.h"
 
 #include "base/bug.h"
 #include "core/fit/feasibility.h"
@@ -12,7 +12,7 @@ static uint32_t times(int64_t free, int64_t each, uint32_t max)
 }
 
 /* How often the device takes `c`, one after another. */
-static uint32_t headroom_device(const struct device_state *d, const struct charge *c)
+static uint32_t capacity_device(const struct device_state *d, const struct charge *c)
 {
     uint32_t n;
 
@@ -55,7 +55,7 @@ static uint64_t pods_of(const uint32_t *n, size_t count, uint64_t k)
     return low;
 }
 
-uint64_t headroom_node(const struct node_state *n, const struct device_state *devices,
+uint64_t capacity_node(const struct node_state *n, const struct device_state *devices,
                        const struct demand *d)
 {
     uint32_t each[DEVICES_PER_NODE_MAX];
@@ -71,15 +71,15 @@ uint64_t headroom_node(const struct node_state *n, const struct device_state *de
     for (size_t i = 0; i < n->device_n; i++) {
         struct charge c = device_charge(&devices[i], d, &d->gpu_requests[0]);
 
-        each[i] = headroom_device(&devices[i], &c);
+        each[i] = capacity_device(&devices[i], &c);
     }
     return pods_of(each, n->device_n, d->gpu_requests[0].count);
 }
 
-struct headroom_hole headroom_hole(const struct node_state *n, const struct device_state *devices)
+struct capacity_hole capacity_hole(const struct node_state *n, const struct device_state *devices)
 {
     const struct charge nothing = {.slots = 1};
-    struct headroom_hole h = {0};
+    struct capacity_hole h = {0};
 
     if (n->plugin_managed_used > 0) {
         return h; /* whole GPUs of a plugin keep shares away */

@@ -1,5 +1,5 @@
 /* How much room there is: which nodes count, which sizes, and when it is computed again. */
-#include "extender/vacancy.h"
+#include "extender/capacity_reporter.h"
 #include "extender/support/tested_store.h"
 #include "support/cmocka.h"
 
@@ -13,7 +13,7 @@ static const struct named_size sizes[] = {
 
 static struct clock_manual now;
 static struct policy_set *book;
-static struct vacancy *vacancy;
+static struct capacity_reporter *capacity_reporter;
 static struct policy policy;
 
 /* A pod on GPU 0 of the node. */
@@ -44,24 +44,24 @@ static int setup(void **state)
     clock_manual_init(&now, 1000000000, 1795161600123);
     store_open(&now.clock);
     book = policy_set_new(rules_of(&policy, 1));
-    vacancy = vacancy_new(store, book, &now.clock);
+    capacity_reporter = capacity_reporter_new(store, book, &now.clock);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    vacancy_free(vacancy);
+    capacity_reporter_free(capacity_reporter);
     policy_set_free(book);
     store_check_and_free();
     return 0;
 }
 
-static struct vacancy_report read_now(void)
+static struct capacity_report read_now(void)
 {
-    struct vacancy_report r;
+    struct capacity_report r;
 
-    vacancy_read(vacancy, &r);
+    capacity_reporter_read(capacity_reporter, &r);
     return r;
 }
 
@@ -86,7 +86,7 @@ static void read__sizes_and_holes__of_nodes_that_take_pods(void **state)
         {"4 GPUs", 0},
         {"8 GPUs", 0},
     };
-    struct vacancy_report r;
+    struct capacity_report r;
 
     (void)state;
     apply_empty_lists();
@@ -116,13 +116,13 @@ static void read__sizes_and_holes__of_nodes_that_take_pods(void **state)
 static void read__fragmentation__by_what_has_been_asked_for(void **state)
 {
     char uid[16];
-    struct vacancy_report r;
+    struct capacity_report r;
 
     (void)state;
     apply_empty_lists();
     apply_node("n1", 8, 10000, true);
     assert_int_equal(read_now().typical_n, 0);
-    assert_int_equal(vacancy_permille(&(struct vacancy_report){0}), 0);
+    assert_int_equal(capacity_permille(&(struct capacity_report){0}), 0);
     for (int i = 0; i < 64; i++) { /* the demand histogram learns in steps */
         snprintf(uid, sizeof(uid), "p%d", i);
         pod(uid, "n1", 600);
@@ -130,17 +130,17 @@ static void read__fragmentation__by_what_has_been_asked_for(void **state)
             apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = str_of(uid)});
         }
     }
-    clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
+    clock_manual_advance_ms(&now, CAPACITY_INTERVAL_MS);
     r = read_now();
     assert_int_equal(r.typical_n, 1);
     assert_int_equal(r.idle_milli, 7400);
     assert_int_equal(r.fragmented_milli, 400);
-    assert_int_equal(vacancy_permille(&r), 54);
+    assert_int_equal(capacity_permille(&r), 54);
 }
 
 static void read__again__computed_when_changed_and_not_too_often(void **state)
 {
-    struct vacancy_report first, r;
+    struct capacity_report first, r;
 
     (void)state;
     apply_empty_lists();
@@ -149,15 +149,15 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
     apply_node("n2", 2, 10000, true);
     assert_int_equal(read_now().node_n, 1); /* too early */
     assert_int_equal(read_now().generation, first.generation);
-    clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
+    clock_manual_advance_ms(&now, CAPACITY_INTERVAL_MS);
     r = read_now();
     assert_int_equal(r.node_n, 2);
     assert_true(r.generation > first.generation);
-    clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
+    clock_manual_advance_ms(&now, CAPACITY_INTERVAL_MS);
     assert_int_equal(read_now().at_ms, r.at_ms); /* nothing has changed */
     policy.size_n = 1;
     policy_set_publish(book, rules_of(&policy, 2));
-    assert_int_equal(read_now().size_n, 1 + VACANCY_WHOLE_N);
+    assert_int_equal(read_now().size_n, 1 + CAPACITY_WHOLE_N);
 }
 
 int main(void)

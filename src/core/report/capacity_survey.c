@@ -1,13 +1,13 @@
-#include "core/report/survey.h"
+#include "core/report/capacity_survey.h"
 
 #include "base/bug.h"
 #include "core/dialects/dialect.h"
 #include "core/forecast/fragmentation.h"
-#include "core/report/headroom.h"
+#include "core/report/capacity.h"
 
-static void look_for_holes(const struct mirror *m, uint32_t node, struct survey *ret)
+static void look_for_holes(const struct mirror *m, uint32_t node, struct capacity_survey *ret)
 {
-    struct headroom_hole h = headroom_hole(&m->nodes[node], mirror_devices(m, node));
+    struct capacity_hole h = capacity_hole(&m->nodes[node], mirror_devices(m, node));
 
     if (h.milli > ret->largest_milli ||
         (h.milli == ret->largest_milli && h.mem_mib > ret->largest_mem_mib)) {
@@ -21,11 +21,11 @@ static void look_for_holes(const struct mirror *m, uint32_t node, struct survey 
     }
 }
 
-void survey_take(const struct mirror *m, const struct forecast *o, struct survey *ret)
+void capacity_survey_take(const struct mirror *m, const struct forecast *o, struct capacity_survey *ret)
 {
     double sum = 0;
 
-    *ret = (struct survey){.typical_n = forecast_typical_n(o)};
+    *ret = (struct capacity_survey){.typical_n = forecast_typical_n(o)};
     for (uint32_t i = 0; i < m->node_n; i++) {
         const struct node_state *n = &m->nodes[i];
         const struct fragmentation_node f = {.devices = mirror_devices(m, i),
@@ -45,7 +45,7 @@ void survey_take(const struct mirror *m, const struct forecast *o, struct survey
     ret->fragmented_milli = (int64_t)(sum + 0.5);
 }
 
-uint64_t survey_count(const struct mirror *m, const struct policy *p, const char *key,
+uint64_t capacity_count(const struct mirror *m, const struct policy *p, const char *key,
                       struct str value)
 {
     const struct kv annotation = {str_of(key), value};
@@ -59,7 +59,7 @@ uint64_t survey_count(const struct mirror *m, const struct policy *p, const char
     arena_init(&a, 64 << 10);
     BUG_ON(!dialect_demand(p, &pod, &a, &d));
     for (uint32_t i = 0; d.defect == DEMAND_OK && i < m->node_n; i++) {
-        n += m->open[i] ? headroom_node(&m->nodes[i], mirror_devices(m, i), &d) : 0;
+        n += m->open[i] ? capacity_node(&m->nodes[i], mirror_devices(m, i), &d) : 0;
     }
     arena_fini(&a);
     return n;

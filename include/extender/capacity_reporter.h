@@ -1,17 +1,17 @@
-/* extender/vacancy.h - how much room there is and in which pieces: the numbers an administrator
+/* extender/capacity_reporter.h - how much room there is and in which pieces: the numbers an administrator
  * watches.
  *
  * Computed when somebody reads them (/state, /metrics), on his thread, from a mirror of the ledger:
  * the store's lock is held for as long as changed nodes take to copy. At most once in
- * VACANCY_INTERVAL_MS, and only when ledger or configuration have changed; in between, the last
+ * CAPACITY_INTERVAL_MS, and only when ledger or configuration have changed; in between, the last
  * report is given again, with its own generation and time.
  *
  * Only nodes that take pods count: described, and not cordoned. Each kind of pod is counted by
- * itself, one after another (core/report/headroom.h); what else would keep pods away (taints, cores,
+ * itself, one after another (core/report/capacity.h); what else would keep pods away (taints, cores,
  * tenants' limits) is not looked at.
  */
-#ifndef EXTENDER_VACANCY_H
-#define EXTENDER_VACANCY_H
+#ifndef EXTENDER_CAPACITY_REPORTER_H
+#define EXTENDER_CAPACITY_REPORTER_H
 
 #include "base/clock.h"
 #include "extender/policy_set.h"
@@ -20,18 +20,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VACANCY_INTERVAL_MS 3000
-#define VACANCY_SIZES_MAX 32 /* named sizes, the first ones of the configuration */
-#define VACANCY_WHOLE_N 4    /* 1, 2, 4 and 8 whole GPUs */
-#define VACANCY_NAME_MAX 256
+#define CAPACITY_INTERVAL_MS 3000
+#define CAPACITY_SIZES_MAX 32 /* named sizes, the first ones of the configuration */
+#define CAPACITY_WHOLE_N 4    /* 1, 2, 4 and 8 whole GPUs */
+#define CAPACITY_NAME_MAX 256
 
-struct vacancy_size {
+struct capacity_size {
     char name[64];       /* of the configuration, or "1 GPU", "2 GPUs" ... */
     int32_t whole_gpu_n; /* 0: a named size */
     uint64_t more_n;
 };
 
-struct vacancy_report {
+struct capacity_report {
     bool known; /* false: pods and nodes have not been read yet */
     uint64_t generation;
     int64_t at_ms;   /* wall time */
@@ -46,23 +46,23 @@ struct vacancy_report {
     int32_t largest_milli;
     int64_t largest_mem_mib;
     uint32_t empty_gpu_n;              /* on the node that has the most of them */
-    char empty_node[VACANCY_NAME_MAX]; /* the first such node by name; "": none */
-    struct vacancy_size sizes[VACANCY_SIZES_MAX + VACANCY_WHOLE_N];
+    char empty_node[CAPACITY_NAME_MAX]; /* the first such node by name; "": none */
+    struct capacity_size sizes[CAPACITY_SIZES_MAX + CAPACITY_WHOLE_N];
     size_t size_n;
 };
 
 /* What is fragmented, in thousandths of what is idle; 0 where nothing is. */
-static inline int64_t vacancy_permille(const struct vacancy_report *r)
+static inline int64_t capacity_permille(const struct capacity_report *r)
 {
     return r->idle_milli > 0 ? r->fragmented_milli * 1000 / r->idle_milli : 0;
 }
 
-struct vacancy;
+struct capacity_reporter;
 
-struct vacancy *vacancy_new(struct store *store, struct policy_set *book, const struct clock *clock);
-void vacancy_free(struct vacancy *v); /* NULL is fine */
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book, const struct clock *clock);
+void capacity_reporter_free(struct capacity_reporter *v); /* NULL is fine */
 
 /* From any thread; readers wait for one that computes. */
-void vacancy_read(struct vacancy *v, struct vacancy_report *ret);
+void capacity_reporter_read(struct capacity_reporter *v, struct capacity_report *ret);
 
 #endif

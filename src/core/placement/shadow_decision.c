@@ -1,4 +1,4 @@
-#include "core/placement/trial.h"
+#include "core/placement/shadow_decision.h"
 
 #include "base/bug.h"
 #include "core/fit/slack.h"
@@ -10,7 +10,7 @@
 
 /* One group of nodes. */
 struct group {
-    const struct trial *t;
+    const struct shadow_decision *t;
     struct pack_params params; /* of its first criterion */
     const struct pack_plan *plan;
     struct plan_scores *rows; /* of those that fit, .at: index into the mirror */
@@ -18,7 +18,7 @@ struct group {
     size_t n;
 };
 
-static bool passes_tenant(const struct trial *t, uint32_t node, const struct placement *at)
+static bool passes_tenant(const struct shadow_decision *t, uint32_t node, const struct placement *at)
 {
     return t->tenant_residual != NULL &&
            !holding_fits(tenancy_wanted(t->demand, at, &t->mirror->nodes[node], mirror_devices(t->mirror, node)),
@@ -28,7 +28,7 @@ static bool passes_tenant(const struct trial *t, uint32_t node, const struct pla
 /* All criteria judge one placement, because the device strategy alone makes it. */
 static void judge(struct group *g, uint32_t node)
 {
-    const struct trial *t = g->t;
+    const struct shadow_decision *t = g->t;
     struct plan_scores *row = &g->rows[g->n];
     struct pack_params params = g->params;
     struct placement at;
@@ -44,7 +44,7 @@ static void judge(struct group *g, uint32_t node)
     g->n += !passes_tenant(t, node, &at);
 }
 
-static uint16_t slack_of(const struct trial *t, uint32_t node)
+static uint16_t slack_of(const struct shadow_decision *t, uint32_t node)
 {
     return slack_matters(t->demand)
                ? slack_on(&t->mirror->nodes[node], mirror_devices(t->mirror, node), t->allowed_models, t->demand)
@@ -52,7 +52,7 @@ static uint16_t slack_of(const struct trial *t, uint32_t node)
 }
 
 /* As core/placement/pack.h ranks. */
-static bool comes_before(const struct trial *t, const struct plan_scores *a, const struct plan_scores *b)
+static bool comes_before(const struct shadow_decision *t, const struct plan_scores *a, const struct plan_scores *b)
 {
     uint16_t slack_a = slack_of(t, a->at), slack_b = slack_of(t, b->at);
 
@@ -63,11 +63,11 @@ static bool comes_before(const struct trial *t, const struct plan_scores *a, con
            (a->combined == b->combined && str_cmp(t->mirror->names[a->at], t->mirror->names[b->at]) < 0);
 }
 
-static struct trial_choice best_of(struct group *g)
+static struct shadow_choice best_of(struct group *g)
 {
-    const struct trial *t = g->t;
+    const struct shadow_decision *t = g->t;
     const struct plan_scores *best = &g->rows[0];
-    struct trial_choice c = {.fits = g->n > 0};
+    struct shadow_choice c = {.fits = g->n > 0};
     enum verdict v;
 
     if (!c.fits) {
@@ -88,13 +88,13 @@ static struct trial_choice best_of(struct group *g)
     return c;
 }
 
-struct trial_choice trial_choose(const struct trial *t, const struct resolved_plan *resolved_plan, const struct forecast *o,
+struct shadow_choice shadow_choose(const struct shadow_decision *t, const struct resolved_plan *resolved_plan, const struct forecast *o,
                                  struct arena *a)
 {
     struct group g = {.t = t,
                       .rows = ARENA_ARRAY(a, t->node_n + 1, struct plan_scores),
                       .spare = ARENA_ARRAY(a, t->node_n + 1, struct pack_result)};
-    struct trial_choice c = {.fits = false};
+    struct shadow_choice c = {.fits = false};
 
     if (g.rows == NULL || g.spare == NULL) {
         return c;
@@ -116,7 +116,7 @@ struct trial_choice trial_choose(const struct trial *t, const struct resolved_pl
 
 /* ---- comparing ---- */
 
-static void devices_after(const struct trial *t, const struct trial_choice *c,
+static void devices_after(const struct shadow_decision *t, const struct shadow_choice *c,
                           struct device_state *ret)
 {
     choice_take(&t->mirror->nodes[c->node], mirror_devices(t->mirror, c->node), t->demand, &c->at,
@@ -148,7 +148,7 @@ static int32_t less(int32_t free, int32_t taken)
     return __builtin_sub_overflow(free, taken, &left) ? INT32_MIN : left;
 }
 
-static double fragmentation_of(const struct trial *t, const struct forecast *o, uint32_t node,
+static double fragmentation_of(const struct shadow_decision *t, const struct forecast *o, uint32_t node,
                                const struct device_state *devices, bool with_pod)
 {
     const struct node_state *n = &t->mirror->nodes[node];
@@ -168,18 +168,18 @@ static double fragmentation_of(const struct trial *t, const struct forecast *o, 
 }
 
 /* What the pod adds to F. */
-static double added(const struct trial *t, const struct forecast *o, const struct trial_choice *c,
+static double added(const struct shadow_decision *t, const struct forecast *o, const struct shadow_choice *c,
                     const struct device_state *after)
 {
     return fragmentation_of(t, o, c->node, after, true) -
            fragmentation_of(t, o, c->node, mirror_devices(t->mirror, c->node), false);
 }
 
-struct trial_difference trial_compare(const struct trial *t, const struct forecast *o,
-                                      const struct trial_choice *a, const struct trial_choice *b)
+struct shadow_difference shadow_compare(const struct shadow_decision *t, const struct forecast *o,
+                                      const struct shadow_choice *a, const struct shadow_choice *b)
 {
     struct device_state after_a[DEVICES_PER_NODE_MAX], after_b[DEVICES_PER_NODE_MAX];
-    struct trial_difference d = {.node = a->node != b->node};
+    struct shadow_difference d = {.node = a->node != b->node};
 
     devices_after(t, a, after_a);
     devices_after(t, b, after_b);

@@ -1,8 +1,7 @@
-/* What the summary of /state says beyond sums: fragmentation, what still fits, the strategies on
- * trial. */
+/* What the summary of /state says beyond sums: fragmentation, what still fits, the shadow strategies. */
 #include "routes/state_internal.h"
 
-static void write_more(struct json_writer *w, const struct vacancy_report *r)
+static void write_more(struct json_writer *w, const struct capacity_report *r)
 {
     json_write_key(w, "moreFit");
     json_write_array_begin(w);
@@ -18,15 +17,15 @@ static void write_more(struct json_writer *w, const struct vacancy_report *r)
     json_write_array_end(w);
 }
 
-void state_write_vacancy(struct json_writer *w, struct vacancy *v)
+void state_write_capacity(struct json_writer *w, struct capacity_reporter *v)
 {
     char as_of[CLOCK_RFC3339_MAX];
-    struct vacancy_report r;
+    struct capacity_report r;
 
     if (v == NULL) {
         return;
     }
-    vacancy_read(v, &r);
+    capacity_reporter_read(v, &r);
     if (!r.known) {
         return;
     }
@@ -37,7 +36,7 @@ void state_write_vacancy(struct json_writer *w, struct vacancy *v)
     json_write_kv_i64(w, "nodes", r.node_n);
     json_write_kv_i64(w, "idleMilli", r.idle_milli);
     json_write_kv_i64(w, "fragmentedMilli", r.fragmented_milli);
-    json_write_kv_i64(w, "permille", vacancy_permille(&r));
+    json_write_kv_i64(w, "permille", capacity_permille(&r));
     json_write_kv_i64(w, "typicalPods", (int64_t)r.typical_n);
     json_write_key(w, "largestHole");
     json_write_object_begin(w);
@@ -84,7 +83,7 @@ static int64_t mean_milli(const struct shadow_report *r)
     return n == 0 ? 0 : sum / (2 * n) - (sum < 0 && sum % (2 * n) != 0);
 }
 
-void state_write_candidate(struct json_writer *w, struct shadow *s)
+void state_write_shadow(struct json_writer *w, struct shadow *s)
 {
     struct shadow_report r;
 

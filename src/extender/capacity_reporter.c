@@ -1,16 +1,16 @@
-#include "extender/vacancy.h"
+#include "extender/capacity_reporter.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
 #include "core/forecast/forecast.h"
 #include "core/ledger/mirror.h"
-#include "core/report/survey.h"
+#include "core/report/capacity_survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct vacancy {
+struct capacity_reporter {
     struct store *store;
     struct policy_set *book;
     const struct clock *clock;
@@ -19,12 +19,12 @@ struct vacancy {
     struct forecast *forecast;
     uint64_t rules_generation; /* that the report was made by */
     int64_t made_ns;
-    struct vacancy_report report;
+    struct capacity_report report;
 };
 
-struct vacancy *vacancy_new(struct store *store, struct policy_set *book, const struct clock *clock)
+struct capacity_reporter *capacity_reporter_new(struct store *store, struct policy_set *book, const struct clock *clock)
 {
-    struct vacancy *v = xcalloc(1, sizeof(*v));
+    struct capacity_reporter *v = xcalloc(1, sizeof(*v));
 
     v->store = store;
     v->book = book;
@@ -35,7 +35,7 @@ struct vacancy *vacancy_new(struct store *store, struct policy_set *book, const 
     return v;
 }
 
-void vacancy_free(struct vacancy *v)
+void capacity_reporter_free(struct capacity_reporter *v)
 {
     if (v != NULL) {
         mirror_fini(&v->mirror);
@@ -47,44 +47,44 @@ void vacancy_free(struct vacancy *v)
 
 /* ---- the numbers ---- */
 
-static void count_sizes(const struct mirror *m, const struct policy *p, struct vacancy_report *ret)
+static void count_sizes(const struct mirror *m, const struct policy *p, struct capacity_report *ret)
 {
-    for (size_t i = 0; i < p->size_n && i < VACANCY_SIZES_MAX; i++) {
-        struct vacancy_size *s = &ret->sizes[ret->size_n++];
+    for (size_t i = 0; i < p->size_n && i < CAPACITY_SIZES_MAX; i++) {
+        struct capacity_size *s = &ret->sizes[ret->size_n++];
 
         snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(p->sizes[i].name));
-        s->more_n = survey_count(m, p, "fgpu.io/size", p->sizes[i].name);
+        s->more_n = capacity_count(m, p, "fgpu.io/size", p->sizes[i].name);
     }
-    for (int i = 0; i < VACANCY_WHOLE_N; i++) {
-        struct vacancy_size *s = &ret->sizes[ret->size_n++];
+    for (int i = 0; i < CAPACITY_WHOLE_N; i++) {
+        struct capacity_size *s = &ret->sizes[ret->size_n++];
         char count[8];
 
         s->whole_gpu_n = 1 << i;
         snprintf(count, sizeof(count), "%d", (int)s->whole_gpu_n);
         snprintf(s->name, sizeof(s->name), "%s GPU%s", count, i == 0 ? "" : "s");
-        s->more_n = survey_count(m, p, "fgpu.io/gpu-count", str_of(count));
+        s->more_n = capacity_count(m, p, "fgpu.io/gpu-count", str_of(count));
     }
 }
 
 /* ---- when ---- */
 
-static bool is_fresh(const struct vacancy *v, const struct rules *rules)
+static bool is_fresh(const struct capacity_reporter *v, const struct rules *rules)
 {
     bool same = store_generation(v->store) == v->report.generation &&
                 rules->generation == v->rules_generation;
 
     return v->report.known &&
-           (same || clock_mono_ns(v->clock) - v->made_ns < VACANCY_INTERVAL_MS * INT64_C(1000000));
+           (same || clock_mono_ns(v->clock) - v->made_ns < CAPACITY_INTERVAL_MS * INT64_C(1000000));
 }
 
-static void make(struct vacancy *v, const struct rules *rules)
+static void make(struct capacity_reporter *v, const struct rules *rules)
 {
-    struct vacancy_report report = {.known = true, .at_ms = clock_wall_ms(v->clock)};
-    struct survey found;
+    struct capacity_report report = {.known = true, .at_ms = clock_wall_ms(v->clock)};
+    struct capacity_survey found;
 
     store_mirror(v->store, &v->mirror);
     store_forecast(v->store, v->forecast, strategy_find(STR("fgd"))); /* its typical pods */
-    survey_take(&v->mirror, v->forecast, &found);
+    capacity_survey_take(&v->mirror, v->forecast, &found);
     report.generation = v->mirror.generation;
     report.node_n = found.node_n;
     report.idle_milli = found.idle_milli;
@@ -100,7 +100,7 @@ static void make(struct vacancy *v, const struct rules *rules)
     v->made_ns = clock_mono_ns(v->clock);
 }
 
-void vacancy_read(struct vacancy *v, struct vacancy_report *ret)
+void capacity_reporter_read(struct capacity_reporter *v, struct capacity_report *ret)
 {
     const struct rules *rules;
 
