@@ -16,9 +16,9 @@ foreach(file IN LISTS example_files)
     string(APPEND example_rows "    {\"${name}\", lines_${example_n}},\n")
     math(EXPR example_n "${example_n} + 1")
 endforeach()
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/story_examples.c @ONLY CONTENT [[
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/scenario_examples.c @ONLY CONTENT [[
 /* Made of config/examples by scripts/cmake/examples.cmake. */
-#include "demo/stories/story.h"
+#include "demo/scenarios/scenario.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const struct {
 } examples[] = {
 @example_rows@};
 
-const char *const *story_example(const char *name)
+const char *const *scenario_example(const char *name)
 {
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         if (strcmp(examples[i].name, name) == 0) {
@@ -39,4 +39,4 @@ const char *const *story_example(const char *name)
     return NULL;
 }
 ]])
-target_sources(fgpu_demo PRIVATE ${CMAKE_BINARY_DIR}/generated/story_examples.c)
+target_sources(fgpu_demo PRIVATE ${CMAKE_BINARY_DIR}/generated/scenario_examples.c)

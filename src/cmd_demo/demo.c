@@ -14,7 +14,7 @@
 
 struct options {
     struct demo_options d;
-    bool list;        /* of the stories */
+    bool list;        /* of the scenarios */
     bool own_cluster; /* --nodes or --gpus was given */
 };
 
@@ -73,11 +73,11 @@ static bool parse_speed(const char *text, int32_t *ret)
     return true;
 }
 
-static void print_stories(FILE *to)
+static void print_scenarios(FILE *to)
 {
-    const struct story *s;
+    const struct scenario *s;
 
-    for (size_t i = 0; (s = story_at(i)) != NULL; i++) {
+    for (size_t i = 0; (s = scenario_at(i)) != NULL; i++) {
         fprintf(to, "  %-13s %s\n", s->name, s->line);
     }
 }
@@ -85,26 +85,26 @@ static void print_stories(FILE *to)
 static int parse_scenario(const char *name, struct options *o)
 {
     o->list = strcmp(name, "list") == 0;
-    o->d.story = story_find(name);
-    if (o->d.story == NULL && !o->list) {
+    o->d.scenario = scenario_find(name);
+    if (o->d.scenario == NULL && !o->list) {
         fprintf(stderr, "fgpu demo: there is no scenario \"%s\"; there are\n", name);
-        print_stories(stderr);
+        print_scenarios(stderr);
         return EXIT_USAGE;
     }
     return EXIT_OK;
 }
 
-/* What goes with a story and what does not. */
+/* What goes with a scenario and what does not. */
 static int settle_scenario(struct options *o)
 {
-    if (o->d.story != NULL && o->own_cluster) {
+    if (o->d.scenario != NULL && o->own_cluster) {
         return cmd_usage_error("demo", "a scenario has its own nodes: leave out --nodes and --gpus");
     }
     if (o->d.for_s == 0) {
         o->d.for_s = 60;
     }
     if (o->d.speed_milli == 0) {
-        o->d.speed_milli = o->d.story != NULL ? 1000 : 5000;
+        o->d.speed_milli = o->d.scenario != NULL ? 1000 : 5000;
     }
     return EXIT_OK;
 }
@@ -176,7 +176,7 @@ int cmd_demo(int argc, char **argv)
         return code == -1 ? EXIT_OK : code;
     }
     if (o.list) {
-        print_stories(stdout);
+        print_scenarios(stdout);
         return EXIT_OK;
     }
     sigaction(SIGINT, &act, NULL);

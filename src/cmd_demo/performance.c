@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define SYNC_WAIT_MS 5000
-#define STORY_SPEED_MILLI 10000 /* of the scheduler: a refused pod is tried again soon */
+#define SCENARIO_SPEED_MILLI 10000 /* of the scheduler: a refused pod is tried again soon */
 
 static int wait_until_ready(struct service *service)
 {
@@ -43,8 +43,8 @@ static int conclude(struct picture_result *result, const char *broken)
     return result->violation_n == 0 ? EXIT_OK : EXIT_INVARIANT;
 }
 
-/* Whether the story came true, after what the judge said. */
-static int conclude_story(const struct story *s, const struct story_result *r, int code)
+/* Whether the scenario came true, after what the judge said. */
+static int conclude_scenario(const struct scenario *s, const struct scenario_result *r, int code)
 {
     if (r->finished) {
         printf("%s: %u scenes, %u claims, all came true\n", s->name, r->scene_n, r->claim_n);
@@ -57,9 +57,9 @@ static int conclude_story(const struct story *s, const struct story_result *r, i
 }
 
 /* The setting: what an admin would have written. */
-static void print_setting(const struct story *s)
+static void print_setting(const struct scenario *s)
 {
-    const char *const *lines = s->example != NULL ? story_example(s->example) : NULL;
+    const char *const *lines = s->example != NULL ? scenario_example(s->example) : NULL;
 
     printf("%s\n\n", s->line);
     printf("Configuration: %s%s\n\n", lines != NULL ? "config/examples/" : "the built-in defaults",
@@ -70,22 +70,22 @@ static void print_setting(const struct story *s)
         }
     }
     printf("\n");
-    fflush(stdout); /* the story goes on below it */
+    fflush(stdout); /* the scenario goes on below it */
 }
 
-static int play(const struct stage *g, struct picture_options *pic, struct storyteller *teller)
+static int play(const struct stage *g, struct picture_options *pic, struct scenario_runner *teller)
 {
     struct picture_result result;
-    struct story_result told;
+    struct scenario_result told;
     int code;
 
     picture_run(pic, &result);
     if (teller != NULL) {
-        storyteller_join(teller, &told);
+        scenario_runner_join(teller, &told);
     }
     code = conclude(&result, service_check(g->service));
     if (teller != NULL) {
-        code = conclude_story(g->o->story, &told, code);
+        code = conclude_scenario(g->o->scenario, &told, code);
     }
     picture_result_fini(&result);
     return code;
@@ -97,15 +97,15 @@ static int play_workload(const struct stage *g, struct picture_options *pic)
     return play(g, pic, NULL);
 }
 
-static int play_story(const struct stage *g, struct picture_options *pic)
+static int play_scenario(const struct stage *g, struct picture_options *pic)
 {
     struct picture_style style;
-    struct storyteller *teller;
+    struct scenario_runner *teller;
     struct err err;
     int code;
 
     picture_style_detect(pic->fd, &style);
-    const struct storyteller_options so = {.story = g->o->story,
+    const struct scenario_runner_options so = {.scenario = g->o->scenario,
                                            .apiserver = g->api,
                                            .ops_url = g->ops_url,
                                            .clock = g->clock,
@@ -114,15 +114,15 @@ static int play_story(const struct stage *g, struct picture_options *pic)
                                            .fd = style.redraw ? -1 : pic->fd,
                                            .stop = g->stop};
 
-    print_setting(g->o->story);
-    if (storyteller_start(&so, &teller, &err) != 0) {
+    print_setting(g->o->scenario);
+    if (scenario_runner_start(&so, &teller, &err) != 0) {
         terminal_complain("demo", err.msg);
         return EXIT_RUNTIME;
     }
-    pic->caption = storyteller_caption;
+    pic->caption = scenario_runner_caption;
     pic->ctx = teller;
     code = play(g, pic, teller);
-    storyteller_free(teller);
+    scenario_runner_free(teller);
     return code;
 }
 
@@ -131,9 +131,9 @@ int performance_run(struct stage *g)
     const struct player_options po = {.apiserver = g->api,
                                       .verbs_url = g->verbs_url,
                                       .seed = g->o->seed,
-                                      .speed_milli = g->o->story != NULL ? STORY_SPEED_MILLI
+                                      .speed_milli = g->o->scenario != NULL ? SCENARIO_SPEED_MILLI
                                                                          : g->o->speed_milli,
-                                      .workload = g->o->story == NULL};
+                                      .workload = g->o->scenario == NULL};
     struct picture_options pic = {
         .apiserver = g->api, .fd = STDOUT_FILENO, .stop = g->stop};
     struct err err;
@@ -152,7 +152,7 @@ int performance_run(struct stage *g)
         terminal_complain("demo", err.msg);
         return EXIT_RUNTIME;
     }
-    code = g->o->story != NULL ? play_story(g, &pic) : play_workload(g, &pic);
+    code = g->o->scenario != NULL ? play_scenario(g, &pic) : play_workload(g, &pic);
     player_free(pic.player);
     return code;
 }

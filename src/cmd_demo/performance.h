@@ -1,5 +1,5 @@
 /* cmd_demo/performance.h - what happens on the stage of `fgpu demo`: the player places pods, the picture shows it, a
- * storyteller tells, and in the end it is said whether all of it held. */
+ * scenario runner tells, and in the end it is said whether all of it held. */
 #ifndef CMD_DEMO_PERFORMANCE_H
 #define CMD_DEMO_PERFORMANCE_H
 
@@ -17,7 +17,7 @@ struct stage {
     struct apiserver *api;
     struct service *service;
     struct clock_shifted *clock;
-    atomic_bool *stop; /* set from outside, or at the end of a story: the end of all */
+    atomic_bool *stop; /* set from outside, or at the end of a scenario: the end of all */
     char verbs_url[64], ops_url[64];
 };
 

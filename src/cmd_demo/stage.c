@@ -24,10 +24,10 @@ void demo_stop(void)
     atomic_store(&stop_requested, true);
 }
 
-/* The file of config/examples that a story goes by. */
-static struct config *story_config(const struct story *story)
+/* The file of config/examples that a scenario goes by. */
+static struct config *scenario_config(const struct scenario *scenario)
 {
-    const char *const *lines = story_example(story->example);
+    const char *const *lines = scenario_example(scenario->example);
     struct config_names names;
     struct strbuf text;
     struct config *c;
@@ -40,7 +40,7 @@ static struct config *story_config(const struct story *story)
         strbuf_addf(&text, "%s\n", *lines);
     }
     BUG_ON(text.overflowed);
-    if (config_parse(str_of(story->example), strbuf_view(&text), &names, &c, NULL, &err) != 0) {
+    if (config_parse(str_of(scenario->example), strbuf_view(&text), &names, &c, NULL, &err) != 0) {
         BUG(err.msg); /* the examples are checked with the tests */
     }
     strbuf_fini(&text);
@@ -48,10 +48,10 @@ static struct config *story_config(const struct story *story)
 }
 
 /* The configuration of the demo, on ports of the kernel's choice. */
-static struct config *demo_config(const struct story *story)
+static struct config *demo_config(const struct scenario *scenario)
 {
     struct config *c =
-        story != NULL && story->example != NULL ? story_config(story) : config_defaults();
+        scenario != NULL && scenario->example != NULL ? scenario_config(scenario) : config_defaults();
 
     c->serving.verbs.port = 0;
     c->serving.ops.port = 0;
@@ -63,7 +63,7 @@ static struct config *demo_config(const struct story *story)
 static int with_service(const struct demo_options *o, struct apiserver *api,
                         struct clock_shifted *clock, const struct log *log)
 {
-    struct config *file = demo_config(o->story);
+    struct config *file = demo_config(o->scenario);
     struct config *config = changeover_config_at(file, clock_wall_ms(&clock->clock));
     struct credentials credentials = {0};
     struct service_options so = {
@@ -94,7 +94,7 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
 
 static int create_nodes(const struct demo_options *o, struct apiserver *api, struct err *reterr)
 {
-    return o->story != NULL ? story_create_nodes(o->story, api, reterr)
+    return o->scenario != NULL ? scenario_create_nodes(o->scenario, api, reterr)
                             : cluster_create(api, o->nodes, o->gpus, reterr);
 }
 
@@ -108,8 +108,8 @@ int demo_run(const struct demo_options *o)
     int code = EXIT_RUNTIME;
 
     clock_shifted_init(&clock);
-    if (o->story != NULL && o->story->clock != NULL) {
-        BUG_ON(!clock_rfc3339_parse(str_of(o->story->clock), &wall_ms));
+    if (o->scenario != NULL && o->scenario->clock != NULL) {
+        BUG_ON(!clock_rfc3339_parse(str_of(o->scenario->clock), &wall_ms));
         clock_shifted_set(&clock, wall_ms);
     }
     const struct apiserver_options ao = {.seed = o->seed, .clock = &clock.clock};

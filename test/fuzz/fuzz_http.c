@@ -31,7 +31,7 @@
 #define REPLY_MAX (4U << 20)
 #define MOMENT_MS 15
 
-static struct world {
+static struct cluster_model {
     struct canned cluster;
     struct store *empty; /* never synced: for the binder */
     struct kube_client *client;
@@ -53,7 +53,7 @@ static struct policy_set *book_of(const struct ingest *facts)
     return policy_set_new(rules);
 }
 
-static void world_start(void)
+static void cluster_model_start(void)
 {
     const struct ledger_limits limits = {
         .hash_key = {1, 1}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000};
@@ -231,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int first, second;
 
     if (w.server == NULL) {
-        world_start();
+        cluster_model_start();
     }
     rng_init(&cuts, seed);
     strbuf_init(&once, REPLY_MAX);

@@ -19,7 +19,7 @@
 #define OTHERS 4
 
 struct run {
-    struct strbuf story; /* of the others */
+    struct strbuf scenario; /* of the others */
     unsigned odd_n;      /* what was told of the one */
 };
 
@@ -36,11 +36,11 @@ static void tell(struct run *r, const char *what, const struct kube_object *o)
         r->odd_n++;
         return;
     }
-    strbuf_addf(&r->story, "%s ", what);
+    strbuf_addf(&r->scenario, "%s ", what);
     if (o->pod != NULL) {
-        render_pod(&r->story, o->pod);
+        render_pod(&r->scenario, o->pod);
     } else {
-        render_node(&r->story, o->node);
+        render_node(&r->scenario, o->node);
     }
 }
 
@@ -64,7 +64,7 @@ static void on_list_end(void *ctx, bool complete, struct str version)
 {
     struct run *r = ctx;
 
-    strbuf_addf(&r->story, "end %d %.*s\n", complete, STR_ARG(version));
+    strbuf_addf(&r->scenario, "end %d %.*s\n", complete, STR_ARG(version));
 }
 
 static bool is_json(struct str text)
@@ -151,7 +151,7 @@ static void play(struct run *r, enum kube_resource resource, bool in_list, struc
 
     rng_init(&rng, 1);
     r->odd_n = 0;
-    strbuf_init(&r->story, 1U << 20);
+    strbuf_init(&r->scenario, 1U << 20);
     strbuf_init(&body, MEMORY);
     f = reflector_new(resource, &handler, &rng);
     reflector_list_in_pages(f);
@@ -160,7 +160,7 @@ static void play(struct run *r, enum kube_resource resource, bool in_list, struc
     }
     write_body(&body, in_list, odd, at);
     exchange(f, strbuf_view(&body), piece);
-    strbuf_addf(&r->story, "failed %d %d\n", (int)reflector_stats(f)->list_failed_n,
+    strbuf_addf(&r->scenario, "failed %d %d\n", (int)reflector_stats(f)->list_failed_n,
                 (int)reflector_stats(f)->watch_failed_n);
     reflector_free(f);
     strbuf_fini(&body);
@@ -190,10 +190,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_json(strbuf_view(&odd)) && memchr(odd.p, '\n', odd.n) == NULL) {
         play(&with, resource, in_list, strbuf_view(&odd), at, piece);
         play(&without, resource, in_list, STR_NULL, 0, 65536);
-        FUZZ_SAME(strbuf_view(&with.story), strbuf_view(&without.story));
+        FUZZ_SAME(strbuf_view(&with.scenario), strbuf_view(&without.scenario));
         FUZZ_CHECK(with.odd_n == 1);
-        strbuf_fini(&with.story);
-        strbuf_fini(&without.story);
+        strbuf_fini(&with.scenario);
+        strbuf_fini(&without.scenario);
     }
     strbuf_fini(&odd);
     return 0;

@@ -1,5 +1,5 @@
 /* Lists and watches from bytes to the ledger. The same bytes cut at any places tell the consumer
- * the same story; the story keeps the rules of include/kube/reflector.h; and the ledger that was
+ * the same scenario; the scenario keeps the rules of include/kube/reflector.h; and the ledger that was
  * fed by it is sound.
  *
  * Input: one byte (pods or nodes), a byte that seeds the cuts, then bodies of replies, each
@@ -26,7 +26,7 @@ struct run {
     struct feed feed;
     struct reflector_handler to_store;
     struct reflector *reflector;
-    struct strbuf story;
+    struct strbuf scenario;
     struct rng rng; /* of the reflector: the same in all runs */
     struct rng cut_rng;
     int64_t now_ns;
@@ -39,20 +39,20 @@ static void on_list_begin(void *ctx)
 
     FUZZ_CHECK(!r->in_list);
     r->in_list = true;
-    strbuf_add_cstr(&r->story, "begin\n");
+    strbuf_add_cstr(&r->scenario, "begin\n");
     r->to_store.list_begin(r->to_store.ctx);
 }
 
 static void tell(struct run *r, const char *what, const struct kube_object *o)
 {
-    strbuf_addf(&r->story, "%s of %zu bytes\n", what, o->raw.n);
+    strbuf_addf(&r->scenario, "%s of %zu bytes\n", what, o->raw.n);
     FUZZ_CHECK((o->pod == NULL) != (o->node == NULL));
     if (o->pod != NULL) {
         FUZZ_CHECK(o->pod->name.n > 0 && o->pod->resource_version.n > 0);
-        render_pod(&r->story, o->pod);
+        render_pod(&r->scenario, o->pod);
     } else {
         FUZZ_CHECK(o->node->name.n > 0 && o->node->resource_version.n > 0);
-        render_node(&r->story, o->node);
+        render_node(&r->scenario, o->node);
     }
 }
 
@@ -90,7 +90,7 @@ static void on_list_end(void *ctx, bool complete, struct str version)
 
     FUZZ_CHECK(r->in_list && complete == (version.n > 0));
     r->in_list = false;
-    strbuf_addf(&r->story, "end %d %.*s\n", complete, STR_ARG(version));
+    strbuf_addf(&r->scenario, "end %d %.*s\n", complete, STR_ARG(version));
     r->to_store.list_end(r->to_store.ctx, complete, version);
 }
 
@@ -100,7 +100,7 @@ static void on_bookmark(void *ctx, struct str version)
 
     FUZZ_CHECK(!r->in_list && r->synced && version.n > 0);
     FUZZ_SAME(version, str_of(reflector_stats(r->reflector)->resource_version));
-    strbuf_addf(&r->story, "bookmark %.*s\n", STR_ARG(version));
+    strbuf_addf(&r->scenario, "bookmark %.*s\n", STR_ARG(version));
     if (r->to_store.bookmark != NULL) {
         r->to_store.bookmark(r->to_store.ctx, version);
     }
@@ -112,7 +112,7 @@ static void on_synced(void *ctx)
 
     FUZZ_CHECK(!r->in_list && !r->synced);
     r->synced = true;
-    strbuf_add_cstr(&r->story, "synced\n");
+    strbuf_add_cstr(&r->scenario, "synced\n");
     if (r->to_store.synced != NULL) {
         r->to_store.synced(r->to_store.ctx);
     }
@@ -144,7 +144,7 @@ static void run_init(struct run *r, enum kube_resource resource, uint64_t cut_se
     memset(r, 0, sizeof(*r));
     r->now_ns = 1000000000;
     r->store = facts.store = store_new(&limits, still());
-    strbuf_init(&r->story, MEMORY);
+    strbuf_init(&r->scenario, MEMORY);
     rng_init(&r->rng, 1);
     rng_init(&r->cut_rng, cut_seed);
     FUZZ_CHECK(rules_new(&facts, 1, NULL, NULL, &rules, NULL) == 0);
@@ -160,7 +160,7 @@ static void run_fini(struct run *r)
     feed_fini(&r->feed);
     policy_set_free(r->book);
     store_free(r->store);
-    strbuf_fini(&r->story);
+    strbuf_fini(&r->scenario);
 }
 
 static int feed_all(struct run *r, struct str bytes, enum cut cut)
@@ -175,7 +175,7 @@ static int feed_all(struct run *r, struct str bytes, enum cut cut)
         bytes = str_drop(bytes, n);
     }
     if (rc != 0) {
-        strbuf_addf(&r->story, "refused %d %s\n", rc, err.msg);
+        strbuf_addf(&r->scenario, "refused %d %s\n", rc, err.msg);
     }
     return rc;
 }
@@ -212,7 +212,7 @@ static void exchange(struct run *r, struct str body, uint8_t how, enum cut cut)
     FUZZ_CHECK(step.action != REFLECTOR_WAIT && step.silence_ms > 0);
     FUZZ_CHECK(step.action == REFLECTOR_LIST || r->synced ||
                strstr(step.path, "sendInitialEvents=true") != NULL);
-    strbuf_addf(&r->story, "%s\n", step.path);
+    strbuf_addf(&r->scenario, "%s\n", step.path);
     if (o.http_status == 200 && feed_all(r, body, cut) != 0) {
         o.kind = KUBE_ABORTED;
     }
@@ -232,9 +232,9 @@ static void play(struct run *r, struct fuzz_input in, enum cut cut)
     }
     const struct reflector_stats *s = reflector_stats(r->reflector);
 
-    strbuf_addf(&r->story, "cursor %s, %s; %u events, %u items, %u unusable\n", s->resource_version,
+    strbuf_addf(&r->scenario, "cursor %s, %s; %u events, %u items, %u unusable\n", s->resource_version,
                 s->last_error, (unsigned)s->event_n, (unsigned)s->item_n, (unsigned)s->unusable_n);
-    FUZZ_CHECK(!r->story.overflowed && s->synced == r->synced);
+    FUZZ_CHECK(!r->scenario.overflowed && s->synced == r->synced);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -248,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run_init(&other, resource, seed);
     play(&whole, in, WHOLE);
     play(&other, in, seed % 3 == 0 ? BYTES : RANDOM);
-    FUZZ_SAME(strbuf_view(&whole.story), strbuf_view(&other.story));
+    FUZZ_SAME(strbuf_view(&whole.scenario), strbuf_view(&other.scenario));
     FUZZ_CHECK(store_generation(whole.store) == store_generation(other.store));
     run_fini(&other);
     run_fini(&whole);

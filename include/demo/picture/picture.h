@@ -41,7 +41,7 @@ struct picture_view {
     int64_t for_ms;            /* 0: until stopped */
     int64_t binds_per_s_milli; /* of late */
     uint64_t violation_n;      /* seen since the start */
-    const char *said, *held;   /* of a story (demo/stories/story.h): what is being told, what came true last; NULL: none */
+    const char *said, *held;   /* of a scenario (demo/scenarios/scenario.h): what is being told, what came true last; NULL: none */
 };
 
 /* Lines of at most style->cols columns and, all together, fewer than style->rows (at least 12 rows
@@ -72,7 +72,7 @@ struct picture_options {
     int fd;                  /* where to draw: 1 */
     int64_t for_ms;          /* 0: until *stop */
     const atomic_bool *stop; /* set by a signal handler, say */
-    /* Of a story, asked at every frame; NULL: there is none. Its course is then told line by line by itself
+    /* Of a scenario, asked at every frame; NULL: there is none. Its course is then told line by line by itself
      * where the picture cannot be redrawn. */
     void (*caption)(void *ctx, char *said, size_t said_size, char *held, size_t held_size);
     void *ctx;

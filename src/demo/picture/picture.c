@@ -308,13 +308,13 @@ void picture_render(const struct picture_view *v, const struct picture_style *st
 {
     /* head, blank, nodes, blank, decisions, blank, two of totals, and the line of the cursor */
     int32_t rows = (style->rows > ROWS_MIN ? style->rows : ROWS_MIN) - 7;
-    bool story = v->said != NULL && rows > CAPTION_ROWS + 4;
+    bool scenario = v->said != NULL && rows > CAPTION_ROWS + 4;
     int32_t nodes = v->report->node_n < 10000 ? (int32_t)v->report->node_n : 10000;
-    rows -= story ? CAPTION_ROWS : 0;
+    rows -= scenario ? CAPTION_ROWS : 0;
     nodes = nodes > rows - 3 ? rows - 3 : nodes; /* three decisions at least */
     add_head(v, style, out);
     strbuf_add_char(out, '\n');
-    if (story) {
+    if (scenario) {
         add_caption(v, style, out);
     }
     add_nodes(v, style, nodes, out);

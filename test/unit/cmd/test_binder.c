@@ -1,7 +1,7 @@
 /* One bind and what the API server makes of it: every reply of contract.md 4.2 that this server can give, lost
  * replies, and pods that changed behind our back. What lands late is in test_binder_late.c, what several binds do to
- * each other in test_binder_races.c. Whatever happens, rig_end() asserts one answer to every caller. */
-#include "cmd/support/rig.h"
+ * each other in test_binder_races.c. Whatever happens, bind_fixture_end() asserts one answer to every caller. */
+#include "cmd/support/bind_fixture.h"
 
 #include "base/compiler.h"
 #include "model/binding.h"
@@ -17,7 +17,7 @@
 static int setup(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){0});
+    bind_fixture_start(&(struct bind_fixture_options){0});
     return 0;
 }
 
@@ -25,54 +25,54 @@ static int setup(void **state)
 static int setup_short(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.deadline_ms = 800});
+    bind_fixture_start(&(struct bind_fixture_options){.deadline_ms = 800});
     return 0;
 }
 
 static int setup_all_pods(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.binds_all_pods = true});
+    bind_fixture_start(&(struct bind_fixture_options){.binds_all_pods = true});
     return 0;
 }
 
 static int setup_full(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.binds_all_pods = true, .pods_max = 1});
+    bind_fixture_start(&(struct bind_fixture_options){.binds_all_pods = true, .pods_max = 1});
     return 0;
 }
 
 static int setup_unsynced(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.unsynced = true});
+    bind_fixture_start(&(struct bind_fixture_options){.unsynced = true});
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    rig_end();
+    bind_fixture_end();
     return 0;
 }
 
 static void create(void)
 {
-    rig_create(&(struct rig_pod){A_POD, .milli = 300});
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300});
 }
 
 static struct asked *bind(void)
 {
-    return rig_bind("a", "u-a", "node-00");
+    return bind_fixture_bind("a", "u-a", "node-00");
 }
 
 static void expect_bound_once(void)
 {
-    assert_int_equal(rig_binds(), 1);
-    rig_expect_pod("a", "node-00", true);
-    rig_await_settled();
-    rig_await_state("u-a", LEDGER_BOUND);
+    assert_int_equal(bind_fixture_binds(), 1);
+    bind_fixture_expect_pod("a", "node-00", true);
+    bind_fixture_await_settled();
+    bind_fixture_await_state("u-a", LEDGER_BOUND);
 }
 
 /* ---- without trouble ---- */
@@ -81,9 +81,9 @@ static void bind__pending_pod__one_post_with_node_and_record(void **state)
 {
     (void)state;
     create();
-    rig_expect_bound(bind());
-    assert_int_equal(rig_posts(), 1);
-    assert_int_equal(rig_gets(), 0);
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_posts(), 1);
+    assert_int_equal(bind_fixture_gets(), 0);
     expect_bound_once();
 }
 
@@ -91,10 +91,10 @@ static void bind__answered_before_the_watch_tells__is_confirmed(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_expect_bound(bind());
-    rig_expect_state("u-a", LEDGER_CONFIRMED);
-    rig_thaw();
+    bind_fixture_freeze();
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_state("u-a", LEDGER_CONFIRMED);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
@@ -102,9 +102,9 @@ static void bind__again_to_the_same_node__success_without_a_post(void **state)
 {
     (void)state;
     create();
-    rig_expect_bound(bind());
-    rig_expect_bound(bind());
-    assert_int_equal(rig_posts(), 1);
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_posts(), 1);
     expect_bound_once();
 }
 
@@ -112,43 +112,43 @@ static void bind__again_to_another_node__is_refused(void **state)
 {
     (void)state;
     create();
-    rig_expect_bound(bind());
-    rig_expect_error(rig_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
-    assert_int_equal(rig_posts(), 1);
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
+    assert_int_equal(bind_fixture_posts(), 1);
     expect_bound_once();
 }
 
 static void bind__pod_unknown_to_the_ledger__is_fetched_then_bound(void **state)
 {
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create();
-    rig_expect_bound(bind());
-    assert_int_equal(rig_gets(), 1);
-    assert_int_equal(rig_posts(), 1);
-    rig_expect_state("u-a", LEDGER_CONFIRMED);
-    rig_thaw();
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_gets(), 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    bind_fixture_expect_state("u-a", LEDGER_CONFIRMED);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
 static void bind__pod_without_gpu_demand__is_bound_without_record(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){A_POD});
-    rig_expect_bound(bind());
-    rig_expect_bound(bind()); /* 409, and the GET says: on this node */
-    assert_int_equal(rig_binds(), 1);
-    rig_expect_pod("a", "node-00", false);
-    rig_expect_free("node-00");
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD});
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_bound(bind()); /* 409, and the GET says: on this node */
+    assert_int_equal(bind_fixture_binds(), 1);
+    bind_fixture_expect_pod("a", "node-00", false);
+    bind_fixture_expect_free("node-00");
 }
 
 /* kube-scheduler leaves the binding of a pod with a managed resource to us, whatever the amount (contract.md R1). */
 static void bind__pod_that_names_a_resource_and_asks_for_none__is_bound(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){A_POD, .names_zero = true});
-    rig_expect_bound(bind());
-    rig_expect_pod("a", "node-00", false);
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .names_zero = true});
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_pod("a", "node-00", false);
 }
 
 /* ---- refused before anything is sent ---- */
@@ -156,44 +156,44 @@ static void bind__pod_that_names_a_resource_and_asks_for_none__is_bound(void **s
 static void item17__pod_that_asks_for_no_gpu__is_refused_without_a_post(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){A_POD});
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "serving.bindsAllPods");
-    assert_int_equal(rig_posts(), 0);
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD});
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "serving.bindsAllPods");
+    assert_int_equal(bind_fixture_posts(), 0);
 }
 
 static void bind__not_synced__is_refused(void **state)
 {
     (void)state;
-    rig_expect_error(bind(), BIND_OUTCOME_NOT_READY, "not ready");
-    assert_int_equal(rig_posts() + rig_gets(), 0);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_NOT_READY, "not ready");
+    assert_int_equal(bind_fixture_posts() + bind_fixture_gets(), 0);
 }
 
 static void bind__unknown_node__is_refused_without_a_post(void **state)
 {
     (void)state;
     create();
-    rig_create(&(struct rig_pod){.name = "plain", .uid = "u-plain"});
-    rig_expect_error(rig_bind("a", "u-a", "node-77"), BIND_OUTCOME_NO_FIT, "");
-    rig_expect_error(rig_bind("plain", "u-plain", "node-77"), BIND_OUTCOME_NO_FIT, "not known");
-    assert_int_equal(rig_posts(), 0);
-    rig_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_create(&(struct bind_fixture_pod){.name = "plain", .uid = "u-plain"});
+    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-77"), BIND_OUTCOME_NO_FIT, "");
+    bind_fixture_expect_error(bind_fixture_bind("plain", "u-plain", "node-77"), BIND_OUTCOME_NO_FIT, "not known");
+    assert_int_equal(bind_fixture_posts(), 0);
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
 }
 
 static void bind__annotations_at_the_limit__is_refused_and_released(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){A_POD, .milli = 300, .annotation_bytes = POD_ANNOTATION_BYTES_MAX});
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "annotations");
-    assert_int_equal(rig_posts(), 0);
-    rig_expect_state("u-a", LEDGER_PENDING);
-    rig_expect_free("node-00");
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300, .annotation_bytes = POD_ANNOTATION_BYTES_MAX});
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "annotations");
+    assert_int_equal(bind_fixture_posts(), 0);
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_expect_free("node-00");
 }
 
 static void bind__no_such_pod__is_refused_without_a_post(void **state)
 {
     (void)state;
-    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "no longer exists");
-    assert_int_equal(rig_posts(), 0);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_CONFLICT, "no longer exists");
+    assert_int_equal(bind_fixture_posts(), 0);
 }
 
 /* One bad answer to the first look at a pod costs a pause, not the bind. */
@@ -205,63 +205,63 @@ static void bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound(vo
     };
 
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create();
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-        rig_fault("GET", "*/pods/a", 1, ways[i]);
+        bind_fixture_fault("GET", "*/pods/a", 1, ways[i]);
     }
-    rig_expect_bound(bind());
-    assert_int_equal(rig_gets(), ARRAY_LEN(ways) + 1);
-    assert_int_equal(rig_posts(), 1);
-    rig_thaw();
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_gets(), ARRAY_LEN(ways) + 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
 static void bind__pod_cannot_be_fetched__is_refused_without_a_post(void **state)
 {
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create();
-    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 500);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
-    assert_in_range(rig_gets(), 2, 4); /* ever further apart */
-    assert_int_equal(rig_posts(), 0);
-    rig_await_settled();
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 500);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
+    assert_in_range(bind_fixture_gets(), 2, 4); /* ever further apart */
+    assert_int_equal(bind_fixture_posts(), 0);
+    bind_fixture_await_settled();
 }
 
 static void bind__no_right_to_read_the_pod__is_refused_at_once(void **state)
 {
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create();
-    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 403);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "cannot be read");
-    assert_int_equal(rig_gets(), 1);
-    assert_int_equal(rig_posts(), 0);
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 403);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "cannot be read");
+    assert_int_equal(bind_fixture_gets(), 1);
+    assert_int_equal(bind_fixture_posts(), 0);
 }
 
 /* ---- changed behind our back: the watch lags, a 409 or 404 tells ---- */
 
 static void expect_released(enum bind_outcome outcome, const char *part)
 {
-    rig_expect_error(bind(), outcome, part);
-    assert_int_equal(rig_binds(), 0);
-    rig_expect_state("u-a", LEDGER_PENDING);
-    rig_expect_free("node-00");
+    bind_fixture_expect_error(bind(), outcome, part);
+    assert_int_equal(bind_fixture_binds(), 0);
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_expect_free("node-00");
 }
 
 static void bind__bound_elsewhere_by_another__error_and_released(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_bind_by_other("a", "u-a", 1, 300);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
-    rig_expect_state("u-a", LEDGER_BOUND); /* what the GET has shown is in the ledger */
-    rig_expect_free("node-00");
-    rig_expect_charged("node-01");
-    rig_thaw();
-    rig_await_state("u-a", LEDGER_BOUND);
+    bind_fixture_freeze();
+    bind_fixture_bind_by_other("a", "u-a", 1, 300);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
+    bind_fixture_expect_state("u-a", LEDGER_BOUND); /* what the GET has shown is in the ledger */
+    bind_fixture_expect_free("node-00");
+    bind_fixture_expect_charged("node-01");
+    bind_fixture_thaw();
+    bind_fixture_await_state("u-a", LEDGER_BOUND);
 }
 
 /* It was released, and the node looked free until the watch came along. */
@@ -269,13 +269,13 @@ static void bind__item5__bound_to_our_node_with_another_record__error_and_stays_
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_bind_by_other("a", "u-a", 0, 300);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
-    rig_expect_state("u-a", LEDGER_BOUND);
-    rig_expect_charged("node-00");
-    rig_thaw();
-    rig_await_state("u-a", LEDGER_BOUND);
+    bind_fixture_freeze();
+    bind_fixture_bind_by_other("a", "u-a", 0, 300);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "somebody else");
+    bind_fixture_expect_state("u-a", LEDGER_BOUND);
+    bind_fixture_expect_charged("node-00");
+    bind_fixture_thaw();
+    bind_fixture_await_state("u-a", LEDGER_BOUND);
 }
 
 /* ---- the version that the ledger knows is not the newest ---- */
@@ -284,12 +284,12 @@ static void bind__pod_changed_meanwhile__one_get_and_one_more_send(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_patch("a", "{\"metadata\":{\"annotations\":{\"note\":\"x\"}}}");
-    rig_expect_bound(bind());
-    assert_int_equal(rig_posts(), 2);
-    assert_int_equal(rig_gets(), 1);
-    rig_thaw();
+    bind_fixture_freeze();
+    bind_fixture_patch("a", "{\"metadata\":{\"annotations\":{\"note\":\"x\"}}}");
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_posts(), 2);
+    assert_int_equal(bind_fixture_gets(), 1);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
@@ -297,13 +297,13 @@ static void bind__pod_changed_what_was_decided_by__error_and_released(void **sta
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_patch("a", "{\"metadata\":{\"labels\":{\"team\":\"x\"}}}");
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "was changed");
-    assert_int_equal(rig_binds(), 0);
-    rig_expect_state("u-a", LEDGER_PENDING);
-    rig_expect_bound(bind()); /* decided again, for what it is now */
-    assert_int_equal(rig_posts(), 2);
+    bind_fixture_freeze();
+    bind_fixture_patch("a", "{\"metadata\":{\"labels\":{\"team\":\"x\"}}}");
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "was changed");
+    assert_int_equal(bind_fixture_binds(), 0);
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_expect_bound(bind()); /* decided again, for what it is now */
+    assert_int_equal(bind_fixture_posts(), 2);
 }
 
 static void save_key(void *ctx, const struct cJSON *pod)
@@ -319,7 +319,7 @@ static void expect_key_without_meaning(void)
 {
     char text[64] = "";
 
-    assert_true(apiserver_find(rig_api, APISERVER_PODS, "ns", "a", save_key, text));
+    assert_true(apiserver_find(bind_fixture_api, APISERVER_PODS, "ns", "a", save_key, text));
     assert_string_equal(text, "");
 }
 
@@ -330,11 +330,11 @@ static void bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next(
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_patch("a", RESERVED_KEY);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "was changed");
-    assert_int_equal(rig_binds(), 0);
-    rig_expect_bound(bind());
+    bind_fixture_freeze();
+    bind_fixture_patch("a", RESERVED_KEY);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "was changed");
+    assert_int_equal(bind_fixture_binds(), 0);
+    bind_fixture_expect_bound(bind());
     expect_key_without_meaning();
 }
 
@@ -343,14 +343,14 @@ static void bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_
     struct asked *asked;
 
     (void)state;
-    rig_create(&(struct rig_pod){A_POD, .names_zero = true});
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 1000);
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .names_zero = true});
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 409, .delay_ms = 1000);
     asked = bind();
     usleep(300 * 1000); /* by now it was read, and the Binding is on its way */
-    rig_patch("a", RESERVED_KEY);
-    rig_expect_error(asked, BIND_OUTCOME_REFUSED, "was changed");
-    assert_int_equal(rig_binds(), 0);
-    rig_expect_bound(bind());
+    bind_fixture_patch("a", RESERVED_KEY);
+    bind_fixture_expect_error(asked, BIND_OUTCOME_REFUSED, "was changed");
+    assert_int_equal(bind_fixture_binds(), 0);
+    bind_fixture_expect_bound(bind());
     expect_key_without_meaning();
 }
 
@@ -358,48 +358,48 @@ static void bind__pod_began_to_be_deleted__error_and_released(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_delete("a");
-    rig_create(&(struct rig_pod){A_POD, .milli = 300, .deleting = true});
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "being deleted");
-    rig_expect_state("u-a", LEDGER_PENDING);
-    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "being deleted"); /* known now: nothing is sent */
-    assert_int_equal(rig_posts(), 1);
+    bind_fixture_freeze();
+    bind_fixture_delete("a");
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300, .deleting = true});
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "being deleted");
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_CONFLICT, "being deleted"); /* known now: nothing is sent */
+    assert_int_equal(bind_fixture_posts(), 1);
 }
 
 static void bind__recreated_under_its_name__error_and_released(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_delete("a");
-    rig_create(&(struct rig_pod){.name = "a", .uid = "u-later", .milli = 300});
+    bind_fixture_freeze();
+    bind_fixture_delete("a");
+    bind_fixture_create(&(struct bind_fixture_pod){.name = "a", .uid = "u-later", .milli = 300});
     expect_released(BIND_OUTCOME_REFUSED, "no longer exists");
-    rig_expect_pod("a", NULL, false);
+    bind_fixture_expect_pod("a", NULL, false);
 }
 
 static void bind__deleted__error_and_released(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    rig_delete("a");
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
-    rig_expect_state("u-a", LEDGER_PENDING);
-    rig_expect_free("node-00");
+    bind_fixture_freeze();
+    bind_fixture_delete("a");
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "");
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    bind_fixture_expect_free("node-00");
 }
 
 /* Nobody decides by the text of a 409: an API server whose etcd stalls answers one, too. */
 static void bind__gated__stays_charged_until_the_pod_changes(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){A_POD, .milli = 300, .gated = true});
-    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    rig_expect_state("u-a", LEDGER_RESERVED);
-    rig_patch("a", "{\"spec\":{\"schedulingGates\":null}}");
-    rig_await_state("u-a", LEDGER_PENDING);
-    rig_await_settled();
-    rig_expect_bound(bind());
+    bind_fixture_create(&(struct bind_fixture_pod){A_POD, .milli = 300, .gated = true});
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    bind_fixture_expect_state("u-a", LEDGER_RESERVED);
+    bind_fixture_patch("a", "{\"spec\":{\"schedulingGates\":null}}");
+    bind_fixture_await_state("u-a", LEDGER_PENDING);
+    bind_fixture_await_settled();
+    bind_fixture_expect_bound(bind());
 }
 
 /* ---- replies ---- */
@@ -426,18 +426,18 @@ static void bind__one_bad_reply__is_bound_once_all_the_same(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         const struct reply *r = &replies[i];
-        struct rig_answer answer;
+        struct bind_fixture_answer answer;
 
-        rig_start(&(struct rig_options){0});
+        bind_fixture_start(&(struct bind_fixture_options){0});
         create();
-        rig_fault("POST", RIG_BINDING, 1, r->fault);
-        answer = rig_await(bind());
-        if (answer.error != NULL || (r->posts > 0 && rig_posts() != r->posts)) {
-            fail_msg("%s: %u requests, %s", r->name, rig_posts(),
+        bind_fixture_fault("POST", BIND_FIXTURE_BINDING, 1, r->fault);
+        answer = bind_fixture_await(bind());
+        if (answer.error != NULL || (r->posts > 0 && bind_fixture_posts() != r->posts)) {
+            fail_msg("%s: %u requests, %s", r->name, bind_fixture_posts(),
                      answer.error != NULL ? answer.error : "success");
         }
         expect_bound_once();
-        rig_end();
+        bind_fixture_end();
     }
 }
 
@@ -445,12 +445,12 @@ static void bind__reply_lost_and_no_answer_to_the_get__asks_again(void **state)
 {
     (void)state;
     create();
-    rig_freeze(); /* the watch would tell as well */
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
-    RIG_FAULT("GET", "*/pods/a", 2, .action = FAULT_FAIL, .status = 503);
-    rig_expect_bound(bind());
-    assert_true(rig_gets() >= 3);
-    rig_thaw();
+    bind_fixture_freeze(); /* the watch would tell as well */
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", 2, .action = FAULT_FAIL, .status = 503);
+    bind_fixture_expect_bound(bind());
+    assert_true(bind_fixture_gets() >= 3);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
@@ -465,29 +465,29 @@ static void bind__refused_for_good__error_and_released(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-        rig_start(&(struct rig_options){0});
+        bind_fixture_start(&(struct bind_fixture_options){0});
         create();
-        RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = refusals[i].status);
+        BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = refusals[i].status);
         expect_released(BIND_OUTCOME_REFUSED, refusals[i].part);
-        rig_end();
+        bind_fixture_end();
     }
 }
 
 /* kube/identity.h: after two 401 in a row nothing is sent for a while, then one request tries. */
 static void bind__401_twice__error_then_a_pause_without_requests(void **state)
 {
-    struct rig_answer answer;
+    struct bind_fixture_answer answer;
     unsigned refused_n = 0;
 
     (void)state;
     create();
-    RIG_FAULT("POST", RIG_BINDING, 2, .action = FAULT_FAIL, .status = 401);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "credentials");
-    rig_expect_state("u-a", LEDGER_PENDING);
-    assert_int_equal(rig_posts(), 2);
-    while ((answer = rig_await(bind())).error != NULL) {
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 2, .action = FAULT_FAIL, .status = 401);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "credentials");
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
+    assert_int_equal(bind_fixture_posts(), 2);
+    while ((answer = bind_fixture_await(bind())).error != NULL) {
         assert_non_null(strstr(answer.error, "credentials"));
-        assert_int_equal(rig_posts(), 2);
+        assert_int_equal(bind_fixture_posts(), 2);
         refused_n++;
         usleep(20000);
     }
@@ -499,10 +499,10 @@ static void bind__asked_to_wait_past_the_deadline__error_and_released(void **sta
 {
     (void)state;
     create();
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_FAIL, .status = 429, .retry_after_s = 100);
-    rig_expect_error(bind(), BIND_OUTCOME_REFUSED, "overloaded");
-    rig_await_settled();
-    rig_expect_state("u-a", LEDGER_PENDING);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_FAIL, .status = 429, .retry_after_s = 100);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_REFUSED, "overloaded");
+    bind_fixture_await_settled();
+    bind_fixture_expect_state("u-a", LEDGER_PENDING);
 }
 
 /* ---- nothing within the deadline ---- */
@@ -511,14 +511,14 @@ static void bind__no_answer_but_done_later__not_known_then_bound(void **state)
 {
     (void)state;
     create();
-    rig_freeze(); /* so that only the binder can find out */
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 2500);
-    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    rig_expect_error(rig_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "not resolved");
-    rig_expect_state("u-a", LEDGER_RESERVED);
-    rig_await_settled();
-    rig_expect_pod("a", "node-00", true);
-    rig_thaw();
+    bind_fixture_freeze(); /* so that only the binder can find out */
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 2500);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "not resolved");
+    bind_fixture_expect_state("u-a", LEDGER_RESERVED);
+    bind_fixture_await_settled();
+    bind_fixture_expect_pod("a", "node-00", true);
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
@@ -527,11 +527,11 @@ static void bind__again_while_not_resolved__joins_and_is_bound(void **state)
 {
     (void)state;
     create();
-    rig_freeze();
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
-    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    rig_expect_bound(bind());
-    rig_thaw();
+    bind_fixture_freeze();
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    bind_fixture_expect_bound(bind());
+    bind_fixture_thaw();
     expect_bound_once();
 }
 
@@ -540,11 +540,11 @@ static void bind__no_get_is_answered__the_watch_tells(void **state)
 {
     (void)state;
     create();
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
-    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
-    rig_expect_bound(bind());
-    rig_expect_bound(bind());
-    assert_int_equal(rig_posts(), 1);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_bound(bind());
+    assert_int_equal(bind_fixture_posts(), 1);
     expect_bound_once();
 }
 
@@ -553,13 +553,13 @@ static void bind__watch_tells_while_a_get_is_on_its_way__answered_at_once(void *
 {
     (void)state;
     create();
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_AFTER);
-    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503, .delay_ms = 60000);
-    rig_expect_bound(bind());
-    rig_expect_bound(bind());
-    rig_expect_error(rig_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
-    assert_int_equal(rig_posts(), 1);
-    assert_int_equal(rig_binds(), 1);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_AFTER);
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503, .delay_ms = 60000);
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_bound(bind());
+    bind_fixture_expect_error(bind_fixture_bind("a", "u-a", "node-01"), BIND_OUTCOME_CONFLICT, "somebody else");
+    assert_int_equal(bind_fixture_posts(), 1);
+    assert_int_equal(bind_fixture_binds(), 1);
 }
 
 /* The first bind waits for its next try when the second one comes: both are answered. */
@@ -569,18 +569,18 @@ static void bind__watch_told_that_another_bound_it__both_callers_hear(void **sta
 
     (void)state;
     create();
-    rig_freeze();
-    RIG_FAULT("POST", RIG_BINDING, -1, .action = FAULT_FAIL, .status = 503, .retry_after_s = 1);
-    RIG_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
+    bind_fixture_freeze();
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, -1, .action = FAULT_FAIL, .status = 503, .retry_after_s = 1);
+    BIND_FIXTURE_FAULT("GET", "*/pods/a", -1, .action = FAULT_FAIL, .status = 503);
     first = bind();
-    while (rig_posts_so_far() == 0) {
+    while (bind_fixture_posts_so_far() == 0) {
         usleep(1000);
     }
-    rig_bind_by_other("a", "u-a", 1, 300);
-    rig_thaw();
-    rig_await_state("u-a", LEDGER_BOUND);
-    rig_expect_error(bind(), BIND_OUTCOME_CONFLICT, "somebody else");
-    rig_expect_error(first, BIND_OUTCOME_REFUSED, "somebody else");
+    bind_fixture_bind_by_other("a", "u-a", 1, 300);
+    bind_fixture_thaw();
+    bind_fixture_await_state("u-a", LEDGER_BOUND);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_CONFLICT, "somebody else");
+    bind_fixture_expect_error(first, BIND_OUTCOME_REFUSED, "somebody else");
 }
 
 /* Nothing proves that the lost one is dead as long as the pod stays as it is; so the same one goes on. */
@@ -588,69 +588,69 @@ static void bind__no_answer_and_never_done__is_sent_again_until_it_is_bound(void
 {
     (void)state;
     create();
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
-    rig_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
-    rig_expect_state("u-a", LEDGER_RESERVED);
-    rig_await_settled();
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_CLOSE_BEFORE, .delay_ms = 2500);
+    bind_fixture_expect_error(bind(), BIND_OUTCOME_UNKNOWN, "not known yet");
+    bind_fixture_expect_state("u-a", LEDGER_RESERVED);
+    bind_fixture_await_settled();
     expect_bound_once();
 }
 
-#define STORY(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define SHORT_STORY(f) cmocka_unit_test_setup_teardown(f, setup_short, teardown)
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define SHORT_SCENARIO(f) cmocka_unit_test_setup_teardown(f, setup_short, teardown)
 
 /* Nobody may take it for a pod that asks for no GPU, and bind it without a record. */
 static void bind__the_ledger_has_no_room_for_the_pod__refused(void **state)
 {
     (void)state;
-    rig_create(&(struct rig_pod){"first", "uid-1", 300});
-    rig_freeze();
-    rig_create(&(struct rig_pod){"second", "uid-2", 300});
-    rig_expect_error(rig_bind("second", "uid-2", "node-00"), BIND_OUTCOME_REFUSED, "no room");
-    assert_int_equal(rig_posts(), 0);
-    rig_expect_pod("second", NULL, false);
-    rig_expect_bound(rig_bind("first", "uid-1", "node-00"));
+    bind_fixture_create(&(struct bind_fixture_pod){"first", "uid-1", 300});
+    bind_fixture_freeze();
+    bind_fixture_create(&(struct bind_fixture_pod){"second", "uid-2", 300});
+    bind_fixture_expect_error(bind_fixture_bind("second", "uid-2", "node-00"), BIND_OUTCOME_REFUSED, "no room");
+    assert_int_equal(bind_fixture_posts(), 0);
+    bind_fixture_expect_pod("second", NULL, false);
+    bind_fixture_expect_bound(bind_fixture_bind("first", "uid-1", "node-00"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(bind__pending_pod__one_post_with_node_and_record),
-        STORY(bind__answered_before_the_watch_tells__is_confirmed),
-        STORY(bind__again_to_the_same_node__success_without_a_post),
-        STORY(bind__again_to_another_node__is_refused),
-        STORY(bind__pod_unknown_to_the_ledger__is_fetched_then_bound),
+        SCENARIO(bind__pending_pod__one_post_with_node_and_record),
+        SCENARIO(bind__answered_before_the_watch_tells__is_confirmed),
+        SCENARIO(bind__again_to_the_same_node__success_without_a_post),
+        SCENARIO(bind__again_to_another_node__is_refused),
+        SCENARIO(bind__pod_unknown_to_the_ledger__is_fetched_then_bound),
         cmocka_unit_test_setup_teardown(bind__pod_without_gpu_demand__is_bound_without_record, setup_all_pods, teardown),
-        STORY(bind__pod_that_names_a_resource_and_asks_for_none__is_bound),
-        STORY(item17__pod_that_asks_for_no_gpu__is_refused_without_a_post),
+        SCENARIO(bind__pod_that_names_a_resource_and_asks_for_none__is_bound),
+        SCENARIO(item17__pod_that_asks_for_no_gpu__is_refused_without_a_post),
         cmocka_unit_test_setup_teardown(bind__not_synced__is_refused, setup_unsynced, teardown),
         cmocka_unit_test_setup_teardown(bind__unknown_node__is_refused_without_a_post, setup_all_pods, teardown),
-        STORY(bind__annotations_at_the_limit__is_refused_and_released),
-        STORY(bind__no_such_pod__is_refused_without_a_post),
-        STORY(bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound),
-        SHORT_STORY(bind__pod_cannot_be_fetched__is_refused_without_a_post),
-        STORY(bind__no_right_to_read_the_pod__is_refused_at_once),
-        STORY(bind__bound_elsewhere_by_another__error_and_released),
-        STORY(bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged),
-        STORY(bind__pod_changed_meanwhile__one_get_and_one_more_send),
-        STORY(bind__pod_changed_what_was_decided_by__error_and_released),
-        STORY(bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next),
-        STORY(bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_by_the_next),
-        STORY(bind__pod_began_to_be_deleted__error_and_released),
-        STORY(bind__recreated_under_its_name__error_and_released),
-        STORY(bind__deleted__error_and_released),
-        SHORT_STORY(bind__gated__stays_charged_until_the_pod_changes),
+        SCENARIO(bind__annotations_at_the_limit__is_refused_and_released),
+        SCENARIO(bind__no_such_pod__is_refused_without_a_post),
+        SCENARIO(bind__fetch_fails_for_a_passing_reason__is_tried_again_then_bound),
+        SHORT_SCENARIO(bind__pod_cannot_be_fetched__is_refused_without_a_post),
+        SCENARIO(bind__no_right_to_read_the_pod__is_refused_at_once),
+        SCENARIO(bind__bound_elsewhere_by_another__error_and_released),
+        SCENARIO(bind__item5__bound_to_our_node_with_another_record__error_and_stays_charged),
+        SCENARIO(bind__pod_changed_meanwhile__one_get_and_one_more_send),
+        SCENARIO(bind__pod_changed_what_was_decided_by__error_and_released),
+        SCENARIO(bind__key_of_ours_came_meanwhile__error_and_overwritten_by_the_next),
+        SCENARIO(bind__key_of_ours_came_to_a_pod_without_gpus__error_and_overwritten_by_the_next),
+        SCENARIO(bind__pod_began_to_be_deleted__error_and_released),
+        SCENARIO(bind__recreated_under_its_name__error_and_released),
+        SCENARIO(bind__deleted__error_and_released),
+        SHORT_SCENARIO(bind__gated__stays_charged_until_the_pod_changes),
         cmocka_unit_test(bind__one_bad_reply__is_bound_once_all_the_same),
-        STORY(bind__reply_lost_and_no_answer_to_the_get__asks_again),
+        SCENARIO(bind__reply_lost_and_no_answer_to_the_get__asks_again),
         cmocka_unit_test(bind__refused_for_good__error_and_released),
-        STORY(bind__401_twice__error_then_a_pause_without_requests),
-        SHORT_STORY(bind__asked_to_wait_past_the_deadline__error_and_released),
+        SCENARIO(bind__401_twice__error_then_a_pause_without_requests),
+        SHORT_SCENARIO(bind__asked_to_wait_past_the_deadline__error_and_released),
         cmocka_unit_test_setup_teardown(bind__the_ledger_has_no_room_for_the_pod__refused, setup_full, teardown),
-        STORY(bind__no_get_is_answered__the_watch_tells),
-        STORY(bind__watch_tells_while_a_get_is_on_its_way__answered_at_once),
-        STORY(bind__watch_told_that_another_bound_it__both_callers_hear),
-        SHORT_STORY(bind__no_answer_but_done_later__not_known_then_bound),
-        SHORT_STORY(bind__again_while_not_resolved__joins_and_is_bound),
-        SHORT_STORY(bind__no_answer_and_never_done__is_sent_again_until_it_is_bound),
+        SCENARIO(bind__no_get_is_answered__the_watch_tells),
+        SCENARIO(bind__watch_tells_while_a_get_is_on_its_way__answered_at_once),
+        SCENARIO(bind__watch_told_that_another_bound_it__both_callers_hear),
+        SHORT_SCENARIO(bind__no_answer_but_done_later__not_known_then_bound),
+        SHORT_SCENARIO(bind__again_while_not_resolved__joins_and_is_bound),
+        SHORT_SCENARIO(bind__no_answer_and_never_done__is_sent_again_until_it_is_bound),
     };
 
     cmocka_set_message_output(CM_OUTPUT_STDOUT);

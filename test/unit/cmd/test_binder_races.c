@@ -1,6 +1,6 @@
 /* Binds that meet each other: on one pod, on the last slice of a device, at the limit, at the end of the
- * program. Whatever happens, rig_end() asserts one answer to every caller and no over-commit. */
-#include "cmd/support/rig.h"
+ * program. Whatever happens, bind_fixture_end() asserts one answer to every caller and no over-commit. */
+#include "cmd/support/bind_fixture.h"
 #include "support/cmocka.h"
 
 #include <pthread.h>
@@ -15,35 +15,35 @@
 static int setup(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){0});
+    bind_fixture_start(&(struct bind_fixture_options){0});
     return 0;
 }
 
 static int setup_three_nodes(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.node_n = 3, .gpu_n = 8});
+    bind_fixture_start(&(struct bind_fixture_options){.node_n = 3, .gpu_n = 8});
     return 0;
 }
 
 static int setup_one_at_a_time(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.max_in_flight = 1});
+    bind_fixture_start(&(struct bind_fixture_options){.max_in_flight = 1});
     return 0;
 }
 
 static int setup_version_unread(void **state)
 {
     (void)state;
-    rig_start(&(struct rig_options){.minor = -1});
+    bind_fixture_start(&(struct bind_fixture_options){.minor = -1});
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    rig_end();
+    bind_fixture_end();
     return 0;
 }
 
@@ -65,14 +65,14 @@ static void create(int i, int32_t milli)
 {
     struct numbered n = numbered(i);
 
-    rig_create(&(struct rig_pod){.name = n.name, .uid = n.uid, .milli = milli});
+    bind_fixture_create(&(struct bind_fixture_pod){.name = n.name, .uid = n.uid, .milli = milli});
 }
 
 static struct asked *bind(int i, const char *node)
 {
     struct numbered n = numbered(i);
 
-    return rig_bind(n.name, n.uid, node);
+    return bind_fixture_bind(n.name, n.uid, node);
 }
 
 /* ---- from several threads at once ---- */
@@ -123,7 +123,7 @@ static unsigned count_bound(struct asked **asked, int n)
     unsigned bound = 0;
 
     for (int i = 0; i < n; i++) {
-        struct rig_answer answer = rig_await(asked[i]);
+        struct bind_fixture_answer answer = bind_fixture_await(asked[i]);
 
         assert_true(answer.outcome == BIND_OUTCOME_BOUND || answer.outcome == BIND_OUTCOME_NO_FIT);
         assert_true((answer.outcome == BIND_OUTCOME_BOUND) == (answer.error == NULL));
@@ -141,8 +141,8 @@ static void binds__race_for_the_last_slice__one_post(void **state)
     create(1, 600);
     race_all(2, 2, 1, false, asked);
     assert_int_equal(count_bound(asked, 2), 1);
-    assert_int_equal(rig_posts(), 1);
-    assert_int_equal(rig_binds(), 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    assert_int_equal(bind_fixture_binds(), 1);
 }
 
 static void binds__same_pod_at_once__one_post_and_all_succeed(void **state)
@@ -151,11 +151,11 @@ static void binds__same_pod_at_once__one_post_and_all_succeed(void **state)
 
     (void)state;
     create(0, 300);
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
     race_all(THREADS, THREADS, 1, true, asked);
     assert_int_equal(count_bound(asked, THREADS), THREADS);
-    assert_int_equal(rig_posts(), 1);
-    assert_int_equal(rig_binds(), 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    assert_int_equal(bind_fixture_binds(), 1);
 }
 
 static void binds__unknown_pod_at_once__one_get_one_post_and_all_succeed(void **state)
@@ -163,14 +163,14 @@ static void binds__unknown_pod_at_once__one_get_one_post_and_all_succeed(void **
     struct asked *asked[THREADS];
 
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create(0, 300);
-    RIG_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("GET", "*/pods/p0", 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
     race_all(THREADS, THREADS, 1, true, asked);
     assert_int_equal(count_bound(asked, THREADS), THREADS);
-    assert_int_equal(rig_gets(), 1);
-    assert_int_equal(rig_posts(), 1);
-    assert_int_equal(rig_binds(), 1);
+    assert_int_equal(bind_fixture_gets(), 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    assert_int_equal(bind_fixture_binds(), 1);
 }
 
 static void binds__same_pod_to_another_node__second_is_refused(void **state)
@@ -179,13 +179,13 @@ static void binds__same_pod_to_another_node__second_is_refused(void **state)
 
     (void)state;
     create(0, 300);
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = SLOW_MS);
     first = bind(0, "node-00");
-    rig_expect_error(bind(0, "node-01"), BIND_OUTCOME_CONFLICT, "");
-    rig_expect_bound(first);
-    assert_int_equal(rig_posts(), 1);
-    rig_expect_pod("p0", "node-00", true);
-    rig_expect_free("node-01");
+    bind_fixture_expect_error(bind(0, "node-01"), BIND_OUTCOME_CONFLICT, "");
+    bind_fixture_expect_bound(first);
+    assert_int_equal(bind_fixture_posts(), 1);
+    bind_fixture_expect_pod("p0", "node-00", true);
+    bind_fixture_expect_free("node-01");
 }
 
 /* 24 GPUs of ten slices: the node of each bind is given, so exactly 80 fit on each. */
@@ -199,8 +199,8 @@ static void binds__three_hundred_at_once__all_answered_and_every_slice_given_onc
     }
     race_all(MANY, THREADS, 3, false, asked);
     assert_int_equal(count_bound(asked, MANY), 240);
-    assert_int_equal(rig_binds(), 240);
-    rig_await_settled();
+    assert_int_equal(bind_fixture_binds(), 240);
+    bind_fixture_await_settled();
 }
 
 static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
@@ -210,13 +210,13 @@ static void binds__more_than_allowed_in_flight__are_turned_away(void **state)
     (void)state;
     create(0, 300);
     create(1, 300);
-    RIG_FAULT("POST", RIG_BINDING, 1, .action = FAULT_PASS, .delay_ms = 4 * SLOW_MS);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, 1, .action = FAULT_PASS, .delay_ms = 4 * SLOW_MS);
     first = bind(0, "node-00");
-    rig_expect_error(bind(1, "node-00"), BIND_OUTCOME_OVERLOADED, "try again");
-    apiserver_faults_clear(rig_api);
-    rig_expect_bound(first);
-    rig_await_settled();
-    rig_expect_bound(bind(1, "node-00"));
+    bind_fixture_expect_error(bind(1, "node-00"), BIND_OUTCOME_OVERLOADED, "try again");
+    apiserver_faults_clear(bind_fixture_api);
+    bind_fixture_expect_bound(first);
+    bind_fixture_await_settled();
+    bind_fixture_expect_bound(bind(1, "node-00"));
 }
 
 /* The answer of /version makes every bind look again, also one that waits for a pod. */
@@ -225,17 +225,17 @@ static void bind__version_read_while_a_pod_is_fetched__one_get_and_one_post(void
     struct asked *asked;
 
     (void)state;
-    rig_freeze();
+    bind_fixture_freeze();
     create(1, 300);
     usleep(600 * 1000); /* /version is read again 2 s after the first try; the GET ends after that */
-    apiserver_faults_clear(rig_api);
-    RIG_FAULT("GET", "*/pods/p1", -1, .action = FAULT_PASS, .delay_ms = 1800);
+    apiserver_faults_clear(bind_fixture_api);
+    BIND_FIXTURE_FAULT("GET", "*/pods/p1", -1, .action = FAULT_PASS, .delay_ms = 1800);
     asked = bind(1, "node-00");
-    rig_expect_bound(asked);
-    assert_int_equal(rig_gets(), 1);
-    assert_int_equal(rig_posts(), 1);
-    rig_thaw();
-    rig_await_state("u1", LEDGER_BOUND);
+    bind_fixture_expect_bound(asked);
+    assert_int_equal(bind_fixture_gets(), 1);
+    assert_int_equal(bind_fixture_posts(), 1);
+    bind_fixture_thaw();
+    bind_fixture_await_state("u1", LEDGER_BOUND);
 }
 
 static void binder_stop__binds_in_flight__every_caller_is_answered(void **state)
@@ -246,13 +246,13 @@ static void binder_stop__binds_in_flight__every_caller_is_answered(void **state)
     for (int i = 0; i < STOPPED; i++) {
         create(i, 100);
     }
-    RIG_FAULT("POST", RIG_BINDING, -1, .action = FAULT_PASS, .delay_ms = 60000);
+    BIND_FIXTURE_FAULT("POST", BIND_FIXTURE_BINDING, -1, .action = FAULT_PASS, .delay_ms = 60000);
     for (int i = 0; i < STOPPED; i++) {
         asked[i] = bind(i, i % 2 == 0 ? "node-00" : "node-01");
     }
-    rig_stop_binder();
+    bind_fixture_stop_binder();
     for (int i = 0; i < STOPPED; i++) {
-        rig_expect_error(asked[i], BIND_OUTCOME_UNKNOWN, "stopping");
+        bind_fixture_expect_error(asked[i], BIND_OUTCOME_UNKNOWN, "stopping");
     }
 }
 
@@ -267,29 +267,29 @@ static void binder_stop__while_replies_arrive__every_caller_is_answered(void **s
     for (int i = 0; i < STOPPED; i++) {
         asked[i] = bind(i, i % 2 == 0 ? "node-00" : "node-01");
     }
-    rig_await(asked[0]);
-    rig_stop_binder();
+    bind_fixture_await(asked[0]);
+    bind_fixture_stop_binder();
     for (int i = 0; i < STOPPED; i++) {
-        struct rig_answer answer = rig_await(asked[i]);
+        struct bind_fixture_answer answer = bind_fixture_await(asked[i]);
 
         assert_true(answer.outcome == BIND_OUTCOME_BOUND || answer.outcome == BIND_OUTCOME_UNKNOWN);
     }
 }
 
-#define STORY(f, before) cmocka_unit_test_setup_teardown(f, before, teardown)
+#define SCENARIO(f, before) cmocka_unit_test_setup_teardown(f, before, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(binds__race_for_the_last_slice__one_post, setup),
-        STORY(binds__same_pod_at_once__one_post_and_all_succeed, setup),
-        STORY(binds__unknown_pod_at_once__one_get_one_post_and_all_succeed, setup),
-        STORY(binds__same_pod_to_another_node__second_is_refused, setup),
-        STORY(binds__three_hundred_at_once__all_answered_and_every_slice_given_once, setup_three_nodes),
-        STORY(binds__more_than_allowed_in_flight__are_turned_away, setup_one_at_a_time),
-        STORY(bind__version_read_while_a_pod_is_fetched__one_get_and_one_post, setup_version_unread),
-        STORY(binder_stop__binds_in_flight__every_caller_is_answered, setup),
-        STORY(binder_stop__while_replies_arrive__every_caller_is_answered, setup),
+        SCENARIO(binds__race_for_the_last_slice__one_post, setup),
+        SCENARIO(binds__same_pod_at_once__one_post_and_all_succeed, setup),
+        SCENARIO(binds__unknown_pod_at_once__one_get_one_post_and_all_succeed, setup),
+        SCENARIO(binds__same_pod_to_another_node__second_is_refused, setup),
+        SCENARIO(binds__three_hundred_at_once__all_answered_and_every_slice_given_once, setup_three_nodes),
+        SCENARIO(binds__more_than_allowed_in_flight__are_turned_away, setup_one_at_a_time),
+        SCENARIO(bind__version_read_while_a_pod_is_fetched__one_get_and_one_post, setup_version_unread),
+        SCENARIO(binder_stop__binds_in_flight__every_caller_is_answered, setup),
+        SCENARIO(binder_stop__while_replies_arrive__every_caller_is_answered, setup),
     };
 
     cmocka_set_message_output(CM_OUTPUT_STDOUT);

@@ -1,7 +1,7 @@
 /* bind believes no record of its node that nobody has verified: here nobody else verifies, as in the first moments after
  * a start. */
 #include "base/strbuf.h"
-#include "cmd/support/rig.h"
+#include "cmd/support/bind_fixture.h"
 #include "extender/signing.h"
 #include "support/cmocka.h"
 
@@ -11,14 +11,14 @@ static int start(void **state)
 {
     (void)state;
     assert_int_equal(signing_new_ephemeral(NULL, &signing, NULL), 0);
-    rig_start(&(struct rig_options){.signing = signing});
+    bind_fixture_start(&(struct bind_fixture_options){.signing = signing});
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    rig_end();
+    bind_fixture_end();
     signing_free(signing);
     return 0;
 }
@@ -44,7 +44,7 @@ static void create_forger(void)
                            "\"resources\":{\"limits\":{\"fgpu.io/gpu-milli\":\"1000\"}}}]},"
                            "\"status\":{\"phase\":\"Running\"}}");
     sign_keyring_put(keys);
-    assert_int_equal(apiserver_create(rig_api, APISERVER_PODS, json.p, NULL), 0);
+    assert_int_equal(apiserver_create(bind_fixture_api, APISERVER_PODS, json.p, NULL), 0);
     strbuf_fini(&json);
 }
 
@@ -54,14 +54,14 @@ static void bind__forged_record_on_the_node__refuted_before_anything_is_sent(voi
 
     (void)state;
     create_forger();
-    rig_await_state("forger", LEDGER_BOUND); /* believed: nobody has looked */
-    rig_create(&(struct rig_pod){.name = "a", .uid = "a", .milli = 500});
-    rig_expect_error(rig_bind("a", "a", "node-00"), BIND_OUTCOME_NO_FIT, "");
-    assert_int_equal(rig_posts(), 0);
+    bind_fixture_await_state("forger", LEDGER_BOUND); /* believed: nobody has looked */
+    bind_fixture_create(&(struct bind_fixture_pod){.name = "a", .uid = "a", .milli = 500});
+    bind_fixture_expect_error(bind_fixture_bind("a", "a", "node-00"), BIND_OUTCOME_NO_FIT, "");
+    assert_int_equal(bind_fixture_posts(), 0);
     signing_stats(signing, &stats);
     assert_int_equal(stats.refuted_n, 1);
-    rig_await_state("forger", LEDGER_FOREIGN);
-    rig_delete("forger"); /* the checker at the end would not like its record either */
+    bind_fixture_await_state("forger", LEDGER_FOREIGN);
+    bind_fixture_delete("forger"); /* the checker at the end would not like its record either */
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include "sim/state_file.h"
 
 #include "cmd/commands.h"
-#include "cmd/support/crowd.h"
+#include "cmd/support/full_state.h"
 #include "support/cmocka.h"
 
 #include <cjson/cJSON.h>
@@ -27,18 +27,18 @@ static struct state_file parse(const char *text)
 }
 
 /* The store that the document describes, with another hash key. */
-static void rebuild(struct crowd *to, const char *text, const char *yaml)
+static void rebuild(struct full_state *to, const char *text, const char *yaml)
 {
     struct state_file f = parse(text);
     struct ledger *l;
     struct err err;
 
-    crowd_init(to, 4711, yaml);
+    full_state_init(to, 4711, yaml);
     for (size_t i = 0; i < f.op_n; i++) {
         struct ledger_op op = f.ops[i];
 
         op.node.note = op.kind == LEDGER_NODE_DESCRIBED ? NULL : op.node.note; /* dies with `f` */
-        crowd_apply(to, op);
+        full_state_apply(to, op);
     }
     if (state_file_ledger(&f, &l, &err) != 0) {
         fail_msg("%s", err.msg);
@@ -139,24 +139,24 @@ static void state__read_back__same_charges_and_free_amounts(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         const char *yaml = configurations[seed % 2];
-        struct crowd a, b;
+        struct full_state a, b;
         char *before, *after;
 
-        crowd_init(&a, seed, yaml);
-        crowd_fill(&a);
-        before = crowd_state(&a);
+        full_state_init(&a, seed, yaml);
+        full_state_fill(&a);
+        before = full_state_state(&a);
         rebuild(&b, before, yaml);
-        after = crowd_state(&b);
+        after = full_state_state(&b);
         assert_same(before, after, seed);
         free(before);
         free(after);
-        crowd_fini(&a);
-        crowd_fini(&b);
+        full_state_fini(&a);
+        full_state_fini(&b);
     }
 }
 
 /* The property above would hold of empty clusters too: what the crowd really contains. */
-static void crowd__sixty_seeds__have_everything(void **state)
+static void full_state__sixty_seeds__have_everything(void **state)
 {
     static const char *const words[] = {
         "\"raised\":[",        "\"unplaced\":[",
@@ -173,17 +173,17 @@ static void crowd__sixty_seeds__have_everything(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct crowd c;
+        struct full_state c;
         char *text;
 
-        crowd_init(&c, seed, "");
-        crowd_fill(&c);
-        text = crowd_state(&c);
+        full_state_init(&c, seed, "");
+        full_state_fill(&c);
+        text = full_state_state(&c);
         for (size_t i = 0; i < ARRAY_LEN(words); i++) {
             seen[i] += strstr(text, words[i]) != NULL;
         }
         free(text);
-        crowd_fini(&c);
+        full_state_fini(&c);
     }
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (seen[i] == 0) {
@@ -194,14 +194,14 @@ static void crowd__sixty_seeds__have_everything(void **state)
 
 static void parse__head__is_there(void **state)
 {
-    struct crowd c;
+    struct full_state c;
     struct state_file f;
     char *text;
 
     (void)state;
-    crowd_init(&c, 3, "packing:\n  candidates: 7\n");
-    crowd_fill(&c);
-    text = crowd_state(&c);
+    full_state_init(&c, 3, "packing:\n  candidates: 7\n");
+    full_state_fill(&c);
+    text = full_state_state(&c);
     f = parse(text);
     assert_int_equal(f.config->policy.candidates, 7);
     assert_int_equal(f.generation, store_generation(c.store));
@@ -209,7 +209,7 @@ static void parse__head__is_there(void **state)
     assert_true(f.pod_n > 20 && f.pending_n > 0);
     state_file_fini(&f);
     free(text);
-    crowd_fini(&c);
+    full_state_fini(&c);
 }
 
 /* `from` replaced by `to`, once; behind the summary if it stands there, because what has been learned is not read. */
@@ -255,14 +255,14 @@ static void parse__nonsense__refused_with_its_place(void **state)
         {"\"conflicts\":[", "\"conflicts\":[}", "JSON at byte"},
     };
     struct config_names names;
-    struct crowd c;
+    struct full_state c;
     char *text;
 
     (void)state;
     cmd_config_names(&names);
-    crowd_init(&c, 3, "");
-    crowd_fill(&c);
-    text = crowd_state(&c);
+    full_state_init(&c, 3, "");
+    full_state_fill(&c);
+    text = full_state_state(&c);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char *bad = spoilt(text, rows[i].from, rows[i].to);
         struct state_file f;
@@ -277,7 +277,7 @@ static void parse__nonsense__refused_with_its_place(void **state)
         free(bad);
     }
     free(text);
-    crowd_fini(&c);
+    full_state_fini(&c);
 }
 
 static bool take_shape(struct demand_histogram_report *r, const cJSON *s)
@@ -307,15 +307,15 @@ static void parse__learned_mix__the_same_kinds_as_often(void **state)
     for (uint64_t seed = 1; seed <= 8; seed++) {
         struct demand_histogram_report report;
         struct state_file f;
-        struct crowd c;
+        struct full_state c;
         const cJSON *shapes;
         cJSON *doc;
         char *text;
 
-        crowd_init(&c, seed, "");
-        crowd_fill(&c);
-        text = crowd_state(&c);
-        crowd_fini(&c);
+        full_state_init(&c, seed, "");
+        full_state_fill(&c);
+        text = full_state_state(&c);
+        full_state_fini(&c);
         f = parse(text);
         doc = cJSON_Parse(text);
         shapes = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "summary"), "mix"), "shapes");
@@ -348,7 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state__read_back__same_charges_and_free_amounts),
-        cmocka_unit_test(crowd__sixty_seeds__have_everything),
+        cmocka_unit_test(full_state__sixty_seeds__have_everything),
         cmocka_unit_test(parse__head__is_there),
         cmocka_unit_test(parse__nonsense__refused_with_its_place),
         cmocka_unit_test(parse__learned_mix__the_same_kinds_as_often),

@@ -24,7 +24,7 @@
          "closed}]\ntimeWindows:\n" NIGHT
 #define NODES 5
 
-static struct world {
+static struct cluster_model {
     struct clock_manual clock;
     struct log log;
     struct store *store;
@@ -139,7 +139,7 @@ static void start(const char *text, const char *at)
     const struct rules *rules;
     int64_t wall_ms;
 
-    w = (struct world){.log = {.write = write_log}};
+    w = (struct cluster_model){.log = {.write = write_log}};
     assert_true(clock_rfc3339_parse(str_of(at), &wall_ms));
     clock_manual_init(&w.clock, 0, wall_ms);
     w.store = store_new(&limits, &w.clock.clock);

@@ -3,7 +3,7 @@
 #include "sim/whatif.h"
 
 #include "cmd/commands.h"
-#include "cmd/support/crowd.h"
+#include "cmd/support/full_state.h"
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -19,13 +19,13 @@ static char *text;
 static void begin_with(uint64_t seed, const char *before, unsigned pod_n)
 {
     struct config_names names;
-    struct crowd c;
+    struct full_state c;
     struct err err;
 
-    crowd_init(&c, seed, before);
-    crowd_fill_with(&c, pod_n);
-    text = crowd_state(&c);
-    crowd_fini(&c);
+    full_state_init(&c, seed, before);
+    full_state_fill_with(&c, pod_n);
+    text = full_state_state(&c);
+    full_state_fini(&c);
     cmd_config_names(&names);
     if (state_file_parse("state", str_of(text), &names, &state, &err) != 0) {
         fail_msg("%s", err.msg);
@@ -41,12 +41,12 @@ static void end(struct whatif *w)
 
 static void begin(uint64_t seed, const char *before)
 {
-    begin_with(seed, before, CROWD_PODS);
+    begin_with(seed, before, FULL_STATE_PODS);
 }
 
 static struct whatif run(const char *after)
 {
-    struct config *next = crowd_config(after);
+    struct config *next = full_state_config(after);
     const struct whatif_question q = {.before = state.config, .after = next, .state = &state};
     struct whatif w;
     struct err err;

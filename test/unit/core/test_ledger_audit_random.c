@@ -21,7 +21,7 @@ struct audit {
     bool repair;
     unsigned found[DRIFT__MAX];
     unsigned total;
-    char uids[WORLD_PODS_MAX + WORLD_NODES][16];
+    char uids[CLUSTER_MODEL_PODS_MAX + CLUSTER_MODEL_NODES][16];
 };
 
 static void look(struct audit *a, const struct ledger_op *op, struct str id)
@@ -43,7 +43,7 @@ static void look(struct audit *a, const struct ledger_op *op, struct str id)
 }
 
 struct ids {
-    char text[WORLD_PODS_MAX][16];
+    char text[CLUSTER_MODEL_PODS_MAX][16];
     unsigned n;
 };
 
@@ -61,7 +61,7 @@ static void audit(struct audit *a)
     struct ids nodes = {.n = 0}, pods = {.n = 0};
     uint32_t at = 0;
 
-    for (unsigned i = 0; i < WORLD_NODES; i++) {
+    for (unsigned i = 0; i < CLUSTER_MODEL_NODES; i++) {
         if (s->w.nodes[i] != NULL) {
             struct simulation_fact f = {.kind = LEDGER_NODE_DESCRIBED, .node = s->w.nodes[i]};
             struct ledger_op op = simulation_op(&f);
@@ -81,7 +81,7 @@ static void audit(struct audit *a)
     for (unsigned i = 0; i < nodes.n; i++) {
         struct ledger_op op = {.kind = LEDGER_NODE_GONE, .name = str_of(nodes.text[i])};
 
-        if (world_node_of(&s->w, op.name) == NULL) {
+        if (cluster_model_node_of(&s->w, op.name) == NULL) {
             look(a, &op, op.name);
         }
     }
@@ -118,20 +118,20 @@ static void finds_nothing(struct simulation *s, const char *why)
 /* Which events of the two streams, from the end of the common life on, are not told. */
 struct losses {
     size_t pods_from, nodes_from;
-    bool pods[WORLD_EVENTS_MAX], nodes[WORLD_EVENTS_MAX];
+    bool pods[CLUSTER_MODEL_EVENTS_MAX], nodes[CLUSTER_MODEL_EVENTS_MAX];
 };
 
-static struct str id_of(const struct world_event *e)
+static struct str id_of(const struct cluster_model_event *e)
 {
     return e->pod != NULL ? e->pod->uid : e->node->name;
 }
 
-static bool same_object(const struct world_event *a, const struct world_event *b)
+static bool same_object(const struct cluster_model_event *a, const struct cluster_model_event *b)
 {
     return str_eq(id_of(a), id_of(b));
 }
 
-static void tell_event(struct simulation *s, const struct world_event *e)
+static void tell_event(struct simulation *s, const struct cluster_model_event *e)
 {
     struct simulation_fact fact = {.pod = e->pod, .node = e->node};
     struct ledger_op op;
@@ -146,7 +146,7 @@ static void tell_event(struct simulation *s, const struct world_event *e)
 
 /* Tells the ledger the events of a stream from the cursor on. `lost`: those marked are not told. */
 static void deliver(struct simulation *s, struct simulation_feed *f,
-                    const struct world_stream *stream, const bool *lost)
+                    const struct cluster_model_stream *stream, const bool *lost)
 {
     for (; f->cursor < stream->n; f->cursor++) {
         if (lost == NULL || !lost[f->cursor]) {
@@ -155,7 +155,7 @@ static void deliver(struct simulation *s, struct simulation_feed *f,
     }
 }
 
-static void deliver_late(struct simulation *s, const struct world_stream *stream, size_t from,
+static void deliver_late(struct simulation *s, const struct cluster_model_stream *stream, size_t from,
                          const bool *lost, bool gone)
 {
     for (size_t i = from; i < stream->n; i++) {
@@ -167,18 +167,18 @@ static void deliver_late(struct simulation *s, const struct world_stream *stream
 
 static void burst(struct simulation *s)
 {
-    static bool (*const changes[])(struct world *) = {
-        world_create_pod, world_edit_request, world_edit_record,   world_delete_pod,
-        world_finish_pod, world_foreign_bind, world_agent_reports, world_change_node};
+    static bool (*const changes[])(struct cluster_model *) = {
+        cluster_model_create_pod, cluster_model_edit_request, cluster_model_edit_record,   cluster_model_delete_pod,
+        cluster_model_finish_pod, cluster_model_foreign_bind, cluster_model_agent_reports, cluster_model_change_node};
 
     for (unsigned i = 0; i < BURST; i++) {
-        (void)changes[world_below(&s->w, sizeof(changes) / sizeof(changes[0]))](&s->w);
+        (void)changes[cluster_model_below(&s->w, sizeof(changes) / sizeof(changes[0]))](&s->w);
     }
 }
 
 /* An object that changed twice has a history that a list cannot tell: only last versions are lost,
  * and of objects that changed once. */
-static void choose_losses(struct simulation *s, const struct world_stream *stream, size_t from,
+static void choose_losses(struct simulation *s, const struct cluster_model_stream *stream, size_t from,
                           bool *lost)
 {
     for (size_t i = from; i < stream->n; i++) {
@@ -187,7 +187,7 @@ static void choose_losses(struct simulation *s, const struct world_stream *strea
         for (size_t j = from; j < stream->n; j++) {
             once = once && (i == j || !same_object(&stream->events[i], &stream->events[j]));
         }
-        lost[i] = once && world_chance(&s->w, 50);
+        lost[i] = once && cluster_model_chance(&s->w, 50);
     }
 }
 
@@ -290,7 +290,7 @@ static bool is_among(const struct audit *a, struct str id)
     return false;
 }
 
-static bool was_lost(const struct world_stream *stream, size_t from, const bool *lost,
+static bool was_lost(const struct cluster_model_stream *stream, size_t from, const bool *lost,
                      const char *id)
 {
     bool found = false;
@@ -304,7 +304,7 @@ static bool was_lost(const struct world_stream *stream, size_t from, const bool 
 /* Each finding is of an object whose event was lost. */
 static void blames_only_losses(const struct audit *a, const struct losses *lost)
 {
-    const struct world *w = &a->s->w;
+    const struct cluster_model *w = &a->s->w;
 
     for (unsigned i = 0; i < a->total; i++) {
         if (!was_lost(&w->pod_stream, lost->pods_from, lost->pods, a->uids[i]) &&
@@ -319,7 +319,7 @@ static void blames_lost_lives(const struct audit *a, const struct ledger *twin,
                               const struct losses *lost)
 {
     for (size_t j = lost->pods_from; j < a->s->w.pod_stream.n; j++) {
-        const struct world_event *e = &a->s->w.pod_stream.events[j];
+        const struct cluster_model_event *e = &a->s->w.pod_stream.events[j];
         struct ledger_pod p;
 
         if (lost->pods[j] && !e->gone && !is_among(a, e->pod->uid) &&

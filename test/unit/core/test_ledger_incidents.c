@@ -382,7 +382,7 @@ static void watch_over(struct simulation *s)
     }
 }
 
-static void random__any_story__bookings_counted_right_and_never_open(void **state)
+static void random__any_scenario__bookings_counted_right_and_never_open(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -416,7 +416,7 @@ int main(void)
         TEST(foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide),
         TEST(own_decision_given_up_and_landed_all_the_same__an_incident),
         TEST(limits__named_and_news),
-        cmocka_unit_test(random__any_story__bookings_counted_right_and_never_open),
+        cmocka_unit_test(random__any_scenario__bookings_counted_right_and_never_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

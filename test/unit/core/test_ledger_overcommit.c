@@ -244,8 +244,8 @@ static void watch_over(struct simulation *s)
                 simulation_fail(s, "held alone, by two, and not over-committed", s->l->names[i]);
             }
         }
-        w.milli = (int32_t)world_below(&s->w, 2);
-        w.count = (uint16_t)(1 + world_below(&s->w, 2));
+        w.milli = (int32_t)cluster_model_below(&s->w, 2);
+        w.count = (uint16_t)(1 + cluster_model_below(&s->w, 2));
         if (ledger_place(s->l, s->l->names[i], STR("ns"), &d, NULL, 0, fixture_params("spread"),
                          &at) == VERDICT_FITS) {
             for (uint32_t j = 0; j < n->device_n; j++) {
@@ -349,7 +349,7 @@ static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void 
     assert_false(news[0].begins);
 }
 
-static void random__any_story__closed_while_over_committed_and_told_once(void **state)
+static void random__any_scenario__closed_while_over_committed_and_told_once(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -379,7 +379,7 @@ int main(void)
         TEST(many_transitions__taken_in_parts),
         TEST(memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no_editable_falls),
         TEST(factors_of_a_node__lowered_under_its_pods__closed_until_raised),
-        cmocka_unit_test(random__any_story__closed_while_over_committed_and_told_once),
+        cmocka_unit_test(random__any_scenario__closed_while_over_committed_and_told_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void random__faulty_watches_and_bindings__invariants_hold_and_quiet_state
         for (unsigned i = 1; i <= STEPS; i++) {
             simulation_step(s);
             if (i % 60 == 0) {
-                simulation_quiet(s, world_chance(&s->w, 50));
+                simulation_quiet(s, cluster_model_chance(&s->w, 50));
             }
         }
         reserved += s->reserved_n;
@@ -48,7 +48,7 @@ static void random__any_prefix_of_the_facts_twice__changes_nothing(void **state)
         }
         simulation_settle(s, true);
         s->action = "replay";
-        prefix = world_below(&s->w, (unsigned)s->journal_n);
+        prefix = cluster_model_below(&s->w, (unsigned)s->journal_n);
         simulation_replay(s, once, 0, s->journal_n);
         simulation_same_state(s, s->l, once, true);
         simulation_replay(s, twice, 0, prefix);

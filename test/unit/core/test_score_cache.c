@@ -37,15 +37,15 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
     struct forecast *fresh = s->step % 16 == 0 ? forecast_new() : NULL;
     struct pack_params at_hand = *asked, afresh = *asked, *params = &at_hand;
 
-    struct str names[WORLD_NODES + 1];
-    struct pack_result expected[WORLD_NODES + 1], got[WORLD_NODES + 1];
+    struct str names[CLUSTER_MODEL_NODES + 1];
+    struct pack_result expected[CLUSTER_MODEL_NODES + 1], got[CLUSTER_MODEL_NODES + 1];
     struct pack_query q;
     struct ledger_view v;
     struct arena a;
     size_t n = 0;
 
     arena_init(&a, 1 << 16);
-    for (size_t i = 0; i < WORLD_NODES; i++) {
+    for (size_t i = 0; i < CLUSTER_MODEL_NODES; i++) {
         if (s->w.nodes[i] != NULL) {
             names[n++] = s->w.nodes[i]->name;
         }

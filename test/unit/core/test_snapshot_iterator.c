@@ -223,11 +223,11 @@ static void read_on(struct simulation *s)
     for (unsigned i = 0; i < READERS; i++) {
         struct reader *r = &readers[i];
 
-        if (r->walk != NULL && world_chance(&s->w, 15)) {
-            ended_n += !reader_step(r, 1 + world_below(&s->w, 2));
-        } else if (r->walk == NULL && world_chance(&s->w, 10)) {
-            const struct world_node *n = s->w.nodes[world_below(&s->w, WORLD_NODES)];
-            const struct world_pod *p = s->w.pod_n == 0 ? NULL : s->w.pods[world_below(&s->w, s->w.pod_n)];
+        if (r->walk != NULL && cluster_model_chance(&s->w, 15)) {
+            ended_n += !reader_step(r, 1 + cluster_model_below(&s->w, 2));
+        } else if (r->walk == NULL && cluster_model_chance(&s->w, 10)) {
+            const struct cluster_model_node *n = s->w.nodes[cluster_model_below(&s->w, CLUSTER_MODEL_NODES)];
+            const struct cluster_model_pod *p = s->w.pod_n == 0 ? NULL : s->w.pods[cluster_model_below(&s->w, s->w.pod_n)];
 
             reader_open(r, s->l, i == 1 && n != NULL ? n->name : STR_NULL,
                         i == 2 && p != NULL ? p->namespace_ : STR_NULL);
@@ -248,7 +248,7 @@ static void random__walks_beside_everything__show_the_generation_of_their_openin
         for (unsigned i = 1; i <= STEPS; i++) {
             simulation_step(s);
             if (i % 60 == 0) {
-                simulation_settle(s, world_chance(&s->w, 50));
+                simulation_settle(s, cluster_model_chance(&s->w, 50));
             }
         }
         s->after = NULL;

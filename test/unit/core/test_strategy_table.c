@@ -15,7 +15,7 @@
 #include "core/placement/pack.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
-#include "core/support/town.h"
+#include "core/support/growing_cluster.h"
 #include "support/cmocka.h"
 
 #include <string.h>
@@ -48,8 +48,8 @@ static int make_pairs(void **state)
 
 /* One question, answered by one pair for all nodes. */
 struct answer {
-    struct pack_result results[TOWN_NODES_MAX]; /* in the order of the nodes */
-    struct pack_result ranked[TOWN_NODES_MAX];
+    struct pack_result results[GROWING_CLUSTER_NODES_MAX]; /* in the order of the nodes */
+    struct pack_result ranked[GROWING_CLUSTER_NODES_MAX];
     size_t fit_n;
 };
 
@@ -59,12 +59,12 @@ enum manner {
     REMEMBERED, /* by what has been remembered of all questions before, as a service does */
 };
 
-static void ask(struct town *t, const struct pair *pair, const struct town_pod *pod,
+static void ask(struct growing_cluster *t, const struct pair *pair, const struct growing_cluster_pod *pod,
                 enum manner manner, struct answer *ret)
 {
-    struct pack_params p = town_params(t, pair->node, pair->device);
-    struct str names[TOWN_NODES_MAX];
-    struct pack_key keys[TOWN_NODES_MAX];
+    struct pack_params p = growing_cluster_params(t, pair->node, pair->device);
+    struct str names[GROWING_CLUSTER_NODES_MAX];
+    struct pack_key keys[GROWING_CLUSTER_NODES_MAX];
     struct ledger_view v;
     struct pack_query q;
     size_t n = t->node_n;
@@ -119,10 +119,10 @@ static void check_placement(const struct node_state *n, const struct device_stat
     }
 }
 
-static void check_against_oracle(struct town *t, int seed, int step, const struct town_pod *pod)
+static void check_against_oracle(struct growing_cluster *t, int seed, int step, const struct growing_cluster_pod *pod)
 {
     struct device_state room[DEVICES_PER_NODE_MAX];
-    bool possible[TOWN_NODES_MAX];
+    bool possible[GROWING_CLUSTER_NODES_MAX];
     struct ledger_view v;
 
     arena_reset(&t->f.arena);
@@ -134,7 +134,7 @@ static void check_against_oracle(struct town *t, int seed, int step, const struc
         possible[i] = oracle_fits(n, ledger_view_devices(&v, n, room), &v, &pod->demand);
     }
     for (size_t k = 0; k < pair_n; k++) {
-        struct pack_params p = town_params(t, pairs[k].node, pairs[k].device);
+        struct pack_params p = growing_cluster_params(t, pairs[k].node, pairs[k].device);
 
         for (size_t i = 0; i < t->node_n; i++) {
             const struct node_state *n = ledger_view_find(&v, t->names[i]);
@@ -159,7 +159,7 @@ static void check_against_oracle(struct town *t, int seed, int step, const struc
 
 /* ---- what has been given away ---- */
 
-static void check_sound(struct town *t, int seed, int step, const struct pair *pair)
+static void check_sound(struct growing_cluster *t, int seed, int step, const struct pair *pair)
 {
     for (size_t i = 0; i < t->node_n; i++) {
         const struct snapshot_node *n = fixture_state(&t->f, t->nodes[i].name);
@@ -180,17 +180,17 @@ static void check_sound(struct town *t, int seed, int step, const struct pair *p
 }
 
 /* A history under this pair: pods come, and some go. */
-static void live(struct town *t, int seed, int steps, const struct pair *pair)
+static void live(struct growing_cluster *t, int seed, int steps, const struct pair *pair)
 {
     struct pack_params p = {.node_strategy = pair->node, .device_strategy = pair->device};
 
     for (int step = 0; step < steps; step++) {
-        struct town_pod pod;
+        struct growing_cluster_pod pod;
 
-        town_draw(t, &pod);
-        town_come(t, &p, &pod);
+        growing_cluster_draw(t, &pod);
+        growing_cluster_come(t, &p, &pod);
         if (rng_below(&t->rng, 3) == 0) {
-            town_go(t);
+            growing_cluster_go(t);
         }
         check_sound(t, seed, step, pair);
     }
@@ -201,10 +201,10 @@ static void table__histories__never_more_than_there_is(void **state)
     (void)state;
     for (size_t k = 0; k < pair_n; k++) {
         for (int seed = 1; seed <= 3; seed++) {
-            struct town *t = town_new((uint64_t)seed * 1000 + k, NODES);
+            struct growing_cluster *t = growing_cluster_new((uint64_t)seed * 1000 + k, NODES);
 
             live(t, seed, STEPS, &pairs[k]);
-            town_free(t);
+            growing_cluster_free(t);
         }
     }
 }
@@ -213,22 +213,22 @@ static void table__any_state__fits_what_the_oracle_says(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= TOWNS; seed++) {
-        struct town *t = town_new((uint64_t)seed, NODES);
+        struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
 
         for (int step = 0; step < STEPS; step++) {
-            struct town_pod pod;
+            struct growing_cluster_pod pod;
 
-            town_draw(t, &pod);
+            growing_cluster_draw(t, &pod);
             check_against_oracle(t, seed, step, &pod);
             live(t, seed, 1, &pairs[(size_t)(seed + step) % pair_n]);
         }
-        town_free(t);
+        growing_cluster_free(t);
     }
 }
 
 /* ---- the same again ---- */
 
-static bool same_answer(const struct town *t, const struct answer *a, const struct answer *b)
+static bool same_answer(const struct growing_cluster *t, const struct answer *a, const struct answer *b)
 {
     for (size_t i = 0; i < t->node_n; i++) {
         if (a->results[i].verdict != b->results[i].verdict ||
@@ -246,9 +246,9 @@ static void table__same_history__same_answers(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= TOWNS; seed++) {
-        struct town *t = town_new((uint64_t)seed, NODES), *twin = town_new((uint64_t)seed, NODES);
+        struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES), *twin = growing_cluster_new((uint64_t)seed, NODES);
         const struct pair *lives = &pairs[(size_t)seed % pair_n];
-        struct town_pod pod;
+        struct growing_cluster_pod pod;
 
         for (int step = 0; step < STEPS; step++) {
             struct answer a;
@@ -283,8 +283,8 @@ static void table__same_history__same_answers(void **state)
                 }
             }
         }
-        town_free(t);
-        town_free(twin);
+        growing_cluster_free(t);
+        growing_cluster_free(twin);
     }
 }
 
@@ -293,7 +293,7 @@ static void table__same_history__same_answers(void **state)
 enum { QUESTIONS = 6 };
 
 struct before {
-    struct town_pod pods[QUESTIONS];
+    struct growing_cluster_pod pods[QUESTIONS];
     struct answer answers[QUESTIONS][PAIRS_MAX];
 };
 
@@ -307,12 +307,12 @@ static bool asks_for_a_part_of_memory(const struct demand *d)
     return false;
 }
 
-static void look(struct town *t, struct before *b)
+static void look(struct growing_cluster *t, struct before *b)
 {
     for (size_t q = 0; q < QUESTIONS; q++) {
-        struct town_pod *pod = &b->pods[q];
+        struct growing_cluster_pod *pod = &b->pods[q];
 
-        town_draw(t, pod);
+        growing_cluster_draw(t, pod);
         for (size_t k = 0; k < pair_n; k++) {
             ask(t, &pairs[k], pod, AFRESH, &b->answers[q][k]);
         }
@@ -320,7 +320,7 @@ static void look(struct town *t, struct before *b)
 }
 
 /* Whatever fitted still does. `mem`: memory has grown, and a share of it would, too. */
-static unsigned check_still_fits(struct town *t, int seed, int step, const struct before *b,
+static unsigned check_still_fits(struct growing_cluster *t, int seed, int step, const struct before *b,
                                  bool mem, const char *what)
 {
     unsigned checked = 0;
@@ -333,7 +333,7 @@ static unsigned check_still_fits(struct town *t, int seed, int step, const struc
             struct answer now;
 
             ask(t, &pairs[k], &b->pods[q], REMEMBERED, &now);
-            for (size_t i = 0; i < TOWN_NODES_MAX && i < t->node_n; i++) {
+            for (size_t i = 0; i < GROWING_CLUSTER_NODES_MAX && i < t->node_n; i++) {
                 bool fitted = b->answers[q][k].fit_n > 0 && i < NODES &&
                               b->answers[q][k].results[i].verdict == VERDICT_FITS;
 
@@ -353,18 +353,18 @@ static unsigned check_still_fits(struct town *t, int seed, int step, const struc
 static void table__more_room__what_fitted_still_fits(void **state)
 {
     static struct before b;
-    unsigned ended = 0, came = 0, grew[TOWN_GROWTH__MAX] = {0};
+    unsigned ended = 0, came = 0, grew[GROWING_CLUSTER_GROWTH__MAX] = {0};
 
     (void)state;
     for (int seed = 101; seed <= 100 + TOWNS; seed++) {
-        struct town *t = town_new((uint64_t)seed, NODES);
-        enum town_growth how = (enum town_growth)(seed % TOWN_GROWTH__MAX);
+        struct growing_cluster *t = growing_cluster_new((uint64_t)seed, NODES);
+        enum growing_cluster_growth how = (enum growing_cluster_growth)(seed % GROWING_CLUSTER_GROWTH__MAX);
         size_t node = rng_below(&t->rng, NODES);
 
         live(t, seed, STEPS / 2, &pairs[(size_t)seed % pair_n]);
         for (int step = 0; step < 3; step++) {
             look(t, &b);
-            if (town_go(t)) {
+            if (growing_cluster_go(t)) {
                 ended += check_still_fits(t, seed, step, &b, false,
                                           "does not fit any more when a pod has ended");
             }
@@ -372,16 +372,16 @@ static void table__more_room__what_fitted_still_fits(void **state)
         }
         look(t, &b);
         for (size_t i = 0; i < NODES; i++) {
-            if (town_grow(t, (node + i) % NODES, how)) {
-                grew[how] += check_still_fits(t, seed, STEPS, &b, how == TOWN_MORE_MEMORY,
+            if (growing_cluster_grow(t, (node + i) % NODES, how)) {
+                grew[how] += check_still_fits(t, seed, STEPS, &b, how == GROWING_CLUSTER_MORE_MEMORY,
                                               "does not fit any more on a larger node");
             }
         }
         look(t, &b);
-        town_add_node(t);
+        growing_cluster_add_node(t);
         came += check_still_fits(t, seed, STEPS, &b, false,
                                  "does not fit any more when a node has come");
-        town_free(t);
+        growing_cluster_free(t);
     }
     assert_true(ended > 1000 && came > 1000);
     for (size_t i = 0; i < ARRAY_LEN(grew); i++) {

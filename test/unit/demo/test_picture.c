@@ -299,7 +299,7 @@ static void style__environment__decides(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fill, empty)
 
-/* Of a story: what is said in whole words, what came true below it, and no line or row more than the screen has. */
+/* Of a scenario: what is said in whole words, what came true below it, and no line or row more than the screen has. */
 static void render__caption__wrapped_at_words_within_the_screen(void **state)
 {
     const struct picture_style style = {.cols = 60, .rows = 24};

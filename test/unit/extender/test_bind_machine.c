@@ -348,7 +348,7 @@ static void bind_machine__join__is_sent_again_and_answered_by_its_own_deadline(v
 
 #define IN_FLIGHT_MAX 200
 
-struct world {
+struct cluster_model {
     uint64_t x;
     uint64_t version;
     bool bound;
@@ -356,13 +356,13 @@ struct world {
     size_t pending_n;
 };
 
-static unsigned dice(struct world *w)
+static unsigned dice(struct cluster_model *w)
 {
     w->x = w->x * 6364136223846793005U + 1442695040888963407U;
     return (unsigned)(w->x >> 33);
 }
 
-static void commit_some(struct world *w)
+static void commit_some(struct cluster_model *w)
 {
     while (w->pending_n > 0 && dice(w) % 8 == 0) {
         uint64_t sent = w->pending[--w->pending_n];
@@ -371,7 +371,7 @@ static void commit_some(struct world *w)
     }
 }
 
-static int post(struct world *w, uint64_t version)
+static int post(struct cluster_model *w, uint64_t version)
 {
     static const int unsure[] = {409, 500, 503, 504, 502, LOSES};
     bool good = !w->bound && version == w->version;
@@ -390,7 +390,7 @@ static int post(struct world *w, uint64_t version)
     return unsure[dice(w) % ARRAY_LEN(unsure)];
 }
 
-static bool can_land(const struct world *w)
+static bool can_land(const struct cluster_model *w)
 {
     for (size_t i = 0; i < w->pending_n; i++) {
         if (w->pending[i] == w->version) {
@@ -408,7 +408,7 @@ static void bind_machine__random_worlds__release_only_what_cannot_land(void **st
 
     (void)state;
     for (int round = 0; round < 20000; round++) {
-        struct world w = {.x = seed += 0x9e3779b97f4a7c15U, .version = FIRST};
+        struct cluster_model w = {.x = seed += 0x9e3779b97f4a7c15U, .version = FIRST};
         struct bind_machine m;
         const char *error;
         int64_t now = 0;

@@ -33,19 +33,19 @@ static const struct str names[] = {{"system:kube-scheduler", 21},
                                    {"scheduler.example.com", 21}};
 
 /* A directory with ca.pem, cert.pem, key.pem, and who signed them. */
-struct world {
+struct cluster_model {
     struct temp_dir dir;
     struct cert ca, server;
     struct httpd_tls *tls;
     struct fixture f;
 };
 
-static void path_in(const struct world *w, const char *name, char ret[128])
+static void path_in(const struct cluster_model *w, const char *name, char ret[128])
 {
     temp_dir_path(&w->dir, name, ret, 128);
 }
 
-static void write_files(const struct world *w, const char *dir, const struct cert *cert,
+static void write_files(const struct cluster_model *w, const char *dir, const struct cert *cert,
                         const struct cert *key, const struct cert *ca)
 {
     char name[128], path[128];
@@ -61,7 +61,7 @@ static void write_files(const struct world *w, const char *dir, const struct cer
 }
 
 /* As a mounted Secret changes: a new directory, then one rename of the link to it. */
-static void publish(const struct world *w, const char *version)
+static void publish(const struct cluster_model *w, const char *version)
 {
     char next[128], data[128];
     path_in(w, "..next", next);
@@ -70,7 +70,7 @@ static void publish(const struct world *w, const char *version)
     assert_int_equal(rename(next, data), 0);
 }
 
-static void new_version(const struct world *w, const char *version, const struct cert *cert,
+static void new_version(const struct cluster_model *w, const char *version, const struct cert *cert,
                         const struct cert *key, const struct cert *ca)
 {
     char path[128];
@@ -80,7 +80,7 @@ static void new_version(const struct world *w, const char *version, const struct
     publish(w, version);
 }
 
-static void start_server(struct world *w, bool optional)
+static void start_server(struct cluster_model *w, bool optional)
 {
     const struct httpd_listener_config listener = {.name = "test",
                                                    .address = "127.0.0.1:0",
@@ -98,7 +98,7 @@ static void start_server(struct world *w, bool optional)
     w->f.port = httpd_server_port(w->f.server, 0);
 }
 
-static int new_tls(struct world *w, struct httpd_tls **ret, struct err *reterr)
+static int new_tls(struct cluster_model *w, struct httpd_tls **ret, struct err *reterr)
 {
     char cert[128], key[128], ca[128];
     path_in(w, "cert.pem", cert);
@@ -113,7 +113,7 @@ static int new_tls(struct world *w, struct httpd_tls **ret, struct err *reterr)
     return httpd_tls_new(&config, ret, reterr);
 }
 
-static void world_begin(struct world *w, bool optional)
+static void cluster_model_begin(struct cluster_model *w, bool optional)
 {
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
     temp_dir_init(&w->dir);
@@ -138,7 +138,7 @@ static void world_begin(struct world *w, bool optional)
     atomic_store(&handled, 0);
 }
 
-static void world_end(struct world *w)
+static void cluster_model_end(struct cluster_model *w)
 {
     fixture_stop(&w->f);
     httpd_tls_free(w->tls);
@@ -147,7 +147,7 @@ static void world_end(struct world *w)
     temp_dir_fini(&w->dir);
 }
 
-static int ask(const struct world *w, const struct cert *cert, const struct cert *intermediate,
+static int ask(const struct cluster_model *w, const struct cert *cert, const struct cert *intermediate,
                const char *priorities, gnutls_alert_description_t *ret_alert)
 {
     struct tls_client c;
@@ -166,9 +166,9 @@ static int ask(const struct world *w, const struct cert *cert, const struct cert
 static void client__each_certificate__taken_or_told_why_not(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert other_ca, intermediate;
-    world_begin(&w, false);
+    cluster_model_begin(&w, false);
     cert_make(&other_ca, &(struct cert_wish){.cn = "ca", .ca = true});
     cert_make(&intermediate,
               &(struct cert_wish){.cn = "intermediate", .ca = true, .issuer = &w.ca});
@@ -291,14 +291,14 @@ static void client__each_certificate__taken_or_told_why_not(void **state)
     assert_string_equal(seen_client, names[0].p);
     cert_free(&other_ca);
     cert_free(&intermediate);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 static void client__old_protocol_or_none__no_handshake(void **state)
 {
     (void)state;
-    struct world w;
-    world_begin(&w, false);
+    struct cluster_model w;
+    cluster_model_begin(&w, false);
     static const char *const priorities[] = {
         "NORMAL:-VERS-ALL:+VERS-TLS1.1:+VERS-TLS1.0:%COMPAT",
         TLS12 ":-KX-ALL:+RSA",
@@ -318,16 +318,16 @@ static void client__old_protocol_or_none__no_handshake(void **state)
         usleep(1000);
     }
     assert_int_equal(atomic_load(&handled), 0);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert known, unknown, wrong;
     gnutls_alert_description_t alert;
-    world_begin(&w, true);
+    cluster_model_begin(&w, true);
     cert_make(&known, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&unknown, &(struct cert_wish){.cn = "prometheus", .issuer = &w.ca});
     cert_make(&wrong, &(struct cert_wish){.cn = names[0].p});
@@ -342,10 +342,10 @@ static void optional__without_or_unknown__served_namelessly_but_wrong_is_refused
     cert_free(&known);
     cert_free(&unknown);
     cert_free(&wrong);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
-static unsigned char serial_now(const struct world *w, const struct cert *client)
+static unsigned char serial_now(const struct cluster_model *w, const struct cert *client)
 {
     struct tls_client c;
     gnutls_alert_description_t alert;
@@ -356,7 +356,7 @@ static unsigned char serial_now(const struct world *w, const struct cert *client
     return serial;
 }
 
-static void stats(const struct world *w, struct httpd_tls_stats *ret)
+static void stats(const struct cluster_model *w, struct httpd_tls_stats *ret)
 {
     httpd_tls_stats(w->tls, ret);
 }
@@ -364,12 +364,12 @@ static void stats(const struct world *w, struct httpd_tls_stats *ret)
 static void reload__new_files__open_connections_stay_and_new_ones_see_them(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert client, second;
     struct tls_client open;
     struct httpd_tls_stats s;
     gnutls_alert_description_t alert;
-    world_begin(&w, false);
+    cluster_model_begin(&w, false);
     cert_make(&client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
     cert_make(
         &second,
@@ -394,17 +394,17 @@ static void reload__new_files__open_connections_stay_and_new_ones_see_them(void 
     tls_client_close(&open);
     cert_free(&client);
     cert_free(&second);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 static void reload__new_ca__decides_about_new_connections_only(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert old_client, new_client, new_ca;
     struct tls_client open;
     gnutls_alert_description_t alert;
-    world_begin(&w, false);
+    cluster_model_begin(&w, false);
     cert_make(&new_ca, &(struct cert_wish){.cn = "new", .ca = true});
     cert_make(&old_client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&new_client, &(struct cert_wish){.cn = names[0].p, .issuer = &new_ca});
@@ -421,18 +421,18 @@ static void reload__new_ca__decides_about_new_connections_only(void **state)
     cert_free(&old_client);
     cert_free(&new_client);
     cert_free(&new_ca);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert client, second;
     struct httpd_tls_stats s;
     struct err err;
     char path[128];
-    world_begin(&w, false);
+    cluster_model_begin(&w, false);
     cert_make(&client, &(struct cert_wish){.cn = names[0].p, .issuer = &w.ca});
     cert_make(&second, &(struct cert_wish){.cn = "fgpu", .issuer = &w.ca, .serial = 20});
 
@@ -471,16 +471,16 @@ static void reload__wrong_files__old_ones_stay_and_it_is_counted_once(void **sta
     }
     cert_free(&client);
     cert_free(&second);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 static void files__wrong_at_start__error_names_the_file(void **state)
 {
     (void)state;
-    struct world w;
+    struct cluster_model w;
     struct cert other;
     struct httpd_tls *tls = NULL;
-    world_begin(&w, false);
+    cluster_model_begin(&w, false);
     cert_make(&other, &(struct cert_wish){.cn = "other"});
     static const struct {
         const char *file, *text; /* NULL: the file is missing */
@@ -514,7 +514,7 @@ static void files__wrong_at_start__error_names_the_file(void **state)
         assert_null(tls);
     }
     cert_free(&other);
-    world_end(&w);
+    cluster_model_end(&w);
 }
 
 int main(void)

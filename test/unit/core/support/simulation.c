@@ -96,7 +96,7 @@ static void tell(struct simulation *s, struct simulation_fact f)
     check(s);
 }
 
-static void tell_event(struct simulation *s, const struct world_event *e)
+static void tell_event(struct simulation *s, const struct cluster_model_event *e)
 {
     struct simulation_fact f = {.pod = e->pod, .node = e->node};
 
@@ -117,14 +117,14 @@ static int name_op(struct simulation *s, enum ledger_op_kind kind, unsigned pod)
 
 /* ---- watches and lists ---- */
 
-static struct world_stream *stream_of(struct simulation *s, const struct simulation_feed *f)
+static struct cluster_model_stream *stream_of(struct simulation *s, const struct simulation_feed *f)
 {
     return f->pods ? &s->w.pod_stream : &s->w.node_stream;
 }
 
 static void feed_deliver(struct simulation *s, struct simulation_feed *f, size_t max)
 {
-    struct world_stream *stream = stream_of(s, f);
+    struct cluster_model_stream *stream = stream_of(s, f);
 
     for (size_t i = 0; i < max && f->cursor < stream->n; i++) {
         tell_event(s, &stream->events[f->cursor++]);
@@ -144,8 +144,8 @@ static void feed_snapshot(struct simulation *s, struct simulation_feed *f)
     f->item_n = 0;
     f->item_at = 0;
     f->snapshot = stream_of(s, f)->n;
-    for (unsigned i = 0; i < (f->pods ? s->w.pod_n : WORLD_NODES); i++) {
-        struct world_event e = {.pod = f->pods ? s->w.pods[i] : NULL,
+    for (unsigned i = 0; i < (f->pods ? s->w.pod_n : CLUSTER_MODEL_NODES); i++) {
+        struct cluster_model_event e = {.pod = f->pods ? s->w.pods[i] : NULL,
                                 .node = f->pods ? NULL : s->w.nodes[i]};
 
         if (e.pod != NULL || e.node != NULL) {
@@ -169,25 +169,25 @@ static void feed_items(struct simulation *s, struct simulation_feed *f, size_t m
 
 static void feed_step(struct simulation *s, struct simulation_feed *f)
 {
-    struct world *w = &s->w;
-    unsigned how = world_below(w, 100);
+    struct cluster_model *w = &s->w;
+    unsigned how = cluster_model_below(w, 100);
 
     if (f->phase == FEED_BEGUN) {
         feed_snapshot(s, f);
     } else if (f->phase == FEED_LISTING && how < 5) {
         feed_begin(s, f); /* the list broke off: again from the start */
     } else if (f->phase == FEED_LISTING) {
-        feed_items(s, f, 1 + world_below(w, 8));
+        feed_items(s, f, 1 + cluster_model_below(w, 8));
     } else if (how < 5) {
         feed_begin(s, f);
     } else if (how < 15 && f->cursor > f->floor) {
         tell_event(s, &stream_of(s, f)->events[f->cursor - 1]);
     } else if (how < 20) {
-        size_t back = 1 + world_below(w, 6);
+        size_t back = 1 + cluster_model_below(w, 6);
 
         f->cursor = f->cursor - f->floor > back ? f->cursor - back : f->floor;
     } else {
-        feed_deliver(s, f, 1 + world_below(w, 6));
+        feed_deliver(s, f, 1 + cluster_model_below(w, 6));
     }
 }
 
@@ -214,7 +214,7 @@ static void reserve(struct simulation *s, unsigned i)
         .kind = LEDGER_RESERVE,
         .at_ms = 3,
         .reserve = {.uid = arena_printf(&s->w.arena, "uid-%u", i),
-                    .node_name = arena_printf(&s->w.arena, "n%u", world_below(&s->w, WORLD_NODES)),
+                    .node_name = arena_printf(&s->w.arena, "n%u", cluster_model_below(&s->w, CLUSTER_MODEL_NODES)),
                     .decision_id = arena_printf(&s->w.arena, "ours-%u-%u", i, s->step),
                     .placement = &at}};
 
@@ -240,7 +240,7 @@ static void reserve(struct simulation *s, unsigned i)
                                  .attached_at = s->journal_n,
                                  .flying = true,
                                  .node = op.reserve.node_name,
-                                 .record = world_record_copy(&s->w, &as),
+                                 .record = cluster_model_record_copy(&s->w, &as),
                                  .demand = demand_copy(pod.demand)};
     s->reserved_n++;
     wrong = first_grants_give(&s->grants, i, op.reserve.node_name, pod.demand, &as);
@@ -256,8 +256,8 @@ static void send(struct simulation *s, unsigned i)
     struct simulation_pod *p = &s->pod[i];
 
     p->sent = true;
-    p->lost = world_chance(&s->w, 20);
-    p->accepted = !world_chance(&s->w, 15) && world_bind(&s->w, i, p->node, p->record, p->demand);
+    p->lost = cluster_model_chance(&s->w, 20);
+    p->accepted = !cluster_model_chance(&s->w, 15) && cluster_model_bind(&s->w, i, p->node, p->record, p->demand);
     s->bound_n += p->accepted;
 }
 
@@ -286,13 +286,13 @@ static void land(struct simulation *s, unsigned i)
 
 static void binding_step(struct simulation *s)
 {
-    unsigned first = s->w.pod_n == 0 ? 0 : world_below(&s->w, s->w.pod_n);
+    unsigned first = s->w.pod_n == 0 ? 0 : cluster_model_below(&s->w, s->w.pod_n);
 
     for (unsigned k = 0; k < s->w.pod_n; k++) {
         unsigned i = (first + k) % s->w.pod_n;
 
         if (s->pod[i].flying && s->pod[i].sent) {
-            if (!s->pod[i].lost || world_chance(&s->w, 20)) {
+            if (!s->pod[i].lost || cluster_model_chance(&s->w, 20)) {
                 land(s, i);
             }
             return;
@@ -316,9 +316,9 @@ struct simulation *simulation_new(uint64_t seed)
 
     s->seed = seed;
     s->action = "start";
-    world_init(&s->w, seed);
-    s->factors = world_chance(&s->w, 70) ? (struct world_factors){1000, 1000}
-                                         : (struct world_factors){1500, 1200};
+    cluster_model_init(&s->w, seed);
+    s->factors = cluster_model_chance(&s->w, 70) ? (struct cluster_model_factors){1000, 1000}
+                                         : (struct cluster_model_factors){1500, 1200};
     s->limits = (struct ledger_limits){.hash_key = {seed, 7},
                                        .overcommit_milli = s->factors.milli,
                                        .overcommit_mem_milli = s->factors.mem_milli};
@@ -332,11 +332,11 @@ struct simulation *simulation_new(uint64_t seed)
 
 void simulation_free(struct simulation *s)
 {
-    for (unsigned i = 0; i < WORLD_PODS_MAX; i++) {
+    for (unsigned i = 0; i < CLUSTER_MODEL_PODS_MAX; i++) {
         free(s->pod[i].demand);
     }
     ledger_free(s->l);
-    world_fini(&s->w);
+    cluster_model_fini(&s->w);
     free(s);
 }
 
@@ -345,15 +345,15 @@ void simulation_step(struct simulation *s)
     static const struct {
         const char *name;
         unsigned percent;
-        bool (*change)(struct world *w);
+        bool (*change)(struct cluster_model *w);
     } changes[] = {
-        {"create a pod", 14, world_create_pod},   {"edit a request", 3, world_edit_request},
-        {"edit a record", 2, world_edit_record},  {"resize a pod", 2, world_resize},
-         {"delete a pod", 6, world_delete_pod},
-        {"finish a pod", 3, world_finish_pod},    {"bind behind our back", 4, world_foreign_bind},
-        {"an agent reports", 2, world_agent_reports}, {"change a node", 6, world_change_node},
+        {"create a pod", 14, cluster_model_create_pod},   {"edit a request", 3, cluster_model_edit_request},
+        {"edit a record", 2, cluster_model_edit_record},  {"resize a pod", 2, cluster_model_resize},
+         {"delete a pod", 6, cluster_model_delete_pod},
+        {"finish a pod", 3, cluster_model_finish_pod},    {"bind behind our back", 4, cluster_model_foreign_bind},
+        {"an agent reports", 2, cluster_model_agent_reports}, {"change a node", 6, cluster_model_change_node},
     };
-    unsigned how = world_below(&s->w, 100);
+    unsigned how = cluster_model_below(&s->w, 100);
 
     s->step++;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {

@@ -1,4 +1,4 @@
-/* A ledger that is fed from a world (world.h) the way fgpu is: watches that lag, repeat themselves and drop,
+/* A ledger that is fed from a world (cluster_model.h) the way fgpu is: watches that lag, repeat themselves and drop,
  * lists in brackets, and Bindings whose replies come late or never. Every op that reaches the ledger is
  * followed by the invariants; a failure names seed, step and action.
  */
@@ -6,15 +6,15 @@
 #define TEST_CORE_SIMULATION_H
 
 #include "core/support/first_grants.h"
-#include "core/support/world_demand.h"
+#include "core/support/cluster_model_demand.h"
 
 #define SIMULATION_OPS_MAX 20000
 
 /* One op of the journal, without the reservations: only what the API server said. */
 struct simulation_fact {
     enum ledger_op_kind kind;
-    const struct world_pod *pod;
-    const struct world_node *node;
+    const struct cluster_model_pod *pod;
+    const struct cluster_model_node *node;
 };
 
 /* A consumer of one of the world's two streams. */
@@ -24,7 +24,7 @@ struct simulation_feed {
     size_t floor;  /* the list's position: a watch never goes back behind it */
     enum { FEED_WATCHING, FEED_BEGUN, FEED_LISTING } phase;
     unsigned brackets;
-    struct world_event items[WORLD_PODS_MAX];
+    struct cluster_model_event items[CLUSTER_MODEL_PODS_MAX];
     size_t item_n, item_at;
     size_t snapshot; /* position of the list in the stream */
 };
@@ -52,13 +52,13 @@ struct simulation {
     uint64_t seed;
     unsigned step;
     const char *action;
-    struct world w;
-    struct world_factors factors;
+    struct cluster_model w;
+    struct cluster_model_factors factors;
     struct ledger_limits limits;
     struct ledger *l;
     struct first_grants grants; /* by the number of the pod */
     struct simulation_feed pods, nodes;
-    struct simulation_pod pod[WORLD_PODS_MAX];
+    struct simulation_pod pod[CLUSTER_MODEL_PODS_MAX];
     struct simulation_fact journal[SIMULATION_OPS_MAX];
     size_t journal_n;
     /* called after every op; NULL: nothing */

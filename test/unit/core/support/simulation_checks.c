@@ -16,12 +16,12 @@
 struct charged {
     uint32_t node; /* LEDGER_NONE: it holds nothing */
     size_t n;
-    struct pod_floor on[2 * WORLD_DEVICES_MAX];
+    struct pod_floor on[2 * CLUSTER_MODEL_DEVICES_MAX];
 };
 
-static struct charged charged[WORLD_PODS_MAX];
+static struct charged charged[CLUSTER_MODEL_PODS_MAX];
 
-static struct charged charged_now(const struct simulation *s, const struct world_pod *pod)
+static struct charged charged_now(const struct simulation *s, const struct cluster_model_pod *pod)
 {
     struct charged now = {.node = LEDGER_NONE};
     uint32_t i = pod == NULL || !pod->editable ? LEDGER_NONE : ledger_pod_lookup(s->l, pod->uid);
@@ -30,7 +30,7 @@ static struct charged charged_now(const struct simulation *s, const struct world
         return now;
     }
     now.node = s->l->pods[i].node;
-    for (size_t k = 0; k < s->l->pods[i].charge_n && now.n < 2 * WORLD_DEVICES_MAX; k++) {
+    for (size_t k = 0; k < s->l->pods[i].charge_n && now.n < 2 * CLUSTER_MODEL_DEVICES_MAX; k++) {
         const struct pod_charge *c = &s->l->pods[i].charges[k];
 
         now.on[now.n++] = (struct pod_floor){s->l->nodes[now.node].devices[c->ordinal].ref, c->charge};
@@ -87,8 +87,8 @@ void simulation_watch_charges(struct simulation *s)
 
 /* Since the pod holds devices on the node, did the ledger ever see the node otherwise than now? Then the
  * charge of an editable request may rightly be larger than the present facts say. */
-static bool node_was_different(const struct simulation *s, const struct world_pod *p,
-                               const struct world_node *n)
+static bool node_was_different(const struct simulation *s, const struct cluster_model_pod *p,
+                               const struct cluster_model_node *n)
 {
     for (size_t i = s->journal_n; i-- > 0;) {
         const struct simulation_fact *f = &s->journal[i];
@@ -107,7 +107,7 @@ static bool node_was_different(const struct simulation *s, const struct world_po
 
 /* Does what the ledger makes of the pod depend on what was seen before? Its annotations were edited after it
  * was bound, or nobody saw them before; or they can be, and what we once reserved for it, somebody else bound. */
-static bool has_history(const struct simulation *s, const struct world_pod *p)
+static bool has_history(const struct simulation *s, const struct cluster_model_pod *p)
 {
     bool ours = p->record != NULL && str_starts(p->record->id, STR("ours-"));
 
@@ -115,16 +115,16 @@ static bool has_history(const struct simulation *s, const struct world_pod *p)
 }
 
 /* Do the present facts alone determine the pod's charge? */
-static bool is_plain(const struct simulation *s, const struct world_pod *p, const struct world_node *n)
+static bool is_plain(const struct simulation *s, const struct cluster_model_pod *p, const struct cluster_model_node *n)
 {
-    return !has_history(s, p) && world_devices_present(&s->w, p) &&
+    return !has_history(s, p) && cluster_model_devices_present(&s->w, p) &&
            !(p->editable && node_was_different(s, p, n));
 }
 
-static bool node_is_plain(const struct simulation *s, const struct world_node *n, bool without_editable)
+static bool node_is_plain(const struct simulation *s, const struct cluster_model_node *n, bool without_editable)
 {
     for (unsigned i = 0; i < s->w.pod_n; i++) {
-        const struct world_pod *p = s->w.pods[i];
+        const struct cluster_model_pod *p = s->w.pods[i];
 
         if (p != NULL && str_eq(p->node_name, n->name) &&
             (!is_plain(s, p, n) || (without_editable && p->editable))) {
@@ -201,7 +201,7 @@ static bool pod_has_history(const struct simulation *s, struct str uid)
 static bool node_has_history(const struct simulation *s, struct str node)
 {
     for (unsigned i = 0; i < s->w.pod_n; i++) {
-        const struct world_pod *p = s->w.pods[i];
+        const struct cluster_model_pod *p = s->w.pods[i];
 
         if (p != NULL && str_eq(p->node_name, node) && has_history(s, p)) {
             return true;
@@ -215,7 +215,7 @@ static void compare_nodes(const struct simulation *s, const struct snapshot *a, 
 {
     for (size_t i = 0; i < a->node_n; i++) {
         const struct snapshot_node *x = &a->nodes[i], *y = node_in(b, x->name);
-        const struct world_node *n = world_node_of(&s->w, x->name);
+        const struct cluster_model_node *n = cluster_model_node_of(&s->w, x->name);
 
         if (y == NULL) {
             if (!node_has_history(s, x->name)) {
@@ -243,7 +243,7 @@ static void compare_nodes(const struct simulation *s, const struct snapshot *a, 
 static void compare_pods(const struct simulation *s, const struct snapshot *a, const struct snapshot *b)
 {
     for (unsigned i = 0; i < s->w.pod_n; i++) {
-        const struct world_pod *p = s->w.pods[i];
+        const struct cluster_model_pod *p = s->w.pods[i];
         const struct snapshot_pod *x = p == NULL ? NULL : fixture_pod_in(a, p->uid);
         const struct snapshot_pod *y = p == NULL ? NULL : fixture_pod_in(b, p->uid);
 
@@ -302,8 +302,8 @@ static void as_the_oracle_says(struct simulation *s)
 
     arena_init(&a, 16U << 20);
     assert_int_equal(snapshot_take(s->l, &a, STR_NULL, STR_NULL, &snap, NULL), 0);
-    for (unsigned k = 0; k < WORLD_NODES; k++) {
-        const struct world_node *n = s->w.nodes[k];
+    for (unsigned k = 0; k < CLUSTER_MODEL_NODES; k++) {
+        const struct cluster_model_node *n = s->w.nodes[k];
         const struct snapshot_node *x = n == NULL ? NULL : node_in(&snap, n->name);
 
         if (n == NULL || !node_is_plain(s, n, false)) {
@@ -315,10 +315,10 @@ static void as_the_oracle_says(struct simulation *s)
             struct charge sum = {0};
 
             for (unsigned j = 0; j < s->w.pod_n; j++) {
-                const struct world_pod *p = s->w.pods[j];
+                const struct cluster_model_pod *p = s->w.pods[j];
 
                 if (p != NULL && str_eq(p->node_name, n->name) && p->demand->plugin_managed_n == 0) {
-                    struct charge c = world_charge(p, n, i, s->factors);
+                    struct charge c = cluster_model_charge(p, n, i, s->factors);
 
                     sum.milli += c.milli;
                     sum.mem_mib += c.mem_mib;
@@ -343,8 +343,8 @@ static void host_as_the_facts_say(struct simulation *s)
 
     arena_init(&a, 16U << 20);
     assert_int_equal(snapshot_take(s->l, &a, STR_NULL, STR_NULL, &snap, NULL), 0);
-    for (unsigned k = 0; k < WORLD_NODES; k++) {
-        const struct world_node *n = s->w.nodes[k];
+    for (unsigned k = 0; k < CLUSTER_MODEL_NODES; k++) {
+        const struct cluster_model_node *n = s->w.nodes[k];
         const struct snapshot_node *x = n == NULL ? NULL : node_in(&snap, n->name);
         struct host_capacity left;
 
@@ -353,7 +353,7 @@ static void host_as_the_facts_say(struct simulation *s)
         }
         left = n->host;
         for (unsigned j = 0; j < s->w.pod_n; j++) {
-            const struct world_pod *p = s->w.pods[j];
+            const struct cluster_model_pod *p = s->w.pods[j];
 
             if (p != NULL && str_eq(p->node_name, n->name)) {
                 left.cpu_milli -= n->host.cpu_milli > 0 ? p->demand->host.cpu_milli : 0;
@@ -375,7 +375,7 @@ static void demand_histogram_is_that_of_the_pods(struct simulation *s, const str
     uint64_t n = 0, late_n = 0;
 
     for (unsigned i = 0; i < s->w.pod_n; i++) {
-        const struct world_pod *p = s->w.pods[i];
+        const struct cluster_model_pod *p = s->w.pods[i];
         struct ledger_pod known;
 
         late_n += p != NULL && s->pod[i].late; /* may be one without GPUs, on a node that nobody knows */
@@ -385,7 +385,7 @@ static void demand_histogram_is_that_of_the_pods(struct simulation *s, const str
         if (ledger_find_pod(fresh, p->uid, &known)) {
             n += known.demand->defect == DEMAND_OK;
         } else {
-            n += p->node_name.n > 0 && world_node_of(&s->w, p->node_name) != NULL; /* all have GPUs */
+            n += p->node_name.n > 0 && cluster_model_node_of(&s->w, p->node_name) != NULL; /* all have GPUs */
         }
     }
     if (demand_histogram_arrived_n(ledger_demand_histogram(fresh)) != n || demand_histogram_departed_n(ledger_demand_histogram(fresh)) != 0) {

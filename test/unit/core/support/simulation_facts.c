@@ -35,7 +35,7 @@ static void print_facts(const struct simulation *s, struct str about)
 {
     for (size_t i = 0; i < s->journal_n; i++) {
         const struct simulation_fact *f = &s->journal[i];
-        const struct world_pod *p = f->pod;
+        const struct cluster_model_pod *p = f->pod;
 
         if (p != NULL && (str_eq(p->uid, about) || str_eq(p->node_name, about))) {
             print_error("%zu: %.*s op %d node \"%.*s\" record \"%.*s\" demand %s %zu wishes%s%s%s\n", i,
@@ -86,12 +86,12 @@ static void fold_fact(const struct simulation *s, struct ledger *l, struct simul
 struct ledger *simulation_fold(struct simulation *s)
 {
     struct ledger *l = ledger_new(&s->limits);
-    struct simulation_fact facts[WORLD_PODS_MAX + WORLD_NODES] = {0};
+    struct simulation_fact facts[CLUSTER_MODEL_PODS_MAX + CLUSTER_MODEL_NODES] = {0};
     size_t n = 0;
 
-    for (unsigned i = 0; i < s->w.pod_n + WORLD_NODES; i++) {
+    for (unsigned i = 0; i < s->w.pod_n + CLUSTER_MODEL_NODES; i++) {
         struct simulation_fact f = {.kind = LEDGER_POD_OBSERVED};
-        size_t at = world_below(&s->w, (unsigned)n + 1);
+        size_t at = cluster_model_below(&s->w, (unsigned)n + 1);
 
         if (i < s->w.pod_n) {
             f.pod = s->w.pods[i];

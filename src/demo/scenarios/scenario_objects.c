@@ -1,5 +1,5 @@
 /* Nodes and pods from the notation of the tables. */
-#include "demo/stories/story_internal.h"
+#include "demo/scenarios/scenario_internal.h"
 
 #include "base/bug.h"
 #include "demo/apiserver/apiserver.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-cJSON *story_pairs(const char *text)
+cJSON *scenario_pairs(const char *text)
 {
     cJSON *o = cJSON_CreateObject();
     struct str rest = text != NULL ? str_of(text) : STR_NULL, pair, key;
@@ -35,7 +35,7 @@ cJSON *story_pairs(const char *text)
 /* What the table says: it was read by a test. */
 static cJSON *pairs(const char *text)
 {
-    cJSON *o = story_pairs(text);
+    cJSON *o = scenario_pairs(text);
 
     BUG_ON(o == NULL);
     return o;
@@ -79,7 +79,7 @@ static cJSON *instances(struct str layout, const char *node, int32_t gpu)
     return list;
 }
 
-static char *hardware(const struct story_node *n)
+static char *hardware(const struct scenario_node *n)
 {
     cJSON *doc = cJSON_CreateObject(), *gpus = cJSON_CreateArray();
     struct str rest = n->mig != NULL ? str_of(n->mig) : STR_NULL, layout;
@@ -107,7 +107,7 @@ static char *hardware(const struct story_node *n)
     return text;
 }
 
-cJSON *story_node_object(const struct story_node *n)
+cJSON *scenario_node_object(const struct scenario_node *n)
 {
     cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata");
     cJSON *annotations = pairs(n->annotations), *labels = pairs(n->labels);
@@ -132,12 +132,12 @@ cJSON *story_node_object(const struct story_node *n)
     return o;
 }
 
-int story_create_nodes(const struct story *s, struct apiserver *a, struct err *reterr)
+int scenario_create_nodes(const struct scenario *s, struct apiserver *a, struct err *reterr)
 {
     int rc = 0;
 
     for (size_t i = 0; i < s->node_n && rc == 0; i++) {
-        cJSON *o = story_node_object(&s->nodes[i]);
+        cJSON *o = scenario_node_object(&s->nodes[i]);
         char *text = doc_print(o);
 
         rc = apiserver_create(a, APISERVER_NODES, text, reterr);
@@ -149,17 +149,17 @@ int story_create_nodes(const struct story *s, struct apiserver *a, struct err *r
 
 /* ---- pods ---- */
 
-cJSON *story_pod_object(const char *name, const struct story_pod *p)
+cJSON *scenario_pod_object(const char *name, const struct scenario_pod *p)
 {
     cJSON *o = cJSON_CreateObject(), *metadata = doc_object(o, "metadata"),
           *spec = doc_object(o, "spec");
     cJSON *c = cJSON_CreateObject(), *containers = cJSON_CreateArray();
 
     doc_set_text(metadata, "name", name);
-    doc_set_text(metadata, "namespace", p->namespace_ != NULL ? p->namespace_ : STORY_NAMESPACE);
+    doc_set_text(metadata, "namespace", p->namespace_ != NULL ? p->namespace_ : SCENARIO_NAMESPACE);
     doc_set(metadata, "labels", pairs(p->labels));
     doc_set(metadata, "annotations", pairs(p->annotations));
-    doc_set_text(spec, "schedulerName", STORY_SCHEDULER);
+    doc_set_text(spec, "schedulerName", SCENARIO_SCHEDULER);
     if (p->selector != NULL) {
         doc_set(spec, "nodeSelector", pairs(p->selector));
     }

@@ -1,4 +1,4 @@
-#include "cmd/support/crowd.h"
+#include "cmd/support/full_state.h"
 
 #include "cmd/commands.h"
 #include "core/placement/plan.h"
@@ -12,12 +12,12 @@
 #define NODES 9 /* the last two with MIG */
 #define MIB_MAX 40000
 
-static unsigned below(struct crowd *c, unsigned n)
+static unsigned below(struct full_state *c, unsigned n)
 {
     return (unsigned)rng_below(&c->rng, n);
 }
 
-struct config *crowd_config(const char *yaml)
+struct config *full_state_config(const char *yaml)
 {
     struct config_names names;
     struct config *config = NULL;
@@ -32,9 +32,9 @@ struct config *crowd_config(const char *yaml)
     return config;
 }
 
-void crowd_init(struct crowd *c, uint64_t seed, const char *yaml)
+void full_state_init(struct full_state *c, uint64_t seed, const char *yaml)
 {
-    struct config *config = crowd_config(yaml);
+    struct config *config = full_state_config(yaml);
     const struct ledger_limits limits = {.hash_key = {seed, 2},
                                          .overcommit_milli = config->policy.overcommit_milli,
                                          .overcommit_mem_milli =
@@ -49,11 +49,11 @@ void crowd_init(struct crowd *c, uint64_t seed, const char *yaml)
     c->context = (struct state_context){
         .store = c->store, .clock = &c->clock.clock, .config = c->slot, .version = "v0.0.0"};
     for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
-        crowd_apply(c, (struct ledger_op){.kind = (enum ledger_op_kind)kind});
+        full_state_apply(c, (struct ledger_op){.kind = (enum ledger_op_kind)kind});
     }
 }
 
-void crowd_fini(struct crowd *c)
+void full_state_fini(struct full_state *c)
 {
     const char *why = store_check(c->store);
 
@@ -65,7 +65,7 @@ void crowd_fini(struct crowd *c)
     arena_fini(&c->arena);
 }
 
-void crowd_apply(struct crowd *c, struct ledger_op op)
+void full_state_apply(struct full_state *c, struct ledger_op op)
 {
     struct err err;
 
@@ -75,7 +75,7 @@ void crowd_apply(struct crowd *c, struct ledger_op op)
     clock_manual_advance_ms(&c->clock, 1);
 }
 
-char *crowd_state(struct crowd *c)
+char *full_state_state(struct full_state *c)
 {
     struct state_document *d = state_document_new(&c->context, STR_NULL, STR_NULL);
     enum state_step step = STATE_MORE;
@@ -94,7 +94,7 @@ char *crowd_state(struct crowd *c)
 /* ---- nodes ---- */
 
 /* `gone`: GPUs taken off the front. */
-static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less_mib)
+static void describe(struct full_state *c, unsigned node, unsigned gone, int64_t less_mib)
 {
     struct device devices[8];
     char uuids[8][32], name[16], uid[24];
@@ -118,7 +118,7 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
     }
     inv.device_n = n;
     inv.memory_only = node % 3 == 0 ? MEMORY_ONLY_FREE : MEMORY_ONLY_SHARE;
-    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+    full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
                                       .node = {.name = str_of(name),
                                                .uid = str_of(uid),
                                                .schedulable = node != 2,
@@ -128,7 +128,7 @@ static void describe(struct crowd *c, unsigned node, unsigned gone, int64_t less
 }
 
 /* n7: a GPU cut in three, `kept` of them left, and a whole one; n8: instances of a plugin. */
-static void describe_mig(struct crowd *c, unsigned kept)
+static void describe_mig(struct full_state *c, unsigned kept)
 {
     static const char *const uuids[] = {"MIG-0", "MIG-1", "MIG-4"};
     static const uint16_t profiles[] = {MIG_PROFILE(1, 5), MIG_PROFILE(1, 5), MIG_PROFILE(3, 20)};
@@ -163,15 +163,15 @@ static void describe_mig(struct crowd *c, unsigned kept)
         counted[i].gpu_index = counted[i].start = -1;
         counted[i].counted = true;
     }
-    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+    full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
                                       .node = {.name = STR("n7"), .uid = STR("uid-n7"), .schedulable = true, .inventory = &steered}});
-    crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
+    full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
                                       .node = {.name = STR("n8"), .uid = STR("uid-n8"), .schedulable = true, .inventory = &plugin}});
 }
 
 /* ---- pods ---- */
 
-static struct gpu_request random_gpu_request(struct crowd *c, const char *container)
+static struct gpu_request random_gpu_request(struct full_state *c, const char *container)
 {
     struct gpu_request w = {.container = str_of(container),
                      .count = (uint16_t)(1 + below(c, 2)),
@@ -188,14 +188,14 @@ static struct gpu_request random_gpu_request(struct crowd *c, const char *contai
     return w;
 }
 
-struct crowd_pod {
+struct full_state_pod {
     struct demand demand;
     struct gpu_request gpu_requests[4];
     struct device_pattern model;
     char uid[16];
 };
 
-static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
+static void random_demand(struct full_state *c, struct full_state_pod *p, unsigned i)
 {
     static const char *const names[] = {"warm", "init", "main", "side"};
     unsigned first = below(c, 4) == 0 ? 0 : 2;
@@ -235,10 +235,10 @@ static void random_demand(struct crowd *c, struct crowd_pod *p, unsigned i)
     p->demand.host = (struct host_request){(int32_t)below(c, 4) * 500, (int32_t)below(c, 300)};
 }
 
-static void observe(struct crowd *c, const struct crowd_pod *p, const char *node,
+static void observe(struct full_state *c, const struct full_state_pod *p, const char *node,
                     const struct assignment *as, bool deleting)
 {
-    crowd_apply(c, (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
+    full_state_apply(c, (struct ledger_op){.kind = LEDGER_POD_OBSERVED,
                                       .pod = {.uid = str_of(p->uid),
                                               .namespace_ = STR("ns"),
                                               .name = str_of(p->uid),
@@ -253,7 +253,7 @@ static void observe(struct crowd *c, const struct crowd_pod *p, const char *node
 }
 
 /* Reserves where it fits; then it stays reserved, is confirmed, or is seen bound. */
-static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans *plans)
+static void place(struct full_state *c, struct full_state_pod *p, const struct pack_plans *plans)
 {
     struct store_reservation r = {0};
     char node[16], decision[32];
@@ -269,7 +269,7 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans 
         if (end == 0) {
             return;
         }
-        crowd_apply(c, (struct ledger_op){.kind = LEDGER_CONFIRM, .name = str_of(p->uid)});
+        full_state_apply(c, (struct ledger_op){.kind = LEDGER_CONFIRM, .name = str_of(p->uid)});
         if (end > 1) {
             observe(c, p, node, &r.assignment, end == 2);
         }
@@ -282,12 +282,12 @@ static void place(struct crowd *c, struct crowd_pod *p, const struct pack_plans 
     }
 }
 
-void crowd_fill(struct crowd *c)
+void full_state_fill(struct full_state *c)
 {
-    crowd_fill_with(c, CROWD_PODS);
+    full_state_fill_with(c, FULL_STATE_PODS);
 }
 
-void crowd_fill_with(struct crowd *c, unsigned pod_n)
+void full_state_fill_with(struct full_state *c, unsigned pod_n)
 {
     static const char *const preset[] = {"n1", "n5", "n6", "unseen", "n7", "n8"};
     const struct pack_params params = {.node_strategy = strategy_find(STR("binpack")),
@@ -300,7 +300,7 @@ void crowd_fill_with(struct crowd *c, unsigned pod_n)
     }
     describe_mig(c, 3);
     for (unsigned i = 0; i < pod_n; i++) {
-        struct crowd_pod p = {0};
+        struct full_state_pod p = {0};
 
         snprintf(p.uid, sizeof(p.uid), "u%c-%u", 'a' + (char)below(c, 26), i);
         random_demand(c, &p, i);
@@ -314,7 +314,7 @@ void crowd_fill_with(struct crowd *c, unsigned pod_n)
         }
     }
     for (unsigned i = 0; i < NODES; i++) { /* pods without GPUs */
-        struct crowd_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
+        struct full_state_pod p = {.demand = {.dialect = "", .host = {100 * (int32_t)i, 64}}};
         char node[16];
 
         snprintf(p.uid, sizeof(p.uid), "light-%u", i);
@@ -325,6 +325,6 @@ void crowd_fill_with(struct crowd *c, unsigned pod_n)
     describe(c, 6, 0, MIB_MAX / 2);
     describe_mig(c, 3 - below(c, 2));
     if (below(c, 2) == 0) {
-        crowd_apply(c, (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n3")});
+        full_state_apply(c, (struct ledger_op){.kind = LEDGER_NODE_GONE, .name = STR("n3")});
     }
 }

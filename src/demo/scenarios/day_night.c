@@ -1,4 +1,4 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
 #define SMALL "vgpu.type: v100-4q-4GB"
 #define LARGE "vgpu.type: v100-16q-16GB"
@@ -9,14 +9,14 @@
     }
 #define ONE_GPU .limits = "nvidia.com/gpu: 1"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     NODE("node-1", SMALL, 4096), NODE("node-2", SMALL, 4096),  NODE("node-3", SMALL, 4096),
     NODE("node-4", SMALL, 4096), NODE("node-5", LARGE, 16384),
 };
 
 /* The night of the jump to summer time: 20:00 in Berlin is 19:00 UTC, and 08:00 on the next day is
  * 06:00 UTC. */
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("19:40 in Berlin. By day the nodes 1 to 4 serve desktops with slices of 4 GB. Node 5 has a slice of 16 GB "
         "and takes no pods."),
     CREATE("desktop", 3, ONE_GPU, .selector = SMALL),
@@ -55,12 +55,12 @@ static const struct story_step steps[] = {
     STATE("summary.podsOnClosedNodes", "1"),
 };
 
-const struct story story_day_night = {
+const struct scenario scenario_day_night = {
     .name = "day-night",
     .line =
         "Day and night: slices of 4 GB on four nodes by day, one of 16 GB on the fifth by night",
     .example = "day-night.yaml",
     .clock = "2026-03-28T18:40:00Z",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

@@ -1,7 +1,7 @@
 /* Tables that can be played, and claims that can be false. */
 #include "demo/checker/checker.h"
 #include "demo/doc_internal.h"
-#include "demo/stories/story_internal.h"
+#include "demo/scenarios/scenario_internal.h"
 #include "demo/support/server.h"
 
 #include "base/clock.h"
@@ -13,9 +13,9 @@
 
 /* ---- the tables ---- */
 
-static void check_pairs(const struct story *s, const char *text)
+static void check_pairs(const struct scenario *s, const char *text)
 {
-    cJSON *o = story_pairs(text);
+    cJSON *o = scenario_pairs(text);
 
     if (o == NULL) {
         fail_msg("%s: \"%s\" is not of the form key: value; key: value", s->name, text);
@@ -23,45 +23,45 @@ static void check_pairs(const struct story *s, const char *text)
     cJSON_Delete(o);
 }
 
-static void check_step(const struct story *s, const struct story_step *t)
+static void check_step(const struct scenario *s, const struct scenario_step *t)
 {
     int64_t ms;
 
     assert_non_null(t->a);
-    if (t->act == STORY_CREATE) {
+    if (t->act == SCENARIO_CREATE) {
         assert_true(t->n >= 1);
         check_pairs(s, t->pod.limits);
         check_pairs(s, t->pod.annotations);
         check_pairs(s, t->pod.labels);
         check_pairs(s, t->pod.selector);
-    } else if (t->act == STORY_CLOCK) {
+    } else if (t->act == SCENARIO_CLOCK) {
         assert_true(s->clock != NULL && clock_rfc3339_parse(str_of(t->a), &ms));
-    } else if (t->act == STORY_TOLD) {
+    } else if (t->act == SCENARIO_TOLD) {
         check_pairs(s, t->b);
-    } else if (t->act == STORY_PATCH || t->act == STORY_STATE) {
+    } else if (t->act == SCENARIO_PATCH || t->act == SCENARIO_STATE) {
         cJSON *o = doc_parse(str_of(t->b));
 
         assert_non_null(o);
         cJSON_Delete(o);
-    } else if (t->act == STORY_REFUSED || t->act == STORY_EVENT) {
+    } else if (t->act == SCENARIO_REFUSED || t->act == SCENARIO_EVENT) {
         assert_true(t->b != NULL && t->b[0] != '\0');
     }
 }
 
-static void stories__each_table__can_be_played_and_claims_something(void **state)
+static void scenarios__each_table__can_be_played_and_claims_something(void **state)
 {
-    const struct story *s;
+    const struct scenario *s;
 
     (void)state;
-    for (size_t i = 0; (s = story_at(i)) != NULL; i++) {
-        unsigned acts[STORY_ACT__MAX] = {0};
+    for (size_t i = 0; (s = scenario_at(i)) != NULL; i++) {
+        unsigned acts[SCENARIO_ACT__MAX] = {0};
         struct checker_report r;
 
-        assert_ptr_equal(story_find(s->name), s);
+        assert_ptr_equal(scenario_find(s->name), s);
         assert_true(strlen(s->line) > 0 && strlen(s->line) < 100);
-        assert_true(s->example == NULL || story_example(s->example) != NULL);
+        assert_true(s->example == NULL || scenario_example(s->example) != NULL);
         server_start_with(NULL);
-        assert_int_equal(story_create_nodes(s, server, NULL), 0);
+        assert_int_equal(scenario_create_nodes(s, server, NULL), 0);
         checker_run(server, &r);
         if (r.violation_n > 0) {
             fail_msg("%s: %s", s->name, r.first_violation);
@@ -69,22 +69,22 @@ static void stories__each_table__can_be_played_and_claims_something(void **state
         assert_true(r.device_n > 0);
         checker_report_fini(&r);
         server_stop(NULL);
-        assert_int_equal(s->steps[0].act, STORY_SAY);
+        assert_int_equal(s->steps[0].act, SCENARIO_SAY);
         for (size_t k = 0; k < s->step_n; k++) {
             acts[s->steps[k].act]++;
             check_step(s, &s->steps[k]);
         }
-        assert_true(acts[STORY_SAY] >= 3 && acts[STORY_REFUSED] >= 1 && acts[STORY_BOUND] >= 1);
+        assert_true(acts[SCENARIO_SAY] >= 3 && acts[SCENARIO_REFUSED] >= 1 && acts[SCENARIO_BOUND] >= 1);
     }
     assert_true(s == NULL);
-    assert_null(story_find("nobody-tells-this"));
-    assert_null(story_example("nobody-wrote-this.yaml"));
+    assert_null(scenario_find("nobody-tells-this"));
+    assert_null(scenario_example("nobody-wrote-this.yaml"));
 }
 
 static void example__in_the_binary__is_the_file(void **state)
 {
     static char line[1 << 12];
-    const char *const *lines = story_example("day-night.yaml");
+    const char *const *lines = scenario_example("day-night.yaml");
     FILE *f = fopen(FGPU_SOURCE_DIR "/config/examples/day-night.yaml", "r");
     size_t n = 0;
 
@@ -103,7 +103,7 @@ static void example__in_the_binary__is_the_file(void **state)
 
 static void pairs__of_every_form__read_or_refused(void **state)
 {
-    cJSON *o = story_pairs("a.b/c: 1; d : x:y ;e:");
+    cJSON *o = scenario_pairs("a.b/c: 1; d : x:y ;e:");
 
     (void)state;
     assert_non_null(o);
@@ -111,10 +111,10 @@ static void pairs__of_every_form__read_or_refused(void **state)
     assert_string_equal(cJSON_GetStringValue(doc_field(o, "d")), "x:y");
     assert_string_equal(cJSON_GetStringValue(doc_field(o, "e")), "");
     cJSON_Delete(o);
-    o = story_pairs(NULL);
+    o = scenario_pairs(NULL);
     assert_int_equal(cJSON_GetArraySize(o), 0);
     cJSON_Delete(o);
-    assert_null(story_pairs("no value"));
+    assert_null(scenario_pairs("no value"));
 }
 
 /* ---- claims ---- */
@@ -135,7 +135,7 @@ static void pairs__of_every_form__read_or_refused(void **state)
 static void claims__of_pods__true_and_false(void **state)
 {
     static const struct {
-        struct story_step step;
+        struct scenario_step step;
         bool holds;
         const char *text; /* contained in what is said */
     } rows[] = {
@@ -179,9 +179,9 @@ static void claims__of_pods__true_and_false(void **state)
     server_delete("ab");
     server_pod("ac", "n1", ASSIGNED("GPU-c", 1));
     assert_true(
-        claim_holds(&(struct claim){.apiserver = server, .step = &(struct story_step)APART("a*")}));
+        claim_holds(&(struct claim){.apiserver = server, .step = &(struct scenario_step)APART("a*")}));
     assert_false(claim_holds(
-        &(struct claim){.apiserver = server, .step = &(struct story_step)TOGETHER("a*")}));
+        &(struct claim){.apiserver = server, .step = &(struct scenario_step)TOGETHER("a*")}));
 }
 
 static void claims__of_state__compared_as_json(void **state)
@@ -190,54 +190,54 @@ static void claims__of_state__compared_as_json(void **state)
     struct claim c = {.state = doc};
 
     (void)state;
-    c.step = &(const struct story_step)STATE("summary.n", "3");
+    c.step = &(const struct scenario_step)STATE("summary.n", "3");
     assert_true(claim_holds(&c));
-    c.step = &(const struct story_step)STATE("summary.open", "[\"night\"]");
+    c.step = &(const struct scenario_step)STATE("summary.open", "[\"night\"]");
     assert_true(claim_holds(&c));
-    c.step = &(const struct story_step)STATE("summary.n", "4");
+    c.step = &(const struct scenario_step)STATE("summary.n", "4");
     assert_false(claim_holds(&c));
     assert_non_null(strstr(c.text, "/state says summary.n: 3"));
-    c.step = &(const struct story_step)STATE("summary.other", "4");
+    c.step = &(const struct scenario_step)STATE("summary.other", "4");
     assert_false(claim_holds(&c));
     cJSON_Delete(doc);
 }
 
-/* ---- the storyteller ---- */
+/* ---- the scenario runner ---- */
 
 static struct clock_shifted shifted;
 
 /* Of one cluster without fgpu; the caller joins and frees it. */
-static struct storyteller *start_telling(const struct story *story, atomic_bool *stop)
+static struct scenario_runner *start_telling(const struct scenario *scenario, atomic_bool *stop)
 {
-    const struct storyteller_options o = {.story = story,
+    const struct scenario_runner_options o = {.scenario = scenario,
                                           .apiserver = server,
                                           .ops_url = "http://127.0.0.1:1",
                                           .clock = &shifted,
                                           .for_ms = 1,
                                           .fd = -1,
                                           .stop = stop};
-    struct storyteller *t;
+    struct scenario_runner *t;
 
     clock_shifted_init(&shifted);
-    assert_int_equal(storyteller_start(&o, &t, NULL), 0);
+    assert_int_equal(scenario_runner_start(&o, &t, NULL), 0);
     return t;
 }
 
-static void storyteller__a_claim_after_a_stop__the_story_is_not_finished(void **state)
+static void scenario_runner__a_claim_after_a_stop__the_scenario_is_not_finished(void **state)
 {
-    static const struct story_step steps[] = {SAY("Once"), BOUND("nobody")};
-    static const struct story story = {.name = "s", .steps = steps, .step_n = 2};
+    static const struct scenario_step steps[] = {SAY("Once"), BOUND("nobody")};
+    static const struct scenario scenario = {.name = "s", .steps = steps, .step_n = 2};
     atomic_bool stop = false;
-    struct storyteller *t;
-    struct story_result r;
+    struct scenario_runner *t;
+    struct scenario_result r;
 
     (void)state;
-    t = start_telling(&story, &stop);
+    t = start_telling(&scenario, &stop);
     atomic_store(&stop, true);
-    storyteller_join(t, &r);
+    scenario_runner_join(t, &r);
     assert_false(r.finished);
     assert_true(r.failure[0] != '\0');
-    storyteller_free(t);
+    scenario_runner_free(t);
 }
 
 static void nobody(void *ctx, const cJSON *object)
@@ -246,9 +246,9 @@ static void nobody(void *ctx, const cJSON *object)
     (void)object;
 }
 
-static void storyteller__steps__taken_in_order(void **state)
+static void scenario_runner__steps__taken_in_order(void **state)
 {
-    static const struct story_step steps[] = {
+    static const struct scenario_step steps[] = {
         SAY("Once"),
         CREATE("a", 2, .limits = "x.y/z: 1"),
         CLOCK("2026-03-28T18:51:00Z"),
@@ -256,37 +256,37 @@ static void storyteller__steps__taken_in_order(void **state)
         REFUSED("a-2", ""),
         SAY("The end"),
     };
-    static const struct story story = {
+    static const struct scenario scenario = {
         .name = "s", .steps = steps, .step_n = sizeof(steps) / sizeof(steps[0])};
     atomic_bool stop = false;
-    struct storyteller *t;
-    struct story_result r;
+    struct scenario_runner *t;
+    struct scenario_result r;
     char when[CLOCK_RFC3339_MAX];
 
     (void)state;
-    t = start_telling(&story, &stop);
-    storyteller_join(t, &r);
+    t = start_telling(&scenario, &stop);
+    scenario_runner_join(t, &r);
     assert_true(r.finished && atomic_load(&stop));
     assert_int_equal(r.scene_n, 2);
     assert_int_equal(r.claim_n, 1);
     assert_false(apiserver_find(server, APISERVER_PODS, "story", "a-1", nobody, NULL));
     clock_rfc3339(clock_wall_ms(&shifted.clock), when);
     assert_memory_equal(when, "2026-03-28T18:5", 15);
-    storyteller_free(t);
+    scenario_runner_free(t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stories__each_table__can_be_played_and_claims_something),
+        cmocka_unit_test(scenarios__each_table__can_be_played_and_claims_something),
         cmocka_unit_test(example__in_the_binary__is_the_file),
         cmocka_unit_test(pairs__of_every_form__read_or_refused),
         cmocka_unit_test_setup_teardown(claims__of_pods__true_and_false, server_start, server_stop),
         cmocka_unit_test(claims__of_state__compared_as_json),
         cmocka_unit_test_setup_teardown(
-            storyteller__a_claim_after_a_stop__the_story_is_not_finished, server_start,
+            scenario_runner__a_claim_after_a_stop__the_scenario_is_not_finished, server_start,
             server_stop),
-        cmocka_unit_test_setup_teardown(storyteller__steps__taken_in_order, server_start,
+        cmocka_unit_test_setup_teardown(scenario_runner__steps__taken_in_order, server_start,
                                         server_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
 #define WHOLE_GPUS "gpus: whole"
 #define SLICES "gpus: slices"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"gpu-node", .labels = WHOLE_GPUS, .model = "Tesla-V100-SXM2-32GB", .gpu_n = 2,
      .mem_mib = 32768},
     {"slices-8g", .labels = SLICES "; vgpu.type: v100-8q-8GB", .allocatable = "nvidia.com/gpu: 2",
@@ -13,7 +13,7 @@ static const struct story_node nodes[] = {
      .secret = true},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("nvidia.com/vgpu counts thousandths of a GPU. train-a asks for 300 of 1000 and train-b for 700. Together "
         "they are one GPU."),
     CREATE("train-a", 1, .limits = "nvidia.com/vgpu: 300", .selector = WHOLE_GPUS),
@@ -69,11 +69,11 @@ static const struct story_step steps[] = {
     BOUND_TO("notebook-*", "slices-4g"),
 };
 
-const struct story story_vgpu = {
+const struct scenario scenario_vgpu = {
     .name = "vgpu",
     .line =
         "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of service, fixed slices",
     .example = "vgpu.yaml",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

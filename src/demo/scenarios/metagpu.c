@@ -1,10 +1,10 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"meta-1", .model = "NVIDIA-A10", .gpu_n = 3, .mem_mib = 24576},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("cnvrg.io/metagpu counts hundredths of a GPU. 30 and 70 together are one GPU, and each pod has its share "
         "of the memory."),
     CREATE("notebook", 1, .limits = "cnvrg.io/metagpu: 30"),
@@ -39,10 +39,10 @@ static const struct story_step steps[] = {
     REFUSED("too-late", "too few GPUs with enough free compute"),
 };
 
-const struct story story_metagpu = {
+const struct scenario scenario_metagpu = {
     .name = "metagpu",
     .line = "MetaGPU: cnvrg.io/metagpu in hundredths of a GPU",
     .example = "metagpu.yaml",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

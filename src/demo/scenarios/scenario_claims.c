@@ -1,5 +1,5 @@
-/* What a story claims, read off the API server's objects and /state. */
-#include "demo/stories/story_internal.h"
+/* What a scenario claims, read off the API server's objects and /state. */
+#include "demo/scenarios/scenario_internal.h"
 
 #include "base/bug.h"
 #include "demo/apiserver/apiserver.h"
@@ -118,7 +118,7 @@ static void see_apart(struct look *l, const cJSON *pod, const char *name)
 
 static void see_holds(struct look *l, const cJSON *pod, const char *name)
 {
-    const struct story_step *s = l->c->step;
+    const struct scenario_step *s = l->c->step;
     struct assigned_list list;
     const char *why = assigned_read(pod, &list);
 
@@ -140,7 +140,7 @@ static void see_holds(struct look *l, const cJSON *pod, const char *name)
 
 static void see_told(struct look *l, const cJSON *pod, const char *name)
 {
-    cJSON *want = story_pairs(l->c->step->b);
+    cJSON *want = scenario_pairs(l->c->step->b);
     const cJSON *w;
 
     BUG_ON(want == NULL);
@@ -158,9 +158,9 @@ static void see_told(struct look *l, const cJSON *pod, const char *name)
 
 static void see_pod(void *ctx, const cJSON *pod)
 {
-    static void (*const see[STORY_ACT__MAX])(struct look *, const cJSON *, const char *) = {
-        [STORY_BOUND] = see_bound, [STORY_REFUSED] = see_refused, [STORY_TOGETHER] = see_together,
-        [STORY_APART] = see_apart, [STORY_HOLDS] = see_holds,     [STORY_TOLD] = see_told,
+    static void (*const see[SCENARIO_ACT__MAX])(struct look *, const cJSON *, const char *) = {
+        [SCENARIO_BOUND] = see_bound, [SCENARIO_REFUSED] = see_refused, [SCENARIO_TOGETHER] = see_together,
+        [SCENARIO_APART] = see_apart, [SCENARIO_HOLDS] = see_holds,     [SCENARIO_TOLD] = see_told,
     };
     struct look *l = ctx;
     const char *name = doc_text(pod, "metadata.name");
@@ -174,7 +174,7 @@ static void see_pod(void *ctx, const cJSON *pod)
 static void see_event(void *ctx, const cJSON *event)
 {
     struct look *l = ctx;
-    const struct story_step *s = l->c->step;
+    const struct scenario_step *s = l->c->step;
     const char *about = doc_text(event, "regarding.name");
 
     if ((s->a[0] == '\0' || strcmp(about, s->a) == 0) &&
@@ -198,40 +198,40 @@ static bool state_holds(struct claim *c)
 /* What has come true, in words. */
 static void put_in_words(struct claim *c, uint32_t n)
 {
-    const struct story_step *s = c->step;
+    const struct scenario_step *s = c->step;
     const char *is = n == 1 ? "is" : "are", *have = n == 1 ? "has" : "have";
 
     switch (s->act) {
-    case STORY_BOUND:
+    case SCENARIO_BOUND:
         snprintf(c->text, sizeof(c->text), "%s %s bound%s%s", s->a, is, s->b != NULL ? " to " : "",
                  s->b != NULL ? s->b : "");
         break;
-    case STORY_REFUSED:
+    case SCENARIO_REFUSED:
         snprintf(c->text, sizeof(c->text), "%s %s refused: %s", s->a, is, s->b);
         break;
-    case STORY_TOGETHER:
+    case SCENARIO_TOGETHER:
         snprintf(c->text, sizeof(c->text), "%s share a GPU", s->a);
         break;
-    case STORY_APART:
+    case SCENARIO_APART:
         snprintf(c->text, sizeof(c->text), "%s %s GPUs or instances of their own", s->a, have);
         break;
-    case STORY_HOLDS:
+    case SCENARIO_HOLDS:
         snprintf(c->text, sizeof(c->text), "%s %s %d x (%lld milli, %lld MiB)", s->a, have, s->n,
                  (long long)s->milli, (long long)s->mem_mib);
         break;
-    case STORY_TOLD:
+    case SCENARIO_TOLD:
         snprintf(c->text, sizeof(c->text), "%s %s told %s", s->a, is, s->b);
         break;
-    case STORY_EVENT:
+    case SCENARIO_EVENT:
         snprintf(c->text, sizeof(c->text), "an Event says: %s", s->b);
         break;
-    case STORY_SAY:
-    case STORY_CREATE:
-    case STORY_DELETE:
-    case STORY_CLOCK:
-    case STORY_PATCH:
-    case STORY_STATE:
-    case STORY_ACT__MAX:
+    case SCENARIO_SAY:
+    case SCENARIO_CREATE:
+    case SCENARIO_DELETE:
+    case SCENARIO_CLOCK:
+    case SCENARIO_PATCH:
+    case SCENARIO_STATE:
+    case SCENARIO_ACT__MAX:
         break;
     }
 }
@@ -240,14 +240,14 @@ bool claim_holds(struct claim *c)
 {
     struct look l = {.c = c};
 
-    if (c->step->act == STORY_STATE) {
+    if (c->step->act == SCENARIO_STATE) {
         return state_holds(c);
     }
-    apiserver_each(c->apiserver, c->step->act == STORY_EVENT ? APISERVER_EVENTS : APISERVER_PODS,
-                   c->step->act == STORY_EVENT ? see_event : see_pod, &l);
+    apiserver_each(c->apiserver, c->step->act == SCENARIO_EVENT ? APISERVER_EVENTS : APISERVER_PODS,
+                   c->step->act == SCENARIO_EVENT ? see_event : see_pod, &l);
     if (l.n == 0) {
         snprintf(c->text, sizeof(c->text),
-                 c->step->act == STORY_EVENT ? "no such Event" : "there is no such pod");
+                 c->step->act == SCENARIO_EVENT ? "no such Event" : "there is no such pod");
     }
     if (l.n == 0 || l.differs) {
         return false;

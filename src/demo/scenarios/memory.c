@@ -1,10 +1,10 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"inference-1", .model = "NVIDIA-L40S", .gpu_n = 1, .mem_mib = 46068},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("Models ask only for the memory that they need. Two models share one L40S: 20 GiB and 22 GiB of its 45 "
         "GiB. Both may use all of its compute."),
     CREATE("model-a", 1, .annotations = "fgpu.io/gpu-memory: 20Gi"),
@@ -35,10 +35,10 @@ static const struct story_step steps[] = {
     REFUSED("ninth", "GPUs with room already have the maximum number of sharers"),
 };
 
-const struct story story_memory = {
+const struct scenario scenario_memory = {
     .name = "memory",
     .line = "Placement by memory (Clarifai): pods say how much memory they need, and all share the compute",
     .example = "memory-only.yaml",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

@@ -1,4 +1,4 @@
-#include "core/support/town.h"
+#include "core/support/growing_cluster.h"
 
 #include "base/bug.h"
 #include "base/compiler.h"
@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool chance(struct town *t, unsigned percent)
+static bool chance(struct growing_cluster *t, unsigned percent)
 {
     return rng_below(&t->rng, 100) < percent;
 }
 
-static int32_t pick(struct town *t, const int32_t *from, size_t n)
+static int32_t pick(struct growing_cluster *t, const int32_t *from, size_t n)
 {
     return from[rng_below(&t->rng, n)];
 }
 
 /* ---- nodes ---- */
 
-static struct device *add_device(struct town_node *n, struct device like)
+static struct device *add_device(struct growing_cluster_node *n, struct device like)
 {
     size_t i = n->device_n++;
     char name[sizeof(n->name)];
@@ -35,7 +35,7 @@ static struct device *add_device(struct town_node *n, struct device like)
 }
 
 /* A GPU in MIG mode and two or three of its instances. */
-static void add_cut_gpu(struct town *t, struct town_node *n)
+static void add_cut_gpu(struct growing_cluster *t, struct growing_cluster_node *n)
 {
     static const struct {
         uint16_t profile;
@@ -61,18 +61,18 @@ static void add_cut_gpu(struct town *t, struct town_node *n)
     }
 }
 
-void town_add_node(struct town *t)
+void growing_cluster_add_node(struct growing_cluster *t)
 {
     static const int32_t mems[] = {16000, 16000, 16000, 40000, 0};
     static const int32_t gpus[] = {1, 2, 2, 4, 4, 6};
-    struct town_node *n = &t->nodes[t->node_n];
+    struct growing_cluster_node *n = &t->nodes[t->node_n];
     struct device gpu = {.model = chance(t, 60) ? STR("A100") : STR("T4"),
                          .mem_mib = pick(t, mems, ARRAY_LEN(mems)),
                          .slot_n = chance(t, 80) ? 16 : 2,
                          .numa = -1,
                          .healthy = true};
 
-    BUG_ON(t->node_n == TOWN_NODES_MAX);
+    BUG_ON(t->node_n == GROWING_CLUSTER_NODES_MAX);
     memset(n, 0, sizeof(*n));
     snprintf(n->name, sizeof(n->name), "n%zu", t->node_n);
     t->names[t->node_n++] = str_of(n->name);
@@ -88,10 +88,10 @@ void town_add_node(struct town *t)
         }
         n->plugin_managed_n = chance(t, 20) ? (int32_t)gpu_n : 0;
     }
-    town_describe(t, n);
+    growing_cluster_describe(t, n);
 }
 
-void town_describe(struct town *t, const struct town_node *n)
+void growing_cluster_describe(struct growing_cluster *t, const struct growing_cluster_node *n)
 {
     const struct inventory inventory = {.source = INVENTORY_ANNOTATION,
                                         .devices = n->devices,
@@ -107,55 +107,55 @@ void town_describe(struct town *t, const struct town_node *n)
     assert_int_equal(ledger_apply(t->f.l, &op, NULL), 0);
 }
 
-bool town_grow(struct town *t, size_t node, enum town_growth how)
+bool growing_cluster_grow(struct growing_cluster *t, size_t node, enum growing_cluster_growth how)
 {
-    struct town_node *n = &t->nodes[node];
+    struct growing_cluster_node *n = &t->nodes[node];
     bool cut = n->devices[0].profile != 0, grows = false;
 
     switch (how) {
-    case TOWN_ONE_MORE_GPU:
-        grows = !cut && n->device_n <= TOWN_GPUS_MAX;
+    case GROWING_CLUSTER_ONE_MORE_GPU:
+        grows = !cut && n->device_n <= GROWING_CLUSTER_GPUS_MAX;
         if (grows) {
             add_device(n, n->devices[0])->healthy = true;
             n->plugin_managed_n += n->plugin_managed_n > 0;
         }
         break;
-    case TOWN_MORE_SHARERS:
+    case GROWING_CLUSTER_MORE_SHARERS:
         for (size_t i = 0; i < n->device_n && !cut; i++) {
             n->devices[i].slot_n++;
             grows = true;
         }
         break;
-    case TOWN_MORE_MEMORY:
+    case GROWING_CLUSTER_MORE_MEMORY:
         for (size_t i = 0; i < n->device_n && !cut; i++) {
             grows = grows || n->devices[i].mem_mib > 0;
             n->devices[i].mem_mib *= 2;
         }
         break;
-    case TOWN_GROWTH__MAX:
+    case GROWING_CLUSTER_GROWTH__MAX:
         BUG("no such growth");
     }
     if (grows) {
-        town_describe(t, n);
+        growing_cluster_describe(t, n);
     }
     return grows;
 }
 
-struct town *town_new(uint64_t seed, size_t node_n)
+struct growing_cluster *growing_cluster_new(uint64_t seed, size_t node_n)
 {
-    struct town *t = xcalloc(1, sizeof(*t));
+    struct growing_cluster *t = xcalloc(1, sizeof(*t));
 
     rng_init(&t->rng, seed);
     fixture_init(&t->f);
     t->forecast = forecast_new();
     t->scores = score_cache_new();
     for (size_t i = 0; i < node_n; i++) {
-        town_add_node(t);
+        growing_cluster_add_node(t);
     }
     return t;
 }
 
-void town_free(struct town *t)
+void growing_cluster_free(struct growing_cluster *t)
 {
     forecast_free(t->forecast);
     score_cache_free(t->scores);
@@ -165,7 +165,7 @@ void town_free(struct town *t)
 
 /* ---- pods ---- */
 
-static struct gpu_request draw_gpu_request(struct town *t)
+static struct gpu_request draw_gpu_request(struct growing_cluster *t)
 {
     static const int32_t millis[] = {100, 200, 250, 300, 500, 500, 600, 700, 1000};
     static const int32_t mems[] = {1000, 2000, 4000, 8000, 16000, 20000};
@@ -196,7 +196,7 @@ static struct gpu_request draw_gpu_request(struct town *t)
     return w;
 }
 
-void town_draw(struct town *t, struct town_pod *p)
+void growing_cluster_draw(struct growing_cluster *t, struct growing_cluster_pod *p)
 {
     static const char *const models[] = {"A100", "T*"};
     struct demand *d = &p->demand;
@@ -226,7 +226,7 @@ void town_draw(struct town *t, struct town_pod *p)
     }
 }
 
-struct pack_params town_params(struct town *t, const struct strategy *node,
+struct pack_params growing_cluster_params(struct growing_cluster *t, const struct strategy *node,
                                const struct strategy *device)
 {
     while (!forecast_follow(t->forecast, ledger_cluster_view(t->f.l), node) ||
@@ -236,22 +236,22 @@ struct pack_params town_params(struct town *t, const struct strategy *node,
         .node_strategy = node, .device_strategy = device, .forecast = t->forecast, .prices = forecast_prices(t->forecast)};
 }
 
-void town_come(struct town *t, const struct pack_params *p, const struct town_pod *pod)
+void growing_cluster_come(struct growing_cluster *t, const struct pack_params *p, const struct growing_cluster_pod *pod)
 {
-    struct pack_result results[TOWN_NODES_MAX];
+    struct pack_result results[GROWING_CLUSTER_NODES_MAX];
     struct pack_key best;
-    struct town_pod *kept = &t->pods[t->pod_n++];
+    struct growing_cluster_pod *kept = &t->pods[t->pod_n++];
     struct pack_params now;
     struct ledger_view v;
     struct placement at;
     struct ledger_op op = {.kind = LEDGER_RESERVE};
 
-    BUG_ON(t->pod_n > TOWN_PODS_MAX);
+    BUG_ON(t->pod_n > GROWING_CLUSTER_PODS_MAX);
     *kept = *pod;
     kept->demand.gpu_requests = kept->demand.gpu_request_n > 0 ? kept->gpu_requests : NULL;
     kept->demand.models = kept->demand.model_n > 0 ? &kept->model : NULL;
     assert_int_equal(fixture_pod(&t->f, kept->uid, &kept->demand, NULL, NULL), 0);
-    now = town_params(t, p->node_strategy, p->device_strategy);
+    now = growing_cluster_params(t, p->node_strategy, p->device_strategy);
     arena_reset(&t->f.arena);
     assert_int_equal(ledger_view(t->f.l, &t->f.arena, VIEW_POD(kept->uid, &kept->demand), &v, NULL),
                      0);
@@ -268,12 +268,12 @@ void town_come(struct town *t, const struct pack_params *p, const struct town_po
     kept->held = true;
 }
 
-bool town_go(struct town *t)
+bool growing_cluster_go(struct growing_cluster *t)
 {
     size_t first = t->pod_n > 0 ? rng_below(&t->rng, t->pod_n) : 0;
 
     for (size_t i = 0; i < t->pod_n; i++) {
-        struct town_pod *p = &t->pods[(first + i) % t->pod_n];
+        struct growing_cluster_pod *p = &t->pods[(first + i) % t->pod_n];
 
         if (p->held) {
             p->held = false;

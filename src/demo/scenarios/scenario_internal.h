@@ -1,89 +1,89 @@
-/* demo/stories/story_internal.h - what the files of the storyteller share. */
-#ifndef DEMO_STORIES_STORY_INTERNAL_H
-#define DEMO_STORIES_STORY_INTERNAL_H
+/* demo/scenarios/scenario_internal.h - what the files of the scenario runner share. */
+#ifndef DEMO_SCENARIOS_SCENARIO_INTERNAL_H
+#define DEMO_SCENARIOS_SCENARIO_INTERNAL_H
 
 #include "base/strbuf.h"
-#include "demo/stories/story.h"
+#include "demo/scenarios/scenario.h"
 
 #include <cjson/cJSON.h>
 
-#define STORY_NAMESPACE "story"
-#define STORY_SCHEDULER "fgpu-demo" /* the player's */
+#define SCENARIO_NAMESPACE "story"
+#define SCENARIO_SCHEDULER "fgpu-demo" /* the player's */
 
 /* ---- rows of the tables ---- */
 
 #define SAY(text)                                                                                  \
     {                                                                                              \
-        STORY_SAY, (text)                                                                          \
+        SCENARIO_SAY, (text)                                                                          \
     }
 #define CREATE(name, copies, ...)                                                                  \
     {                                                                                              \
-        STORY_CREATE, (name), .n = (copies), .pod = { __VA_ARGS__ }                                \
+        SCENARIO_CREATE, (name), .n = (copies), .pod = { __VA_ARGS__ }                                \
     }
 #define DELETE(name)                                                                               \
     {                                                                                              \
-        STORY_DELETE, (name)                                                                       \
+        SCENARIO_DELETE, (name)                                                                       \
     }
 #define CLOCK(time)                                                                                \
     {                                                                                              \
-        STORY_CLOCK, (time)                                                                        \
+        SCENARIO_CLOCK, (time)                                                                        \
     }
 #define PATCH(node, json)                                                                          \
     {                                                                                              \
-        STORY_PATCH, (node), (json)                                                                \
+        SCENARIO_PATCH, (node), (json)                                                                \
     }
 #define BOUND(name)                                                                                \
     {                                                                                              \
-        STORY_BOUND, (name)                                                                        \
+        SCENARIO_BOUND, (name)                                                                        \
     }
 #define BOUND_TO(name, node)                                                                       \
     {                                                                                              \
-        STORY_BOUND, (name), (node)                                                                \
+        SCENARIO_BOUND, (name), (node)                                                                \
     }
 #define REFUSED(name, reason)                                                                      \
     {                                                                                              \
-        STORY_REFUSED, (name), (reason)                                                            \
+        SCENARIO_REFUSED, (name), (reason)                                                            \
     }
 #define TOGETHER(name)                                                                             \
     {                                                                                              \
-        STORY_TOGETHER, (name)                                                                     \
+        SCENARIO_TOGETHER, (name)                                                                     \
     }
 #define APART(name)                                                                                \
     {                                                                                              \
-        STORY_APART, (name)                                                                        \
+        SCENARIO_APART, (name)                                                                        \
     }
 #define HOLDS(name, devices, milli_each, mib_each)                                                 \
     {                                                                                              \
-        STORY_HOLDS, (name), .n = (devices), .milli = (milli_each), .mem_mib = (mib_each)          \
+        SCENARIO_HOLDS, (name), .n = (devices), .milli = (milli_each), .mem_mib = (mib_each)          \
     }
 #define TOLD(name, annotation)                                                                     \
     {                                                                                              \
-        STORY_TOLD, (name), (annotation)                                                           \
+        SCENARIO_TOLD, (name), (annotation)                                                           \
     }
 #define EVENT(object, note)                                                                        \
     {                                                                                              \
-        STORY_EVENT, (object), (note)                                                              \
+        SCENARIO_EVENT, (object), (note)                                                              \
     }
 #define STATE(path, json)                                                                          \
     {                                                                                              \
-        STORY_STATE, (path), (json)                                                                \
+        SCENARIO_STATE, (path), (json)                                                                \
     }
 
 /* ---- notation ---- */
 
 /* The pairs of "key: value; key: value" as members of a new object. NULL: malformed. `text` may be
  * NULL. */
-cJSON *story_pairs(const char *text);
+cJSON *scenario_pairs(const char *text);
 /* Node and pod as the API server takes them; the caller deletes. */
-cJSON *story_node_object(const struct story_node *n);
-cJSON *story_pod_object(const char *name, const struct story_pod *p);
+cJSON *scenario_node_object(const struct scenario_node *n);
+cJSON *scenario_pod_object(const char *name, const struct scenario_pod *p);
 
 /* ---- claims ---- */
 
 struct claim {
     struct apiserver *apiserver;
-    const struct story_step *step;
-    const cJSON *state; /* /state, of STORY_STATE */
+    const struct scenario_step *step;
+    const cJSON *state; /* /state, of SCENARIO_STATE */
     char text[256];     /* what has come true, or what is there instead */
 };
 

@@ -1,9 +1,9 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
 #define PLACED "slices: placed"
 #define SOLD "slices: sold"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"placed-1", .labels = PLACED, .model = "NVIDIA-A10", .gpu_n = 1, .mem_mib = 24576},
     {"sold-1",
      .labels = SOLD
@@ -13,7 +13,7 @@ static const struct story_node nodes[] = {
      .secret = true},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("Twenty slices are a GPU of 24 GB. Where fgpu places, 4 slices are 0.2 of the GPU and 4.8 GB, 10 slices "
         "are half of it, and 6 slices are 0.3: together the whole GPU."),
     CREATE("four", 1, .limits = "nvidia.com/gpu.shared: 4", .selector = PLACED),
@@ -53,10 +53,10 @@ static const struct story_step steps[] = {
     BOUND_TO("late", "sold-1"),
 };
 
-const struct story story_time_slicing = {
+const struct scenario scenario_time_slicing = {
     .name = "time-slicing",
     .line = "Time-slicing and MPS: slices that fgpu places, and replicas that the plugin offers",
     .example = "slices.yaml",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

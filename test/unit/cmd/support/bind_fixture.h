@@ -3,8 +3,8 @@
  *
  * Nodes are node-00, node-01, ...; their GPUs gpu-0-0, gpu-0-1, ... (node, index) of 81920 MiB and 16 slots.
  * One rig at a time. Helpers assert, so they are for the thread of the test, unless said otherwise. */
-#ifndef SUPPORT_RIG_H
-#define SUPPORT_RIG_H
+#ifndef SUPPORT_BIND_FIXTURE_H
+#define SUPPORT_BIND_FIXTURE_H
 
 #include "demo/apiserver/apiserver.h"
 #include "extender/binder.h"
@@ -15,10 +15,10 @@
 struct signing;
 
 /* Before anybody waits in vain: generous, because everything ends early. */
-#define RIG_PATIENCE_MS 60000
+#define BIND_FIXTURE_PATIENCE_MS 60000
 
 /* All zero is fine. */
-struct rig_options {
+struct bind_fixture_options {
     int32_t node_n;         /* 0: 2 */
     int32_t gpu_n;          /* of every node; 0: 1 */
     int64_t deadline_ms;    /* 0: so long that no test meets it */
@@ -31,18 +31,18 @@ struct rig_options {
                              -1: GET /version always fails */
 };
 
-void rig_start(const struct rig_options *o);
-/* Stops the binder and everything else, then asserts what must hold after any story: every bind was
+void bind_fixture_start(const struct bind_fixture_options *o);
+/* Stops the binder and everything else, then asserts what must hold after any scenario: every bind was
  * answered once, the ledger keeps its invariants, the API server's objects are not over-committed. */
-void rig_end(void);
-/* The part of rig_end that stops binder and client; the answers can be looked at afterwards. */
-void rig_stop_binder(void);
+void bind_fixture_end(void);
+/* The part of bind_fixture_end that stops binder and client; the answers can be looked at afterwards. */
+void bind_fixture_stop_binder(void);
 
-extern struct apiserver *rig_api;
+extern struct apiserver *bind_fixture_api;
 
 /* ---- pods, all in the namespace "ns" ---- */
 
-struct rig_pod {
+struct bind_fixture_pod {
     const char *name;
     const char *uid;
     int32_t milli; /* 0: asks for no GPU */
@@ -53,56 +53,56 @@ struct rig_pod {
 };
 
 /* Creates it; waits until the ledger knows it if it asks for a GPU and the watch runs. */
-void rig_create(const struct rig_pod *p);
-void rig_delete(const char *name);
+void bind_fixture_create(const struct bind_fixture_pod *p);
+void bind_fixture_delete(const char *name);
 /* Merge patch; gives the pod another resourceVersion. */
-void rig_patch(const char *name, const char *json);
-/* Bound by somebody else to GPU 0 of that node, with that one's record. Only after rig_freeze(). */
-void rig_bind_by_other(const char *name, const char *uid, int node, int32_t milli);
+void bind_fixture_patch(const char *name, const char *json);
+/* Bound by somebody else to GPU 0 of that node, with that one's record. Only after bind_fixture_freeze(). */
+void bind_fixture_bind_by_other(const char *name, const char *uid, int node, int32_t milli);
 
-/* The ledger sees no pod any more until rig_thaw(). */
-void rig_freeze(void);
-void rig_thaw(void);
+/* The ledger sees no pod any more until bind_fixture_thaw(). */
+void bind_fixture_freeze(void);
+void bind_fixture_thaw(void);
 
 /* ---- binds ---- */
 
-struct asked; /* owned by the rig, until rig_end */
+struct asked; /* owned by the rig, until bind_fixture_end */
 
 /* From any thread. */
-struct asked *rig_bind(const char *name, const char *uid, const char *node);
+struct asked *bind_fixture_bind(const char *name, const char *uid, const char *node);
 
-struct rig_answer {
+struct bind_fixture_answer {
     enum bind_outcome outcome;
     const char *error; /* NULL: success */
 };
-struct rig_answer rig_await(struct asked *a);
+struct bind_fixture_answer bind_fixture_await(struct asked *a);
 /* Asserts success. */
-void rig_expect_bound(struct asked *a);
+void bind_fixture_expect_bound(struct asked *a);
 /* Asserts outcome and that `part` is in the text. */
-void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *part);
+void bind_fixture_expect_error(struct asked *a, enum bind_outcome outcome, const char *part);
 
 /* ---- what became of it ---- */
 
 /* Bindings sent, whatever came of them, and pods fetched. Counted when their exchange ends; the watch may answer a
  * caller before that, so these wait until nothing is in flight. */
-unsigned rig_posts(void);
-unsigned rig_gets(void);
-unsigned rig_posts_so_far(void);
-uint64_t rig_binds(void); /* Bindings that the API server accepted */
+unsigned bind_fixture_posts(void);
+unsigned bind_fixture_gets(void);
+unsigned bind_fixture_posts_so_far(void);
+uint64_t bind_fixture_binds(void); /* Bindings that the API server accepted */
 /* spec.nodeName is `node` (NULL: none), and whether a record of fgpu is there. */
-void rig_expect_pod(const char *name, const char *node, bool record);
-void rig_await_state(const char *uid, enum ledger_pod_state state);
-void rig_expect_state(const char *uid, enum ledger_pod_state state);
-void rig_await_settled(void); /* no bind is in flight */
+void bind_fixture_expect_pod(const char *name, const char *node, bool record);
+void bind_fixture_await_state(const char *uid, enum ledger_pod_state state);
+void bind_fixture_expect_state(const char *uid, enum ledger_pod_state state);
+void bind_fixture_await_settled(void); /* no bind is in flight */
 /* No whole GPU of the node can be given out. */
-void rig_expect_charged(const char *node);
+void bind_fixture_expect_charged(const char *node);
 /* A whole GPU of the node can be given out: proves that nothing is charged on a node with one. */
-void rig_expect_free(const char *node);
+void bind_fixture_expect_free(const char *node);
 
 /* Acts on the next `times` requests that match. retry_after_s 0 counts as none. */
-void rig_fault(const char *method, const char *path, int64_t times, struct fault_rule rule);
-#define RIG_BINDING "*/binding"
-#define RIG_FAULT(method_, path_, times_, ...)                                                     \
-    rig_fault(method_, path_, times_, (struct fault_rule){__VA_ARGS__})
+void bind_fixture_fault(const char *method, const char *path, int64_t times, struct fault_rule rule);
+#define BIND_FIXTURE_BINDING "*/binding"
+#define BIND_FIXTURE_FAULT(method_, path_, times_, ...)                                                     \
+    bind_fixture_fault(method_, path_, times_, (struct fault_rule){__VA_ARGS__})
 
 #endif

@@ -1,4 +1,4 @@
-#include "core/support/world_demand.h"
+#include "core/support/cluster_model_demand.h"
 
 #include <string.h>
 
@@ -6,20 +6,20 @@
 
 static const struct str names[] = {{"main", 4}, {"side", 4}, {"init", 4}};
 
-static struct gpu_request random_gpu_request(struct world *w)
+static struct gpu_request random_gpu_request(struct cluster_model *w)
 {
-    struct gpu_request x = {.count = world_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_MILLI, .phases = 1};
-    unsigned kind = world_below(w, 10);
+    struct gpu_request x = {.count = cluster_model_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_MILLI, .phases = 1};
+    unsigned kind = cluster_model_below(w, 10);
 
     if (kind < 4) {
-        x.milli = (int32_t)(100 * (1 + world_below(w, 9)));
+        x.milli = (int32_t)(100 * (1 + cluster_model_below(w, 9)));
         x.kind = x.milli % 300 == 0 ? GPU_REQUEST_FRACTION : GPU_REQUEST_MILLI;
     } else if (kind < 6) {
         x.kind = GPU_REQUEST_BOTH;
-        x.milli = (int32_t)(50 * world_below(w, 15));
-        x.mem_mib = GIB * (1 + world_below(w, 40));
+        x.milli = (int32_t)(50 * cluster_model_below(w, 15));
+        x.mem_mib = GIB * (1 + cluster_model_below(w, 40));
     } else if (kind < 8) {
-        x.mem_mib = GIB * (1 + world_below(w, 30)) + world_below(w, 7);
+        x.mem_mib = GIB * (1 + cluster_model_below(w, 30)) + cluster_model_below(w, 7);
         x.kind = x.mem_mib % 2 == 0 ? GPU_REQUEST_PORTION : GPU_REQUEST_MEMORY;
     } else {
         x.kind = GPU_REQUEST_WHOLE;
@@ -36,12 +36,12 @@ static void name_gpu_request(struct gpu_request *x, unsigned name, uint64_t phas
     x->phases = phases;
 }
 
-struct host_request world_host(struct world *w)
+struct host_request cluster_model_host(struct cluster_model *w)
 {
-    return (struct host_request){1000 * (int32_t)world_below(w, 8), 512 * (int32_t)world_below(w, 8)};
+    return (struct host_request){1000 * (int32_t)cluster_model_below(w, 8), 512 * (int32_t)cluster_model_below(w, 8)};
 }
 
-const struct demand *world_no_demand(struct world *w, struct host_request host)
+const struct demand *cluster_model_no_demand(struct cluster_model *w, struct host_request host)
 {
     struct demand *d = ARENA_NEW(&w->arena, struct demand);
 
@@ -56,32 +56,32 @@ static bool spans(const struct demand *d)
            str_eq(d->gpu_requests[0].container, d->gpu_requests[1].container);
 }
 
-static void make_spanning(struct world *w, struct gpu_request *gpu_requests)
+static void make_spanning(struct cluster_model *w, struct gpu_request *gpu_requests)
 {
-    uint64_t phases = world_chance(w, 70) ? 1 : 2;
+    uint64_t phases = cluster_model_chance(w, 70) ? 1 : 2;
 
     gpu_requests[0] = (struct gpu_request){
-        .count = world_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000};
+        .count = cluster_model_chance(w, 80) ? 1 : 2, .kind = GPU_REQUEST_WHOLE, .milli = 1000};
     gpu_requests[1] =
-        (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = (int32_t)(100 * (1 + world_below(w, 9)))};
+        (struct gpu_request){.count = 1, .kind = GPU_REQUEST_MILLI, .milli = (int32_t)(100 * (1 + cluster_model_below(w, 9)))};
     name_gpu_request(&gpu_requests[0], phases == 1 ? 0 : 2, phases);
     name_gpu_request(&gpu_requests[1], phases == 1 ? 0 : 2, phases);
 }
 
-const struct demand *world_demand(struct world *w, enum demand_source source)
+const struct demand *cluster_model_demand(struct cluster_model *w, enum demand_source source)
 {
     struct demand *d = ARENA_NEW(&w->arena, struct demand);
     struct gpu_request *gpu_requests = ARENA_ARRAY(&w->arena, 3, struct gpu_request);
-    unsigned shape = world_below(w, 20);
+    unsigned shape = cluster_model_below(w, 20);
 
     *d = (struct demand){
-        .source = source, .dialect = "native", .host = world_host(w), .gpu_requests = gpu_requests};
+        .source = source, .dialect = "native", .host = cluster_model_host(w), .gpu_requests = gpu_requests};
     if (shape == 0) {
         d->defect = DEMAND_FRACTION;
         return d;
     }
     if (shape == 1 && source == DEMAND_FROM_RESOURCES) {
-        d->plugin_managed_n = (int32_t)(1 + world_below(w, 2));
+        d->plugin_managed_n = (int32_t)(1 + cluster_model_below(w, 2));
         return d;
     }
     if (shape == 2 && source == DEMAND_FROM_RESOURCES) {
@@ -96,7 +96,7 @@ const struct demand *world_demand(struct world *w, enum demand_source source)
     name_gpu_request(&gpu_requests[0], 0, 1);
     if (shape >= 14) { /* two containers, of which the second may be an init container or a sidecar */
         static const uint64_t second[] = {1, 2, 3};
-        unsigned how = world_below(w, 3);
+        unsigned how = cluster_model_below(w, 3);
 
         d->gpu_request_n = 2;
         name_gpu_request(&gpu_requests[1], how == 0 ? 1 : 2, second[how]);
@@ -106,7 +106,7 @@ const struct demand *world_demand(struct world *w, enum demand_source source)
         name_gpu_request(&gpu_requests[1], 1, 1);
         name_gpu_request(&gpu_requests[2], 2, 2);
     }
-    if (world_chance(w, 10)) {
+    if (cluster_model_chance(w, 10)) {
         uint64_t *isolate = ARENA_NEW(&w->arena, uint64_t);
 
         *isolate = label_pair_hash(STR("app"), STR("loud"));
@@ -116,7 +116,7 @@ const struct demand *world_demand(struct world *w, enum demand_source source)
     return d;
 }
 
-const struct demand *world_demand_like(struct world *w, const struct demand *d)
+const struct demand *cluster_model_demand_like(struct cluster_model *w, const struct demand *d)
 {
     struct demand *copy = ARENA_NEW(&w->arena, struct demand);
     struct gpu_request *gpu_requests = ARENA_ARRAY(&w->arena, d->gpu_request_n, struct gpu_request);
@@ -140,7 +140,7 @@ const struct demand *world_demand_like(struct world *w, const struct demand *d)
 
 /* ---- records ---- */
 
-static void random_devices(struct world *w, const struct world_node *n, size_t count,
+static void random_devices(struct cluster_model *w, const struct cluster_model_node *n, size_t count,
                            struct assigned_device *ret)
 {
     size_t left = count;
@@ -148,21 +148,21 @@ static void random_devices(struct world *w, const struct world_node *n, size_t c
     for (size_t i = 0; i < n->inventory.device_n && left > 0; i++) {
         const struct device *d = &n->inventory.devices[i];
 
-        if (world_below(w, (unsigned)(n->inventory.device_n - i)) < left) {
+        if (cluster_model_below(w, (unsigned)(n->inventory.device_n - i)) < left) {
             *ret++ = (struct assigned_device){.uuid = d->uuid, .index = d->index};
             left--;
         }
     }
 }
 
-static const struct assignment *world_record_spanning(struct world *w, const struct world_node *n,
+static const struct assignment *cluster_model_record_spanning(struct cluster_model *w, const struct cluster_model_node *n,
                                                       const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *c = ARENA_NEW(&w->arena, struct assigned_container);
     size_t device_n = d->gpu_requests[0].count + 1U;
     struct assigned_device *devices = ARENA_ARRAY(&w->arena, device_n, struct assigned_device);
-    size_t rest = world_below(w, (unsigned)device_n);
+    size_t rest = cluster_model_below(w, (unsigned)device_n);
 
     if (device_n > n->inventory.device_n) {
         return NULL;
@@ -173,19 +173,19 @@ static const struct assignment *world_record_spanning(struct world *w, const str
     }
     *c = (struct assigned_container){
         .name = d->gpu_requests[0].container, .init = d->gpu_requests[0].init, .devices = devices, .device_n = device_n};
-    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
+    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", cluster_model_below(w, 1000000)),
                               .containers = c,
                               .container_n = 1};
     return as;
 }
 
-const struct assignment *world_record(struct world *w, const struct world_node *n, const struct demand *d)
+const struct assignment *cluster_model_record(struct cluster_model *w, const struct cluster_model_node *n, const struct demand *d)
 {
     struct assignment *as = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *containers = ARENA_ARRAY(&w->arena, d->gpu_request_n, struct assigned_container);
 
     if (spans(d)) {
-        return world_record_spanning(w, n, d);
+        return cluster_model_record_spanning(w, n, d);
     }
     for (size_t i = 0; i < d->gpu_request_n; i++) {
         struct assigned_device *devices = ARENA_ARRAY(&w->arena, d->gpu_requests[i].count, struct assigned_device);
@@ -199,13 +199,13 @@ const struct assignment *world_record(struct world *w, const struct world_node *
                                                     .devices = devices,
                                                     .device_n = d->gpu_requests[i].count};
     }
-    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", world_below(w, 1000000)),
+    *as = (struct assignment){.id = arena_printf(&w->arena, "other-%u", cluster_model_below(w, 1000000)),
                               .containers = containers,
                               .container_n = d->gpu_request_n};
     return as;
 }
 
-const struct assignment *world_record_copy(struct world *w, const struct assignment *as)
+const struct assignment *cluster_model_record_copy(struct cluster_model *w, const struct assignment *as)
 {
     struct assignment *copy = ARENA_NEW(&w->arena, struct assignment);
     struct assigned_container *containers =
@@ -227,7 +227,7 @@ const struct assignment *world_record_copy(struct world *w, const struct assignm
     return copy;
 }
 
-bool world_same_device(const struct assigned_device *a, const struct device *d)
+bool cluster_model_same_device(const struct assigned_device *a, const struct device *d)
 {
     return a->uuid.n > 0 && d->uuid.n > 0 ? str_eq(a->uuid, d->uuid) : a->index == d->index;
 }
@@ -235,7 +235,7 @@ bool world_same_device(const struct assigned_device *a, const struct device *d)
 /* ---- the oracle ---- */
 
 /* Design.md section 5, one row of the table per kind. */
-static struct charge amounts(const struct gpu_request *x, const struct device *d, struct world_factors f,
+static struct charge amounts(const struct gpu_request *x, const struct device *d, struct cluster_model_factors f,
                              enum memory_only_mode memory_only)
 {
     int64_t mem_cap_mib = d->mem_mib * f.mem_milli / 1000;
@@ -284,7 +284,7 @@ static const struct assigned_container *container_of(const struct assignment *as
 }
 
 /* How many devices of the node the record names for this GPU request; *ret_here: device `i` is among them. */
-static size_t devices_named(const struct assigned_container *c, const struct world_node *n, size_t i,
+static size_t devices_named(const struct assigned_container *c, const struct cluster_model_node *n, size_t i,
                             bool *ret_here)
 {
     size_t named = 0;
@@ -292,7 +292,7 @@ static size_t devices_named(const struct assigned_container *c, const struct wor
     *ret_here = false;
     for (size_t k = 0; k < n->inventory.device_n; k++) {
         for (size_t j = 0; j < c->device_n; j++) {
-            if (world_same_device(&c->devices[j], &n->inventory.devices[k])) {
+            if (cluster_model_same_device(&c->devices[j], &n->inventory.devices[k])) {
                 named++;
                 *ret_here = *ret_here || k == i;
                 break;
@@ -303,7 +303,7 @@ static size_t devices_named(const struct assigned_container *c, const struct wor
 }
 
 /* The device with less than a GPU's compute is that of the rest. */
-static bool spanning_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
+static bool spanning_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i, uint64_t *ret)
 {
     const struct demand *d = p->demand;
     const struct assigned_container *c = container_of(p->record, &d->gpu_requests[0]);
@@ -317,7 +317,7 @@ static bool spanning_here(const struct world_pod *p, const struct world_node *n,
     }
     for (size_t k = 0; k < c->device_n; k++) {
         rest_n += c->devices[k].milli < 1000;
-        if (world_same_device(&c->devices[k], &n->inventory.devices[i])) {
+        if (cluster_model_same_device(&c->devices[k], &n->inventory.devices[i])) {
             *ret = c->devices[k].milli < 1000 ? 2 : 1;
         }
     }
@@ -325,7 +325,7 @@ static bool spanning_here(const struct world_pod *p, const struct world_node *n,
 }
 
 /* Which GPU requests are on device `i`, a bit each; false when the record does not say it of all. */
-static bool gpu_requests_here(const struct world_pod *p, const struct world_node *n, size_t i, uint64_t *ret)
+static bool gpu_requests_here(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i, uint64_t *ret)
 {
     const struct demand *d = p->demand;
 
@@ -351,8 +351,8 @@ static bool gpu_requests_here(const struct world_pod *p, const struct world_node
     return true;
 }
 
-struct charge world_charge(const struct world_pod *p, const struct world_node *n, size_t i,
-                           struct world_factors f)
+struct charge cluster_model_charge(const struct cluster_model_pod *p, const struct cluster_model_node *n, size_t i,
+                           struct cluster_model_factors f)
 {
     const struct device *device = &n->inventory.devices[i];
     struct charge whole = {f.milli, 1, device->mem_mib * f.mem_milli / 1000, true};

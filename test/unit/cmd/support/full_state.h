@@ -1,7 +1,7 @@
 /* A store with a random crowd on it: every kind of request, pods with and without records, edited
  * ones, whole GPUs of a plugin, nodes that lost GPUs or are gone; and its /state. */
-#ifndef TEST_CMD_CROWD_H
-#define TEST_CMD_CROWD_H
+#ifndef TEST_CMD_FULL_STATE_H
+#define TEST_CMD_FULL_STATE_H
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -9,9 +9,9 @@
 #include "extender/store.h"
 #include "routes/state.h"
 
-#define CROWD_PODS 60
+#define FULL_STATE_PODS 60
 
-struct crowd {
+struct full_state {
     struct rng rng;
     struct clock_manual clock;
     struct store *store;
@@ -21,18 +21,18 @@ struct crowd {
 };
 
 /* `yaml`: keys of the configuration behind apiVersion and kind; "" for the defaults. */
-void crowd_init(struct crowd *c, uint64_t seed, const char *yaml);
-/* Nodes, CROWD_PODS pods (more than fit), and accidents. */
-void crowd_fill(struct crowd *c);
+void full_state_init(struct full_state *c, uint64_t seed, const char *yaml);
+/* Nodes, FULL_STATE_PODS pods (more than fit), and accidents. */
+void full_state_fill(struct full_state *c);
 /* The same with so many pods. */
-void crowd_fill_with(struct crowd *c, unsigned pod_n);
-void crowd_fini(struct crowd *c); /* checks the ledger's invariants */
+void full_state_fill_with(struct full_state *c, unsigned pod_n);
+void full_state_fini(struct full_state *c); /* checks the ledger's invariants */
 
 /* One op, which must not fail. */
-void crowd_apply(struct crowd *c, struct ledger_op op);
+void full_state_apply(struct full_state *c, struct ledger_op op);
 /* The whole document, malloc'ed. */
-char *crowd_state(struct crowd *c);
+char *full_state_state(struct full_state *c);
 /* A configuration of these keys; the caller frees it. */
-struct config *crowd_config(const char *yaml);
+struct config *full_state_config(const char *yaml);
 
 #endif

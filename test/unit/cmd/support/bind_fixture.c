@@ -1,4 +1,4 @@
-#include "cmd/support/rig.h"
+#include "cmd/support/bind_fixture.h"
 
 #include "base/bug.h"
 #include "base/strbuf.h"
@@ -24,10 +24,10 @@ struct asked {
     struct asked *next;
     char name[64], uid[64], node[64];
     unsigned calls;
-    struct rig_answer answer;
+    struct bind_fixture_answer answer;
 };
 
-struct apiserver *rig_api;
+struct apiserver *bind_fixture_api;
 
 static struct {
     struct credentials credentials;
@@ -42,7 +42,7 @@ static struct {
     pthread_cond_t answered;
     struct asked *asked;
     unsigned probe_n;
-} rig = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
+} bind_fixture = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
 
 /* ---- start and end ---- */
 
@@ -52,11 +52,11 @@ static void observe(void *ctx, const char *verb, const char *resource, int http_
     (void)http_status;
     (void)duration_ns;
     if (strcmp(resource, "pods/binding") == 0) {
-        atomic_fetch_add(&rig.posts, 1);
+        atomic_fetch_add(&bind_fixture.posts, 1);
     } else if (strcmp(resource, "version") == 0) {
-        atomic_fetch_add(&rig.versions, 1);
+        atomic_fetch_add(&bind_fixture.versions, 1);
     } else if (strcmp(verb, "get") == 0 && strcmp(resource, "pods") == 0) {
-        atomic_fetch_add(&rig.gets, 1);
+        atomic_fetch_add(&bind_fixture.gets, 1);
     }
 }
 
@@ -74,23 +74,23 @@ static void create_node(int node, int gpu_n)
     }
     strbuf_addf(&json, "]}\"}},\"spec\":{},\"status\":{\"conditions\":"
                          "[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
-    assert_int_equal(apiserver_create(rig_api, APISERVER_NODES, json.p, NULL), 0);
+    assert_int_equal(apiserver_create(bind_fixture_api, APISERVER_NODES, json.p, NULL), 0);
     strbuf_fini(&json);
 }
 
 static void start_watcher(enum kube_resource resource)
 {
-    struct reflector_handler handler = feed_handler(&rig.feeds[resource]);
+    struct reflector_handler handler = feed_handler(&bind_fixture.feeds[resource]);
 
-    assert_int_equal(kube_watcher_start(rig.client, resource, &handler, NULL,
-                                        &rig.watchers[resource], NULL), 0);
+    assert_int_equal(kube_watcher_start(bind_fixture.client, resource, &handler, NULL,
+                                        &bind_fixture.watchers[resource], NULL), 0);
 }
 
 /* What the server is has been answered, and later replies are worked off after that. */
 static void await_version(void)
 {
-    for (int ms = 0; atomic_load(&rig.versions) == 0; ms += POLL_US / 1000) {
-        assert_true(ms < RIG_PATIENCE_MS);
+    for (int ms = 0; atomic_load(&bind_fixture.versions) == 0; ms += POLL_US / 1000) {
+        assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
 }
@@ -100,13 +100,13 @@ static void start_watchers(void)
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
         start_watcher((enum kube_resource)i);
     }
-    for (int ms = 0; !store_is_ready(rig.store); ms += POLL_US / 1000) {
-        assert_true(ms < RIG_PATIENCE_MS);
+    for (int ms = 0; !store_is_ready(bind_fixture.store); ms += POLL_US / 1000) {
+        assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
 }
 
-void rig_start(const struct rig_options *o)
+void bind_fixture_start(const struct bind_fixture_options *o)
 {
     const struct ledger_limits limits = {{1, 2}, 1000, 1000, .pods_max = o->pods_max};
     const struct kube_client_options client = {.observe = observe};
@@ -119,46 +119,46 @@ void rig_start(const struct rig_options *o)
     };
 
     signal(SIGPIPE, SIG_IGN);
-    atomic_store(&rig.posts, 0);
-    atomic_store(&rig.gets, 0);
-    atomic_store(&rig.versions, 0);
-    rig.asked = NULL;
-    rig.probe_n = 0;
-    assert_int_equal(apiserver_start(NULL, &rig_api, NULL), 0);
+    atomic_store(&bind_fixture.posts, 0);
+    atomic_store(&bind_fixture.gets, 0);
+    atomic_store(&bind_fixture.versions, 0);
+    bind_fixture.asked = NULL;
+    bind_fixture.probe_n = 0;
+    assert_int_equal(apiserver_start(NULL, &bind_fixture_api, NULL), 0);
     if (o->minor > 0) {
-        apiserver_set_minor(rig_api, o->minor);
+        apiserver_set_minor(bind_fixture_api, o->minor);
     } else if (o->minor < 0) {
-        RIG_FAULT("GET", "/version", -1, .action = FAULT_FAIL, .status = 403);
+        BIND_FIXTURE_FAULT("GET", "/version", -1, .action = FAULT_FAIL, .status = 403);
     }
     for (int i = 0; i < (o->node_n > 0 ? o->node_n : 2); i++) {
         create_node(i, o->gpu_n > 0 ? o->gpu_n : 1);
     }
-    rig.credentials.server = strdup(apiserver_url(rig_api));
-    rig.store = store_new(&limits, clock_system());
-    facts.store = rig.store;
+    bind_fixture.credentials.server = strdup(apiserver_url(bind_fixture_api));
+    bind_fixture.store = store_new(&limits, clock_system());
+    facts.store = bind_fixture.store;
     assert_int_equal(rules_new(&facts, 1, NULL, NULL, &rules, NULL), 0);
-    rig.book = policy_set_new(rules);
-    assert_int_equal(kube_client_new(&rig.credentials, &client, &rig.client, NULL), 0);
-    assert_int_equal(binder_new(rig.book, rig.client, clock_system(), NULL, &options, &rig.binder,
+    bind_fixture.book = policy_set_new(rules);
+    assert_int_equal(kube_client_new(&bind_fixture.credentials, &client, &bind_fixture.client, NULL), 0);
+    assert_int_equal(binder_new(bind_fixture.book, bind_fixture.client, clock_system(), NULL, &options, &bind_fixture.binder,
                                 NULL), 0);
     await_version();
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
-        feed_init(&rig.feeds[i], rig.book, (enum kube_resource)i);
+        feed_init(&bind_fixture.feeds[i], bind_fixture.book, (enum kube_resource)i);
     }
     if (!o->unsynced) {
         start_watchers();
     }
 }
 
-void rig_stop_binder(void)
+void bind_fixture_stop_binder(void)
 {
-    if (rig.binder == NULL) {
+    if (bind_fixture.binder == NULL) {
         return;
     }
-    binder_stop(rig.binder);
-    kube_client_stop(rig.client);
-    binder_free(rig.binder);
-    rig.binder = NULL;
+    binder_stop(bind_fixture.binder);
+    kube_client_stop(bind_fixture.client);
+    binder_free(bind_fixture.binder);
+    bind_fixture.binder = NULL;
 }
 
 /* Frees the answers; false when one was not given exactly once. */
@@ -166,36 +166,36 @@ static bool take_answers(void)
 {
     bool once = true;
 
-    while (rig.asked != NULL) {
-        struct asked *a = rig.asked;
+    while (bind_fixture.asked != NULL) {
+        struct asked *a = bind_fixture.asked;
 
-        rig.asked = a->next;
+        bind_fixture.asked = a->next;
         once = once && a->calls == 1;
         free(a);
     }
     return once;
 }
 
-void rig_end(void)
+void bind_fixture_end(void)
 {
     struct checker_report report;
-    const char *broken = store_check(rig.store);
+    const char *broken = store_check(bind_fixture.store);
     bool once;
 
     for (int i = 0; i < KUBE_RESOURCE__MAX; i++) {
-        kube_watcher_stop(rig.watchers[i]);
-        rig.watchers[i] = NULL;
-        feed_fini(&rig.feeds[i]);
+        kube_watcher_stop(bind_fixture.watchers[i]);
+        bind_fixture.watchers[i] = NULL;
+        feed_fini(&bind_fixture.feeds[i]);
     }
-    rig_stop_binder();
+    bind_fixture_stop_binder();
     once = take_answers();
-    kube_client_free(rig.client);
-    policy_set_free(rig.book);
-    store_free(rig.store);
-    checker_run(rig_api, &report);
-    apiserver_free(rig_api);
-    credentials_fini(&rig.credentials);
-    rig.credentials = (struct credentials){0};
+    kube_client_free(bind_fixture.client);
+    policy_set_free(bind_fixture.book);
+    store_free(bind_fixture.store);
+    checker_run(bind_fixture_api, &report);
+    apiserver_free(bind_fixture_api);
+    credentials_fini(&bind_fixture.credentials);
+    bind_fixture.credentials = (struct credentials){0};
     assert_true(once);
     assert_null(broken);
     assert_string_equal(report.first_violation, "");
@@ -212,7 +212,7 @@ static bool known(const char *uid, enum ledger_pod_state *ret)
     bool found = false;
 
     arena_init(&a, 64U << 20);
-    assert_int_equal(store_snapshot(rig.store, &a, STR_NULL, STR_NULL, &s, NULL), 0);
+    assert_int_equal(store_snapshot(bind_fixture.store, &a, STR_NULL, STR_NULL, &s, NULL), 0);
     for (size_t i = 0; i < s.pod_n && !found; i++) {
         found = str_eq_cstr(s.pods[i].uid, uid);
         *ret = found ? s.pods[i].state : *ret;
@@ -221,7 +221,7 @@ static bool known(const char *uid, enum ledger_pod_state *ret)
     return found;
 }
 
-void rig_create(const struct rig_pod *p)
+void bind_fixture_create(const struct bind_fixture_pod *p)
 {
     enum ledger_pod_state state;
     struct strbuf json;
@@ -246,34 +246,34 @@ void rig_create(const struct rig_pod *p)
     }
     strbuf_addf(&json, "}}]}}");
     assert_false(json.overflowed);
-    if (apiserver_create(rig_api, APISERVER_PODS, json.p, &err) != 0) {
+    if (apiserver_create(bind_fixture_api, APISERVER_PODS, json.p, &err) != 0) {
         fail_msg("%s", err.msg);
     }
     strbuf_fini(&json);
-    for (int ms = 0; p->milli > 0 && rig.watchers[KUBE_PODS] != NULL && !known(p->uid, &state);
+    for (int ms = 0; p->milli > 0 && bind_fixture.watchers[KUBE_PODS] != NULL && !known(p->uid, &state);
          ms += POLL_US / 1000) {
-        assert_true(ms < RIG_PATIENCE_MS);
+        assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
 }
 
-void rig_delete(const char *name)
+void bind_fixture_delete(const char *name)
 {
-    assert_int_equal(apiserver_delete(rig_api, APISERVER_PODS, "ns", name, 0, NULL), 0);
+    assert_int_equal(apiserver_delete(bind_fixture_api, APISERVER_PODS, "ns", name, 0, NULL), 0);
 }
 
-void rig_patch(const char *name, const char *json)
+void bind_fixture_patch(const char *name, const char *json)
 {
-    assert_int_equal(apiserver_patch(rig_api, APISERVER_PODS, "ns", name, json, NULL), 0);
+    assert_int_equal(apiserver_patch(bind_fixture_api, APISERVER_PODS, "ns", name, json, NULL), 0);
 }
 
 /* No update of a pod may set its node, so it is put back as it would look then. */
-void rig_bind_by_other(const char *name, const char *uid, int node, int32_t milli)
+void bind_fixture_bind_by_other(const char *name, const char *uid, int node, int32_t milli)
 {
     struct strbuf json;
 
-    assert_null(rig.watchers[KUBE_PODS]);
-    rig_delete(name);
+    assert_null(bind_fixture.watchers[KUBE_PODS]);
+    bind_fixture_delete(name);
     strbuf_init(&json, 4096);
     strbuf_addf(&json,
                 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"annotations\":{"
@@ -283,17 +283,17 @@ void rig_bind_by_other(const char *name, const char *uid, int node, int32_t mill
                 "\"spec\":{\"nodeName\":\"node-%02d\",\"containers\":[{\"name\":\"main\",\"resources\":"
                 "{\"limits\":{\"fgpu.io/gpu-milli\":\"%d\"}}}]}}",
                 name, uid, node, milli, node, milli);
-    assert_int_equal(apiserver_create(rig_api, APISERVER_PODS, json.p, NULL), 0);
+    assert_int_equal(apiserver_create(bind_fixture_api, APISERVER_PODS, json.p, NULL), 0);
     strbuf_fini(&json);
 }
 
-void rig_freeze(void)
+void bind_fixture_freeze(void)
 {
-    kube_watcher_stop(rig.watchers[KUBE_PODS]);
-    rig.watchers[KUBE_PODS] = NULL;
+    kube_watcher_stop(bind_fixture.watchers[KUBE_PODS]);
+    bind_fixture.watchers[KUBE_PODS] = NULL;
 }
 
-void rig_thaw(void)
+void bind_fixture_thaw(void)
 {
     start_watcher(KUBE_PODS);
 }
@@ -304,14 +304,14 @@ static void done(void *ctx, enum bind_outcome outcome, const char *error)
 {
     struct asked *a = ctx;
 
-    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
+    BUG_ON(pthread_mutex_lock(&bind_fixture.lock) != 0);
     a->calls++;
-    a->answer = (struct rig_answer){outcome, error};
-    BUG_ON(pthread_cond_broadcast(&rig.answered) != 0);
-    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+    a->answer = (struct bind_fixture_answer){outcome, error};
+    BUG_ON(pthread_cond_broadcast(&bind_fixture.answered) != 0);
+    BUG_ON(pthread_mutex_unlock(&bind_fixture.lock) != 0);
 }
 
-struct asked *rig_bind(const char *name, const char *uid, const char *node)
+struct asked *bind_fixture_bind(const char *name, const char *uid, const char *node)
 {
     struct asked *a = xcalloc(1, sizeof(*a));
     struct bind_request request;
@@ -319,37 +319,37 @@ struct asked *rig_bind(const char *name, const char *uid, const char *node)
     snprintf(a->name, sizeof(a->name), "%s", name);
     snprintf(a->uid, sizeof(a->uid), "%s", uid);
     snprintf(a->node, sizeof(a->node), "%s", node);
-    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
-    a->next = rig.asked;
-    rig.asked = a;
-    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+    BUG_ON(pthread_mutex_lock(&bind_fixture.lock) != 0);
+    a->next = bind_fixture.asked;
+    bind_fixture.asked = a;
+    BUG_ON(pthread_mutex_unlock(&bind_fixture.lock) != 0);
     request = (struct bind_request){str_of(a->name), STR("ns"), str_of(a->uid), str_of(a->node)};
-    binder_bind(rig.binder, &request, done, a);
+    binder_bind(bind_fixture.binder, &request, done, a);
     return a;
 }
 
-struct rig_answer rig_await(struct asked *a)
+struct bind_fixture_answer bind_fixture_await(struct asked *a)
 {
-    struct rig_answer answer;
+    struct bind_fixture_answer answer;
     struct timespec until;
     bool in_time = true;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += RIG_PATIENCE_MS / 1000;
-    BUG_ON(pthread_mutex_lock(&rig.lock) != 0);
+    until.tv_sec += BIND_FIXTURE_PATIENCE_MS / 1000;
+    BUG_ON(pthread_mutex_lock(&bind_fixture.lock) != 0);
     while (a->calls == 0 && in_time) {
-        in_time = pthread_cond_timedwait(&rig.answered, &rig.lock, &until) == 0;
+        in_time = pthread_cond_timedwait(&bind_fixture.answered, &bind_fixture.lock, &until) == 0;
     }
     in_time = a->calls > 0;
     answer = a->answer;
-    BUG_ON(pthread_mutex_unlock(&rig.lock) != 0);
+    BUG_ON(pthread_mutex_unlock(&bind_fixture.lock) != 0);
     assert_true(in_time);
     return answer;
 }
 
-void rig_expect_bound(struct asked *a)
+void bind_fixture_expect_bound(struct asked *a)
 {
-    struct rig_answer answer = rig_await(a);
+    struct bind_fixture_answer answer = bind_fixture_await(a);
 
     if (answer.outcome != BIND_OUTCOME_BOUND || answer.error != NULL) {
         fail_msg("%s: %s, %s", a->name, bind_outcome_name(answer.outcome),
@@ -357,9 +357,9 @@ void rig_expect_bound(struct asked *a)
     }
 }
 
-void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *part)
+void bind_fixture_expect_error(struct asked *a, enum bind_outcome outcome, const char *part)
 {
-    struct rig_answer answer = rig_await(a);
+    struct bind_fixture_answer answer = bind_fixture_await(a);
 
     if (answer.outcome != outcome || answer.error == NULL || strstr(answer.error, part) == NULL) {
         fail_msg("%s: %s, %s instead of %s, ...%s...", a->name, bind_outcome_name(answer.outcome),
@@ -369,28 +369,28 @@ void rig_expect_error(struct asked *a, enum bind_outcome outcome, const char *pa
 
 /* ---- what became of it ---- */
 
-unsigned rig_posts_so_far(void)
+unsigned bind_fixture_posts_so_far(void)
 {
-    return atomic_load(&rig.posts);
+    return atomic_load(&bind_fixture.posts);
 }
 
-unsigned rig_posts(void)
+unsigned bind_fixture_posts(void)
 {
-    rig_await_settled();
-    return rig_posts_so_far();
+    bind_fixture_await_settled();
+    return bind_fixture_posts_so_far();
 }
 
-unsigned rig_gets(void)
+unsigned bind_fixture_gets(void)
 {
-    rig_await_settled();
-    return atomic_load(&rig.gets);
+    bind_fixture_await_settled();
+    return atomic_load(&bind_fixture.gets);
 }
 
-uint64_t rig_binds(void)
+uint64_t bind_fixture_binds(void)
 {
     struct apiserver_stats stats;
 
-    apiserver_stats(rig_api, &stats);
+    apiserver_stats(bind_fixture_api, &stats);
     return stats.binds;
 }
 
@@ -411,16 +411,16 @@ static void look_at(void *ctx, const struct cJSON *pod)
     seen->record = cJSON_HasObjectItem(annotations, "fgpu.io/assignment");
 }
 
-void rig_expect_pod(const char *name, const char *node, bool record)
+void bind_fixture_expect_pod(const char *name, const char *node, bool record)
 {
     struct seen_pod seen = {0};
 
-    assert_true(apiserver_find(rig_api, APISERVER_PODS, "ns", name, look_at, &seen));
+    assert_true(apiserver_find(bind_fixture_api, APISERVER_PODS, "ns", name, look_at, &seen));
     assert_string_equal(seen.node, node != NULL ? node : "");
     assert_int_equal(seen.record, record);
 }
 
-void rig_expect_state(const char *uid, enum ledger_pod_state state)
+void bind_fixture_expect_state(const char *uid, enum ledger_pod_state state)
 {
     enum ledger_pod_state now;
 
@@ -428,43 +428,43 @@ void rig_expect_state(const char *uid, enum ledger_pod_state state)
     assert_string_equal(ledger_pod_state_name(now), ledger_pod_state_name(state));
 }
 
-void rig_await_state(const char *uid, enum ledger_pod_state state)
+void bind_fixture_await_state(const char *uid, enum ledger_pod_state state)
 {
     enum ledger_pod_state now;
 
-    for (int ms = 0; (!known(uid, &now) || now != state) && ms < RIG_PATIENCE_MS; ms += POLL_US / 1000) {
+    for (int ms = 0; (!known(uid, &now) || now != state) && ms < BIND_FIXTURE_PATIENCE_MS; ms += POLL_US / 1000) {
         usleep(POLL_US);
     }
-    rig_expect_state(uid, state);
+    bind_fixture_expect_state(uid, state);
 }
 
-void rig_await_settled(void)
+void bind_fixture_await_settled(void)
 {
-    for (int ms = 0; binder_in_flight(rig.binder) > 0; ms += POLL_US / 1000) {
-        assert_true(ms < RIG_PATIENCE_MS);
+    for (int ms = 0; binder_in_flight(bind_fixture.binder) > 0; ms += POLL_US / 1000) {
+        assert_true(ms < BIND_FIXTURE_PATIENCE_MS);
         usleep(POLL_US);
     }
 }
 
-void rig_expect_charged(const char *node)
+void bind_fixture_expect_charged(const char *node)
 {
     char name[32];
 
-    snprintf(name, sizeof(name), "probe-%u", rig.probe_n++);
-    rig_create(&(struct rig_pod){.name = name, .uid = name, .milli = 1000});
-    rig_expect_error(rig_bind(name, name, node), BIND_OUTCOME_NO_FIT, "");
+    snprintf(name, sizeof(name), "probe-%u", bind_fixture.probe_n++);
+    bind_fixture_create(&(struct bind_fixture_pod){.name = name, .uid = name, .milli = 1000});
+    bind_fixture_expect_error(bind_fixture_bind(name, name, node), BIND_OUTCOME_NO_FIT, "");
 }
 
-void rig_expect_free(const char *node)
+void bind_fixture_expect_free(const char *node)
 {
     char name[32];
 
-    snprintf(name, sizeof(name), "probe-%u", rig.probe_n++);
-    rig_create(&(struct rig_pod){.name = name, .uid = name, .milli = 1000});
-    rig_expect_bound(rig_bind(name, name, node));
+    snprintf(name, sizeof(name), "probe-%u", bind_fixture.probe_n++);
+    bind_fixture_create(&(struct bind_fixture_pod){.name = name, .uid = name, .milli = 1000});
+    bind_fixture_expect_bound(bind_fixture_bind(name, name, node));
 }
 
-void rig_fault(const char *method, const char *path, int64_t times, struct fault_rule rule)
+void bind_fixture_fault(const char *method, const char *path, int64_t times, struct fault_rule rule)
 {
     struct err err = {0};
 
@@ -472,7 +472,7 @@ void rig_fault(const char *method, const char *path, int64_t times, struct fault
     snprintf(rule.path, sizeof(rule.path), "%s", path);
     rule.times = times;
     rule.retry_after_s = rule.retry_after_s > 0 ? rule.retry_after_s : -1;
-    if (apiserver_fault_add(rig_api, &rule, &err) != 0) {
+    if (apiserver_fault_add(bind_fixture_api, &rule, &err) != 0) {
         fail_msg("%s", err.msg);
     }
 }

@@ -1,5 +1,5 @@
-/* The storyteller: takes the steps of a story, one after the other. */
-#include "demo/stories/story_internal.h"
+/* The scenario runner: takes the steps of a scenario, one after the other. */
+#include "demo/scenarios/scenario_internal.h"
 
 #include "base/bug.h"
 #include "base/clock.h"
@@ -24,8 +24,8 @@
 #define LINE_BYTES_MAX 4096
 #define STATE_TIMEOUT_MS 5000
 
-struct storyteller {
-    struct storyteller_options o;
+struct scenario_runner {
+    struct scenario_runner_options o;
     char state_url[192];
     const struct clock *clock;
     int64_t start_ns;
@@ -33,30 +33,30 @@ struct storyteller {
     bool joined;
     struct mutex lock; /* of the rest */
     char said[512], held[sizeof(((struct claim *)NULL)->text)];
-    struct story_result result;
+    struct scenario_result result;
 };
 
-static void lock(struct storyteller *t)
+static void lock(struct scenario_runner *t)
 {
     mutex_lock(&t->lock);
 }
 
-static void unlock(struct storyteller *t)
+static void unlock(struct scenario_runner *t)
 {
     mutex_unlock(&t->lock);
 }
 
-static int64_t elapsed_ms(const struct storyteller *t)
+static int64_t elapsed_ms(const struct scenario_runner *t)
 {
     return (clock_mono_ns(t->clock) - t->start_ns) / 1000000;
 }
 
-static bool stopped(const struct storyteller *t)
+static bool stopped(const struct scenario_runner *t)
 {
     return atomic_load(t->o.stop);
 }
 
-static void wait_until(const struct storyteller *t, int64_t ms)
+static void wait_until(const struct scenario_runner *t, int64_t ms)
 {
     while (!stopped(t) && elapsed_ms(t) < ms) {
         int64_t left = ms - elapsed_ms(t);
@@ -68,7 +68,7 @@ static void wait_until(const struct storyteller *t, int64_t ms)
 }
 
 /* One line for who reads instead of watching. Nobody is hurt when it cannot be written. */
-static void tell(const struct storyteller *t, const char *what, const char *text)
+static void tell(const struct scenario_runner *t, const char *what, const char *text)
 {
     struct strbuf line;
     int64_t s = elapsed_ms(t) / 1000;
@@ -86,9 +86,9 @@ static void tell(const struct storyteller *t, const char *what, const char *text
 
 /* ---- steps ---- */
 
-static void fail(struct storyteller *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void fail(struct scenario_runner *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static void fail(struct storyteller *t, const char *fmt, ...)
+static void fail(struct scenario_runner *t, const char *fmt, ...)
 {
     va_list ap;
 
@@ -99,7 +99,7 @@ static void fail(struct storyteller *t, const char *fmt, ...)
     unlock(t);
 }
 
-static void say(struct storyteller *t, const char *text)
+static void say(struct scenario_runner *t, const char *text)
 {
     lock(t);
     snprintf(t->said, sizeof(t->said), "%s", text);
@@ -109,7 +109,7 @@ static void say(struct storyteller *t, const char *text)
     tell(t, "", text);
 }
 
-static int create_pods(struct storyteller *t, const struct story_step *s, struct err *reterr)
+static int create_pods(struct scenario_runner *t, const struct scenario_step *s, struct err *reterr)
 {
     int rc = 0;
 
@@ -118,7 +118,7 @@ static int create_pods(struct storyteller *t, const struct story_step *s, struct
         cJSON *pod;
 
         snprintf(name, sizeof(name), s->n > 1 ? "%s-%d" : "%s", s->a, i);
-        pod = story_pod_object(name, &s->pod);
+        pod = scenario_pod_object(name, &s->pod);
         text = doc_print(pod);
         rc = apiserver_create(t->o.apiserver, APISERVER_PODS, text, reterr);
         free(text);
@@ -147,7 +147,7 @@ static void see_doomed(void *ctx, const cJSON *pod)
     }
 }
 
-static int delete_pods(struct storyteller *t, const struct story_step *s, struct err *reterr)
+static int delete_pods(struct scenario_runner *t, const struct scenario_step *s, struct err *reterr)
 {
     struct doomed d = {.pattern = s->a};
     int rc = 0;
@@ -163,7 +163,7 @@ static int delete_pods(struct storyteller *t, const struct story_step *s, struct
     return rc;
 }
 
-static int set_clock(struct storyteller *t, const struct story_step *s, struct err *reterr)
+static int set_clock(struct scenario_runner *t, const struct scenario_step *s, struct err *reterr)
 {
     int64_t wall_ms;
 
@@ -176,7 +176,7 @@ static int set_clock(struct storyteller *t, const struct story_step *s, struct e
 }
 
 /* NULL, or /state; the caller deletes. */
-static cJSON *read_state(struct storyteller *t, struct http_client *http)
+static cJSON *read_state(struct scenario_runner *t, struct http_client *http)
 {
     struct strbuf body;
     cJSON *doc = NULL;
@@ -189,14 +189,14 @@ static cJSON *read_state(struct storyteller *t, struct http_client *http)
     return doc;
 }
 
-static void wait_for(struct storyteller *t, const struct story_step *s, struct http_client *http)
+static void wait_for(struct scenario_runner *t, const struct scenario_step *s, struct http_client *http)
 {
     struct claim c = {.apiserver = t->o.apiserver, .step = s};
     int64_t give_up_ms = elapsed_ms(t) + PATIENCE_MS;
     bool holds = false;
 
     while (!holds && !stopped(t) && elapsed_ms(t) < give_up_ms) {
-        cJSON *state = s->act == STORY_STATE ? read_state(t, http) : NULL;
+        cJSON *state = s->act == SCENARIO_STATE ? read_state(t, http) : NULL;
 
         c.state = state;
         holds = claim_holds(&c);
@@ -217,38 +217,38 @@ static void wait_for(struct storyteller *t, const struct story_step *s, struct h
     tell(t, "holds", c.text);
 }
 
-static void take_step(struct storyteller *t, const struct story_step *s, struct http_client *http)
+static void take_step(struct scenario_runner *t, const struct scenario_step *s, struct http_client *http)
 {
     struct err err;
     int rc = 0;
 
     switch (s->act) {
-    case STORY_SAY:
+    case SCENARIO_SAY:
         say(t, s->a);
         break;
-    case STORY_CREATE:
+    case SCENARIO_CREATE:
         rc = create_pods(t, s, &err);
         break;
-    case STORY_DELETE:
+    case SCENARIO_DELETE:
         rc = delete_pods(t, s, &err);
         break;
-    case STORY_CLOCK:
+    case SCENARIO_CLOCK:
         rc = set_clock(t, s, &err);
         break;
-    case STORY_PATCH:
+    case SCENARIO_PATCH:
         rc = apiserver_patch(t->o.apiserver, APISERVER_NODES, NULL, s->a, s->b, &err);
         break;
-    case STORY_BOUND:
-    case STORY_REFUSED:
-    case STORY_TOGETHER:
-    case STORY_APART:
-    case STORY_HOLDS:
-    case STORY_TOLD:
-    case STORY_EVENT:
-    case STORY_STATE:
+    case SCENARIO_BOUND:
+    case SCENARIO_REFUSED:
+    case SCENARIO_TOGETHER:
+    case SCENARIO_APART:
+    case SCENARIO_HOLDS:
+    case SCENARIO_TOLD:
+    case SCENARIO_EVENT:
+    case SCENARIO_STATE:
         wait_for(t, s, http);
         break;
-    case STORY_ACT__MAX:
+    case SCENARIO_ACT__MAX:
         BUG("no act of a step");
     }
     if (rc != 0) {
@@ -256,15 +256,15 @@ static void take_step(struct storyteller *t, const struct story_step *s, struct 
     }
 }
 
-static int64_t weight_of(const struct story_step *s)
+static int64_t weight_of(const struct scenario_step *s)
 {
-    return s->act == STORY_SAY ? SAY_WEIGHT : 1;
+    return s->act == SCENARIO_SAY ? SAY_WEIGHT : 1;
 }
 
-static void *storyteller_main(void *arg)
+static void *scenario_runner_main(void *arg)
 {
-    struct storyteller *t = arg;
-    const struct story *s = t->o.story;
+    struct scenario_runner *t = arg;
+    const struct scenario *s = t->o.scenario;
     struct http_client *http = http_client_new(t->o.stop);
     int64_t total = 0, at = 0;
 
@@ -289,10 +289,10 @@ static void *storyteller_main(void *arg)
 
 /* ---- life ---- */
 
-int storyteller_start(const struct storyteller_options *o, struct storyteller **ret,
+int scenario_runner_start(const struct scenario_runner_options *o, struct scenario_runner **ret,
                       struct err *reterr)
 {
-    struct storyteller *t = xcalloc(1, sizeof(*t));
+    struct scenario_runner *t = xcalloc(1, sizeof(*t));
     int rc;
 
     t->o = *o;
@@ -300,19 +300,19 @@ int storyteller_start(const struct storyteller_options *o, struct storyteller **
     t->start_ns = clock_mono_ns(t->clock);
     snprintf(t->state_url, sizeof(t->state_url), "%.160s/state", o->ops_url);
     mutex_init(&t->lock, "demo story");
-    rc = thread_start(&t->thread, "demo-story", storyteller_main, t, reterr);
+    rc = thread_start(&t->thread, "demo-story", scenario_runner_main, t, reterr);
     if (rc != 0) {
         t->joined = true;
-        storyteller_free(t);
+        scenario_runner_free(t);
         return rc;
     }
     *ret = t;
     return 0;
 }
 
-void storyteller_caption(void *teller, char *said, size_t said_size, char *held, size_t held_size)
+void scenario_runner_caption(void *teller, char *said, size_t said_size, char *held, size_t held_size)
 {
-    struct storyteller *t = teller;
+    struct scenario_runner *t = teller;
 
     lock(t);
     snprintf(said, said_size, "%s", t->said);
@@ -320,14 +320,14 @@ void storyteller_caption(void *teller, char *said, size_t said_size, char *held,
     unlock(t);
 }
 
-void storyteller_join(struct storyteller *t, struct story_result *ret)
+void scenario_runner_join(struct scenario_runner *t, struct scenario_result *ret)
 {
     thread_join(&t->thread);
     t->joined = true;
     *ret = t->result;
 }
 
-void storyteller_free(struct storyteller *t)
+void scenario_runner_free(struct scenario_runner *t)
 {
     if (t != NULL) {
         BUG_ON(!t->joined);

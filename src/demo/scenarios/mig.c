@@ -1,15 +1,15 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
 #define A100 .model = "NVIDIA-A100-SXM4-40GB", .mem_mib = 40960
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"a100-sevenths", A100, .gpu_n = 1,
      .mig = "1g.5gb@0 1g.5gb@1 1g.5gb@2 1g.5gb@3 1g.5gb@4 1g.5gb@5 1g.5gb@6"},
     {"a100-thirds", A100, .gpu_n = 1, .mig = "2g.10gb@0 2g.10gb@2 2g.10gb@4"},
     {"a100-mixed", A100, .gpu_n = 2, .mig = "3g.20gb@4 1g.5gb@0; -"},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("An A100 of 40 GB is cut into seven 1g.5gb and serves seven pods. Each pod gets its own instance."),
     CREATE("seventh", 7, .limits = "nvidia.com/mig-1g.5gb: 1",
            .selector = "kubernetes.io/hostname: a100-sevenths"),
@@ -56,9 +56,9 @@ static const struct story_step steps[] = {
     BOUND_TO("fourth", "a100-thirds"),
 };
 
-const struct story story_mig = {
+const struct scenario scenario_mig = {
     .name = "mig",
     .line = "MIG: instances of A100s, one workload per instance, the smallest instance that fits",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };

@@ -1,10 +1,10 @@
-#include "demo/stories/stories_internal.h"
+#include "demo/scenarios/scenarios_internal.h"
 
-static const struct story_node nodes[] = {
+static const struct scenario_node nodes[] = {
     {"dgx-1", .model = "NVIDIA-A100-SXM4-80GB", .gpu_n = 3, .mem_mib = 81920},
 };
 
-static const struct story_step steps[] = {
+static const struct scenario_step steps[] = {
     SAY("Annotations of Run:ai on fgpu's scheduler: two pods with gpu-fraction 0.5 share one GPU. Each pod gets "
         "the GPU and its memory limit by annotations."),
     CREATE("half", 2, .annotations = "gpu-fraction: 0.5"),
@@ -49,10 +49,10 @@ static const struct story_step steps[] = {
     HOLDS("pair", 2, 200, 16380),
 };
 
-const struct story story_runai = {
+const struct scenario scenario_runai = {
     .name = "runai",
     .line = "Run:ai and KAI: gpu-fraction and gpu-memory, many pods on one GPU",
     .example = "runai.yaml",
-    STORY_NODES(nodes),
-    STORY_STEPS(steps),
+    SCENARIO_NODES(nodes),
+    SCENARIO_STEPS(steps),
 };
