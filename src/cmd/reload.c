@@ -45,13 +45,13 @@ static void offer(struct reload *r, struct reading *reading)
     cmd_config_names(&names);
     memcpy(r->handled, reading->hash, sizeof(r->handled));
     if (reading->failed) {
-        changeover_refuse(r->o.changeover, "", &reading->err);
+        config_apply_refuse(r->o.config_apply, "", &reading->err);
     } else if (config_parse(str_of(r->o.path), strbuf_view(&reading->text), &names, &config, NULL,
                             &reading->err) != 0) {
-        changeover_refuse(r->o.changeover, reading->hash, &reading->err);
+        config_apply_refuse(r->o.config_apply, reading->hash, &reading->err);
     } else {
         r->o.override(r->o.ctx, config);
-        changeover_offer(r->o.changeover, config);
+        config_apply_offer(r->o.config_apply, config);
     }
 }
 

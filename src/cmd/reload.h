@@ -14,7 +14,7 @@
 #define CMD_RELOAD_H
 
 #include "base/err.h"
-#include "cmd/changeover.h"
+#include "cmd/config_apply.h"
 #include "config/load.h"
 
 #define RELOAD_POLL_MS 1000
@@ -25,7 +25,7 @@ struct reload;
 struct reload_options {
     const char *path;
     const char *hash; /* of the content that is in effect */
-    struct changeover *changeover;
+    struct config_apply *config_apply;
     const struct log *log;
     /* Puts the command line's values into a configuration just read; they win. */
     void (*override)(void *ctx, struct config *c);

@@ -3,7 +3,7 @@
 #include "cmd/reload.h"
 #include "cmd/serve_inputs.h"
 #include "cmd/serve_options.h"
-#include "cmd/service.h"
+#include "cmd/runtime.h"
 
 #include "base/bug.h"
 #include "extender/signing.h"
@@ -50,13 +50,13 @@ static void override_again(void *ctx, struct config *c)
     BUG_ON(serve_options_override(ctx, c) != EXIT_OK); /* the same flags were accepted at the start */
 }
 
-static int start_reload(const struct serve_options *o, const struct config *config, struct service *service,
+static int start_reload(const struct serve_options *o, const struct config *config, struct runtime *runtime,
                         const struct log *log, struct reload **ret, struct err *reterr)
 {
     const struct reload_options ro = {
         .path = o->config,
         .hash = config->hash,
-        .changeover = service_changeover(service),
+        .config_apply = runtime_config_apply(runtime),
         .log = log,
         .override = override_again,
         .ctx = (void *)(uintptr_t)o,
@@ -67,7 +67,7 @@ static int start_reload(const struct serve_options *o, const struct config *conf
 }
 
 /* Until a signal ends the process, or something worse does. */
-static int watch_over(struct service *service, struct reload *reload, const struct serve_options *o,
+static int watch_over(struct runtime *runtime, struct reload *reload, const struct serve_options *o,
                       const struct clock *clock, const struct log *log, const sigset_t *signals)
 {
     const struct timespec interval = {.tv_sec = o->wait ? CHECK_INTERVAL_S : 1};
@@ -83,8 +83,8 @@ static int watch_over(struct service *service, struct reload *reload, const stru
             return EXIT_OK;
         }
         if (sig == SIGHUP) {
-            service_reload_tls(service);
-            service_reload_keys(service);
+            runtime_reload_tls(runtime);
+            runtime_reload_keys(runtime);
         }
         if (sig == SIGHUP && reload != NULL) {
             reload_request(reload);
@@ -92,15 +92,15 @@ static int watch_over(struct service *service, struct reload *reload, const stru
             LOG_WARNING(log, "There is no configuration file to read again, because --config was not given");
         }
         if (sig == SIGUSR2) {
-            service_audit(service);
+            runtime_audit(runtime);
         }
-        broken = service_check(service);
+        broken = runtime_check(runtime);
         if (broken != NULL) {
             LOG_ERROR(log, "The ledger is broken; stopping, so that the next start reads the cluster again",
                       LOG_CSTR("invariant", broken));
             return EXIT_INVARIANT;
         }
-        was_listed = was_listed || service_is_listed(service);
+        was_listed = was_listed || runtime_is_listed(runtime);
         if (!o->wait && !was_listed && clock_mono_ns(clock) > give_up_ns) {
             LOG_ERROR(log, "The API server does not answer, and --wait=false says not to wait");
             return EXIT_UNREACHABLE;
@@ -119,26 +119,26 @@ static void block_signals(sigset_t *ret)
     pthread_sigmask(SIG_BLOCK, ret, NULL);
 }
 
-static int serve_until_signal(const struct serve_options *o, const struct service_options *so, const sigset_t *signals)
+static int serve_until_signal(const struct serve_options *o, const struct runtime_options *so, const sigset_t *signals)
 {
-    struct service *service = NULL;
+    struct runtime *runtime = NULL;
     struct reload *reload;
     struct err err;
-    int r = service_start(so, &service, &err), code;
+    int r = runtime_start(so, &runtime, &err), code;
 
     if (r == 0) {
-        r = start_reload(o, so->config, service, so->log, &reload, &err);
+        r = start_reload(o, so->config, runtime, so->log, &reload, &err);
     }
     if (r != 0) {
         LOG_ERROR(so->log, "Cannot start", LOG_CSTR("err", err.msg));
-        if (service != NULL) {
-            service_stop(service, 0);
+        if (runtime != NULL) {
+            runtime_stop(runtime, 0);
         }
         return EXIT_RUNTIME;
     }
-    code = watch_over(service, reload, o, so->clock, so->log, signals);
+    code = watch_over(runtime, reload, o, so->clock, so->log, signals);
     reload_stop(reload);
-    service_stop(service, code == EXIT_OK ? DRAIN_MS : 0);
+    runtime_stop(runtime, code == EXIT_OK ? DRAIN_MS : 0);
     LOG_INFO(so->log, "Stopped");
     return code;
 }
@@ -170,9 +170,9 @@ static int serve(const struct serve_options *o, const struct config *config, con
     code = serve_load_keys(config, log, &signing);
     if (code == EXIT_OK) {
         block_signals(&signals);
-        now = changeover_config_at(config, clock_wall_ms(clock));
+        now = config_apply_config_at(config, clock_wall_ms(clock));
         code = serve_until_signal(o,
-                                  &(struct service_options){.config = now,
+                                  &(struct runtime_options){.config = now,
                                                             .credentials = credentials,
                                                             .clock = clock,
                                                             .log = log,

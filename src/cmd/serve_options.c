@@ -21,9 +21,9 @@ static const struct option long_options[] = {
     TEXT("config", config),
     TEXT("kubeconfig", kubeconfig),
     TEXT("context", context),
-    TEXT("verbs-address", addresses[SERVICE_VERBS]),
-    TEXT("ops-address", addresses[SERVICE_OPS]),
-    TEXT("health-address", addresses[SERVICE_HEALTH]),
+    TEXT("verbs-address", addresses[RUNTIME_VERBS]),
+    TEXT("ops-address", addresses[RUNTIME_OPS]),
+    TEXT("health-address", addresses[RUNTIME_HEALTH]),
     TEXT("tls-cert-file", cert),
     TEXT("tls-private-key-file", key),
     TEXT("client-ca-file", client_ca),
@@ -142,9 +142,9 @@ struct flag {
     }
 
 static const struct flag flags[] = {
-    FLAG("--verbs-address", addresses[SERVICE_VERBS], "serving.verbsAddress", serving.verbs, true),
-    FLAG("--ops-address", addresses[SERVICE_OPS], "serving.opsAddress", serving.ops, true),
-    FLAG("--health-address", addresses[SERVICE_HEALTH], "serving.healthAddress", serving.health, true),
+    FLAG("--verbs-address", addresses[RUNTIME_VERBS], "serving.verbsAddress", serving.verbs, true),
+    FLAG("--ops-address", addresses[RUNTIME_OPS], "serving.opsAddress", serving.ops, true),
+    FLAG("--health-address", addresses[RUNTIME_HEALTH], "serving.healthAddress", serving.health, true),
     FLAG("--tls-cert-file", cert, "serving.tls.certFile", serving.tls.cert_file, false),
     FLAG("--tls-private-key-file", key, "serving.tls.keyFile", serving.tls.key_file, false),
     FLAG("--client-ca-file", client_ca, "serving.tls.clientCAFile", serving.tls.client_ca_file, false),

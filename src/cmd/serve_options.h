@@ -2,7 +2,7 @@
 #ifndef CMD_SERVE_OPTIONS_H
 #define CMD_SERVE_OPTIONS_H
 
-#include "cmd/service.h"
+#include "cmd/runtime.h"
 
 /* The limit that --wait=false sets. */
 #define SERVE_UNREACHABLE_AFTER_S 10
@@ -10,7 +10,7 @@
 /* Text belongs to argv; NULL: not given. */
 struct serve_options {
     const char *config, *kubeconfig, *context, *write_config_to;
-    const char *addresses[SERVICE_LISTENER__MAX];
+    const char *addresses[RUNTIME_LISTENER__MAX];
     const char *cert, *key, *client_ca;
     const char *signing_key;
     const char *format;

@@ -1,7 +1,7 @@
 #include "cmd_demo/performance.h"
 
 #include "cmd/commands.h"
-#include "cmd/service.h"
+#include "cmd/runtime.h"
 #include "cmd/terminal.h"
 
 #include "demo/picture/picture.h"
@@ -13,10 +13,10 @@
 #define SYNC_WAIT_MS 5000
 #define SCENARIO_SPEED_MILLI 10000 /* of the scheduler: a refused pod is tried again soon */
 
-static int wait_until_ready(struct service *service)
+static int wait_until_ready(struct runtime *runtime)
 {
     for (int waited_ms = 0; waited_ms < SYNC_WAIT_MS; waited_ms += 10) {
-        if (service_is_ready(service)) {
+        if (runtime_is_ready(runtime)) {
             return 0;
         }
         usleep(10000);
@@ -83,7 +83,7 @@ static int play(const struct stage *g, struct picture_options *pic, struct scena
     if (teller != NULL) {
         scenario_runner_join(teller, &told);
     }
-    code = conclude(&result, service_check(g->service));
+    code = conclude(&result, runtime_check(g->runtime));
     if (teller != NULL) {
         code = conclude_scenario(g->o->scenario, &told, code);
     }
@@ -140,10 +140,10 @@ int performance_run(struct stage *g)
     int code;
 
     snprintf(g->verbs_url, sizeof(g->verbs_url), "http://127.0.0.1:%u/v1",
-             service_port(g->service, SERVICE_VERBS));
+             runtime_port(g->runtime, RUNTIME_VERBS));
     snprintf(g->ops_url, sizeof(g->ops_url), "http://127.0.0.1:%u",
-             service_port(g->service, SERVICE_OPS));
-    if (wait_until_ready(g->service) != 0) {
+             runtime_port(g->runtime, RUNTIME_OPS));
+    if (wait_until_ready(g->runtime) != 0) {
         fprintf(stderr, "fgpu demo: the service did not read the simulated cluster within %d s\n",
                 SYNC_WAIT_MS / 1000);
         return EXIT_RUNTIME;

@@ -9,13 +9,13 @@
 #include <stdatomic.h>
 
 struct apiserver;
-struct service;
+struct runtime;
 
 /* Borrowed and started; the URLs are filled in here. */
 struct stage {
     const struct demo_options *o;
     struct apiserver *api;
-    struct service *service;
+    struct runtime *runtime;
     struct clock_shifted *clock;
     atomic_bool *stop; /* set from outside, or at the end of a scenario: the end of all */
     char verbs_url[64], ops_url[64];

@@ -1,7 +1,7 @@
-/* The stage: simulated API server, clock, configuration and service. */
+/* The stage: simulated API server, clock, configuration and runtime. */
 #include "cmd_demo/stage.h"
 #include "cmd/commands.h"
-#include "cmd/service.h"
+#include "cmd/runtime.h"
 #include "cmd/terminal.h"
 #include "cmd_demo/performance.h"
 
@@ -60,13 +60,13 @@ static struct config *demo_config(const struct scenario *scenario)
     return c;
 }
 
-static int with_service(const struct demo_options *o, struct apiserver *api,
+static int with_runtime(const struct demo_options *o, struct apiserver *api,
                         struct clock_shifted *clock, const struct log *log)
 {
     struct config *file = demo_config(o->scenario);
-    struct config *config = changeover_config_at(file, clock_wall_ms(&clock->clock));
+    struct config *config = config_apply_config_at(file, clock_wall_ms(&clock->clock));
     struct credentials credentials = {0};
-    struct service_options so = {
+    struct runtime_options so = {
         .config = config,
         .credentials = &credentials,
         .clock = &clock->clock,
@@ -79,11 +79,11 @@ static int with_service(const struct demo_options *o, struct apiserver *api,
 
     credentials.server = strdup(apiserver_url(api));
     BUG_ON(credentials.server == NULL);
-    if (signing_new_ephemeral(log, &so.signing, &err) != 0 || service_start(&so, &stage.service, &err) != 0) {
+    if (signing_new_ephemeral(log, &so.signing, &err) != 0 || runtime_start(&so, &stage.runtime, &err) != 0) {
         terminal_complain("demo", err.msg);
     } else {
         code = performance_run(&stage);
-        service_stop(stage.service, 1000);
+        runtime_stop(stage.runtime, 1000);
     }
     signing_free(so.signing);
     credentials_fini(&credentials);
@@ -123,7 +123,7 @@ int demo_run(const struct demo_options *o)
     if (create_nodes(o, api, &err) != 0) {
         terminal_complain("demo", err.msg);
     } else {
-        code = with_service(o, api, &clock, logsink_log(sink));
+        code = with_runtime(o, api, &clock, logsink_log(sink));
     }
     apiserver_free(api);
     logsink_free(sink);

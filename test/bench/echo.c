@@ -59,7 +59,7 @@ static enum httpd_action handle(void *ctx, struct httpd_request *req, struct htt
 int main(void)
 {
     const struct httpd_route route = {.path = "/", .handle = handle, .flags = HTTPD_ROUTE_PREFIX};
-    /* As the listener of the verbs: cmd/service.c. */
+    /* As the listener of the verbs: cmd/runtime.c. */
     const struct httpd_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .routes = &route, .route_n = 1, .thread_n = 2};
 

@@ -1,5 +1,5 @@
 """Time windows and node pools of a running fgpu. Which moment opens what is tested minute by minute elsewhere
-(test/unit/cmd/test_timekeeper.c); here the windows are open, or not, when the file is read."""
+(test/unit/cmd/test_window_scheduler.c); here the windows are open, or not, when the file is read."""
 import datetime
 import subprocess
 

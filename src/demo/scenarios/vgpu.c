@@ -72,7 +72,7 @@ static const struct scenario_step steps[] = {
 const struct scenario scenario_vgpu = {
     .name = "vgpu",
     .line =
-        "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of service, fixed slices",
+        "K8vGPUSharing: nvidia.com/vgpu in thousandths, quality of runtime, fixed slices",
     .example = "vgpu.yaml",
     SCENARIO_NODES(nodes),
     SCENARIO_STEPS(steps),

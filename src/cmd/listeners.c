@@ -1,4 +1,4 @@
-#include "cmd/serving.h"
+#include "cmd/listeners.h"
 
 #include "base/bug.h"
 
@@ -11,7 +11,7 @@
 
 /* Each connection takes a descriptor, and what a shell or a container runtime allows by default is less than
  * the connections we promise. */
-static void allow_descriptors(const struct service_options *o)
+static void allow_descriptors(const struct runtime_options *o)
 {
     const rlim_t wanted = (rlim_t)o->config->limits.connections + OTHER_DESCRIPTORS;
     struct rlimit limit;
@@ -26,7 +26,7 @@ static void allow_descriptors(const struct service_options *o)
     }
 }
 
-static int start_tls(struct serving *s, const struct service_options *o, struct err *reterr)
+static int start_tls(struct listeners *s, const struct runtime_options *o, struct err *reterr)
 {
     const struct config_serving *c = &o->config->serving;
     const struct httpd_tls_config tls = {.cert_file = c->tls.cert_file.p,
@@ -41,9 +41,9 @@ static int start_tls(struct serving *s, const struct service_options *o, struct 
 }
 
 /* `guarded`: only who is on this machine, or has shown who he is, may call. */
-static struct httpd_listener_config listener(const struct serving *s, const struct service_options *o,
+static struct httpd_listener_config listener(const struct listeners *s, const struct runtime_options *o,
                                              const char *name, const struct address *address,
-                                             const struct serving_routes *routes, bool guarded)
+                                             const struct listeners_routes *routes, bool guarded)
 {
     bool is_tls = guarded && config_serving_is_tls(&o->config->serving, address);
 
@@ -59,25 +59,25 @@ static struct httpd_listener_config listener(const struct serving *s, const stru
     };
 }
 
-const char *serving_listener_name(enum service_listener l)
+const char *serving_listener_name(enum runtime_listener l)
 {
-    static const char *const names[SERVICE_LISTENER__MAX] = {"verbs", "ops", "health"};
+    static const char *const names[RUNTIME_LISTENER__MAX] = {"verbs", "ops", "health"};
 
     return names[l];
 }
 
-static int start_http(struct serving *s, const struct service_options *o,
-                      const struct serving_routes routes[SERVICE_LISTENER__MAX], struct telemetry *telemetry,
+static int start_http(struct listeners *s, const struct runtime_options *o,
+                      const struct listeners_routes routes[RUNTIME_LISTENER__MAX], struct telemetry *telemetry,
                       struct err *reterr)
 {
     const struct config *c = o->config;
-    const struct address *addresses[SERVICE_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
+    const struct address *addresses[RUNTIME_LISTENER__MAX] = {&c->serving.verbs, &c->serving.ops,
                                                               &c->serving.health};
-    struct httpd_listener_config listeners[SERVICE_LISTENER__MAX];
-    char texts[SERVICE_LISTENER__MAX][ADDRESS_TEXT_MAX];
+    struct httpd_listener_config listeners[RUNTIME_LISTENER__MAX];
+    char texts[RUNTIME_LISTENER__MAX][ADDRESS_TEXT_MAX];
     const struct httpd_config http = {
         .listeners = listeners,
-        .listener_n = SERVICE_LISTENER__MAX,
+        .listener_n = RUNTIME_LISTENER__MAX,
         .body_max_bytes = (size_t)c->limits.body_bytes,
         .inflight_max_bytes = (size_t)c->limits.bytes_in_flight,
         .clock = o->clock,
@@ -87,27 +87,27 @@ static int start_http(struct serving *s, const struct service_options *o,
     };
     int r;
 
-    for (size_t i = 0; i < SERVICE_LISTENER__MAX; i++) {
-        const char *name = serving_listener_name((enum service_listener)i);
+    for (size_t i = 0; i < RUNTIME_LISTENER__MAX; i++) {
+        const char *name = serving_listener_name((enum runtime_listener)i);
 
-        listeners[i] = listener(s, o, name, addresses[i], &routes[i], i != SERVICE_HEALTH);
+        listeners[i] = listener(s, o, name, addresses[i], &routes[i], i != RUNTIME_HEALTH);
         listeners[i].address = address_text(addresses[i], texts[i]);
     }
     /* Over TLS a page with another name gets no certificate that its browser would take. */
-    listeners[SERVICE_OPS].check_host = listeners[SERVICE_OPS].tls == NULL;
-    listeners[SERVICE_OPS].hosts = c->serving.ops_hosts;
-    listeners[SERVICE_OPS].host_n = c->serving.ops_host_n;
-    listeners[SERVICE_OPS].client_cert_optional = config_serving_ops_needs_token(&c->serving);
-    listeners[SERVICE_VERBS].thread_n = VERBS_THREADS;
-    listeners[SERVICE_VERBS].connection_max = (unsigned)c->limits.connections;
-    listeners[SERVICE_VERBS].connection_max_per_address = (unsigned)c->limits.connections_per_address;
+    listeners[RUNTIME_OPS].check_host = listeners[RUNTIME_OPS].tls == NULL;
+    listeners[RUNTIME_OPS].hosts = c->serving.ops_hosts;
+    listeners[RUNTIME_OPS].host_n = c->serving.ops_host_n;
+    listeners[RUNTIME_OPS].client_cert_optional = config_serving_ops_needs_token(&c->serving);
+    listeners[RUNTIME_VERBS].thread_n = VERBS_THREADS;
+    listeners[RUNTIME_VERBS].connection_max = (unsigned)c->limits.connections;
+    listeners[RUNTIME_VERBS].connection_max_per_address = (unsigned)c->limits.connections_per_address;
     r = httpd_server_new(&http, &s->http, reterr);
     telemetry->http = s->http;
     return r == 0 ? httpd_server_start(s->http, reterr) : r;
 }
 
-int serving_start(struct serving *s, const struct service_options *o,
-                  const struct serving_routes routes[SERVICE_LISTENER__MAX], struct telemetry *telemetry,
+int listeners_start(struct listeners *s, const struct runtime_options *o,
+                  const struct listeners_routes routes[RUNTIME_LISTENER__MAX], struct telemetry *telemetry,
                   struct err *reterr)
 {
     int r = start_tls(s, o, reterr);
@@ -120,21 +120,21 @@ int serving_start(struct serving *s, const struct service_options *o,
     return start_http(s, o, routes, telemetry, reterr);
 }
 
-void serving_reload_tls(struct serving *s)
+void listeners_reload_tls(struct listeners *s)
 {
     if (s->tls != NULL && httpd_tls_reload(s->tls, NULL) != 0) {
         return; /* logged and counted there */
     }
 }
 
-void serving_stop(struct serving *s, int64_t drain_ms)
+void listeners_stop(struct listeners *s, int64_t drain_ms)
 {
     if (s->http != NULL) {
         httpd_server_stop(s->http, drain_ms);
     }
 }
 
-void serving_fini(struct serving *s)
+void listeners_fini(struct listeners *s)
 {
     httpd_server_free(s->http);
     httpd_tls_free(s->tls);

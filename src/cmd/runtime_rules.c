@@ -1,4 +1,4 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "cmd/telemetry.h"
 #include "extender/shadow.h"
@@ -9,28 +9,28 @@
 
 static void apply(void *ctx, const struct config *c)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
 
-    service_set_tenants(s, &c->policy);
-    service_set_body_limits(s, &c->limits);
+    runtime_set_tenants(s, &c->policy);
+    runtime_set_body_limits(s, &c->limits);
     if (s->options.sink != NULL) {
         logsink_set_verbosity(s->options.sink, c->logging.verbosity);
     }
     pool_commands_set(s->pool_commands, &c->policy);
-    service_api_follow(s, c);
+    runtime_api_follow(s, c);
 }
 
 static void relist(void *ctx, enum kube_resource resource)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
 
     kube_watcher_relist(s->watchers[resource]);
 }
 
-static void set_up_changeover(struct service *s)
+static void set_up_config_apply(struct runtime *s)
 {
     const struct config *c = s->options.config;
-    struct changeover_options o = {
+    struct config_apply_options o = {
         .book = s->book,
         .store = s->store,
         .events = s->events,
@@ -45,17 +45,17 @@ static void set_up_changeover(struct service *s)
     s->slot = config_slot_new(config_ref(c), c->file.n > 0 ? c->file.p : NULL,
                               clock_wall_ms(s->options.clock));
     o.slot = s->slot;
-    s->changeover = changeover_new(&o);
+    s->config_apply = config_apply_new(&o);
 }
 
-struct changeover *service_changeover(struct service *s)
+struct config_apply *runtime_config_apply(struct runtime *s)
 {
-    return s->changeover;
+    return s->config_apply;
 }
 
 /* ---- life ---- */
 
-int service_start_rules(struct service *s, struct err *reterr)
+int runtime_start_rules(struct runtime *s, struct err *reterr)
 {
     const struct config *c = s->options.config;
     const struct ingest facts = {
@@ -79,14 +79,14 @@ int service_start_rules(struct service *s, struct err *reterr)
     if (r == 0) {
         s->book = policy_set_new(rules);
         s->capacity_reporter = capacity_reporter_new(s->store, s->book, s->options.clock);
-        set_up_changeover(s);
+        set_up_config_apply(s);
     }
     return r;
 }
 
-void service_free_rules(struct service *s)
+void runtime_free_rules(struct runtime *s)
 {
-    changeover_free(s->changeover);
+    config_apply_free(s->config_apply);
     shadow_free(s->shadow);
     capacity_reporter_free(s->capacity_reporter);
     policy_set_free(s->book);

@@ -1,4 +1,4 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
 #include "base/rng.h"
@@ -13,7 +13,7 @@
 
 static void synced(void *ctx, enum kube_resource resource)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
     struct snapshot totals;
 
     store_totals(s->store, &totals);
@@ -23,7 +23,7 @@ static void synced(void *ctx, enum kube_resource resource)
 }
 
 /* Those of an earlier version took shares there: whoever updates is told which nodes. */
-static void name_unmeasured(const struct service *s)
+static void name_unmeasured(const struct runtime *s)
 {
     struct str names[UNMEASURED_NAMES];
     struct snapshot totals;
@@ -51,16 +51,16 @@ static void name_unmeasured(const struct service *s)
 
 static void listed(void *ctx, enum kube_resource resource, const struct rules *by)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     if (resource == KUBE_NODES) {
         name_unmeasured(s);
     }
-    changeover_listed(s->changeover, resource, by);
+    config_apply_listed(s->config_apply, resource, by);
 }
 
 /* Before the others: the store is not ready until it is known which nodes have slices. */
-static int start_slices(struct service *s, struct err *reterr)
+static int start_slices(struct runtime *s, struct err *reterr)
 {
     const struct kube_watcher_options options = {.clock = s->options.clock}; /* readiness does not need fresh slices */
     const struct policy *p = &s->options.config->policy;
@@ -76,7 +76,7 @@ static int start_slices(struct service *s, struct err *reterr)
     return kube_watcher_start(s->client, KUBE_SLICES_V1, &handler, &options, &s->slices_watcher, reterr);
 }
 
-int service_start_feeds(struct service *s, struct err *reterr)
+int runtime_start_feeds(struct runtime *s, struct err *reterr)
 {
     const struct kube_watcher_options options = {.clock = s->options.clock,
                                                  .stale_after_ms = s->options.config->client.stale_after_ms,
@@ -104,7 +104,7 @@ int service_start_feeds(struct service *s, struct err *reterr)
     return r;
 }
 
-void service_stop_feeds(struct service *s)
+void runtime_stop_feeds(struct runtime *s)
 {
     kube_watcher_stop(s->slices_watcher);
     for (size_t i = 0; s->feeds != NULL && i < KUBE_RESOURCE__MAX; i++) {
@@ -115,7 +115,7 @@ void service_stop_feeds(struct service *s)
     }
 }
 
-void service_free_feeds(struct service *s)
+void runtime_free_feeds(struct runtime *s)
 {
     slices_free(s->slices);
     free(s->feeds);

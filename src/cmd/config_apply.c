@@ -1,4 +1,4 @@
-#include "cmd/changeover.h"
+#include "cmd/config_apply.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct changeover {
-    struct changeover_options o;
+struct config_apply {
+    struct config_apply_options o;
     struct mutex lock;            /* of the rest, and for one offer at a time */
     const struct config *waiting; /* what the announced rules belong to; NULL: none */
     bool waiting_is_last;         /* no later file was read since */
@@ -35,7 +35,7 @@ static int64_t hash_number(const char *hash)
     return sscanf(hash, "%12llx", &n) == 1 && strlen(hash) == CONFIG_HASH_LEN ? (int64_t)n : 0;
 }
 
-static void collect_windows(const struct changeover *c, struct metrics *m)
+static void collect_windows(const struct config_apply *c, struct metrics *m)
 {
     const struct config *now = config_slot_take(c->o.slot);
     struct timetable_change next = {0};
@@ -48,7 +48,7 @@ static void collect_windows(const struct changeover *c, struct metrics *m)
 
 static void collect(void *ctx, struct metrics *m)
 {
-    struct changeover *c = ctx;
+    struct config_apply *c = ctx;
     struct config_status s;
 
     collect_windows(c, m);
@@ -62,7 +62,7 @@ static void collect(void *ctx, struct metrics *m)
 }
 
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
-static void tell(struct changeover *c, const struct config_attempt *a)
+static void tell(struct config_apply *c, const struct config_attempt *a)
 {
     char note[ERR_MSG_MAX + CONFIG_RESTART_KEYS_MAX];
 
@@ -80,7 +80,7 @@ static void tell(struct changeover *c, const struct config_attempt *a)
     c->rejected = !is_good(a->outcome);
 }
 
-static void record(struct changeover *c, struct config_attempt *a)
+static void record(struct config_apply *c, struct config_attempt *a)
 {
     tell(c, a);
     a->at_ms = clock_wall_ms(c->o.clock);
@@ -88,7 +88,7 @@ static void record(struct changeover *c, struct config_attempt *a)
     metric_inc(METRIC(c->o.metrics, FGPU_CONFIG_RELOADS_TOTAL, config_outcome_name(a->outcome)));
 }
 
-static void record_outcome(struct changeover *c, const struct config *config, enum config_outcome o)
+static void record_outcome(struct config_apply *c, const struct config *config, enum config_outcome o)
 {
     struct config_attempt a = {.outcome = o};
 
@@ -98,9 +98,9 @@ static void record_outcome(struct changeover *c, const struct config *config, en
 
 /* ---- life ---- */
 
-struct changeover *changeover_new(const struct changeover_options *o)
+struct config_apply *config_apply_new(const struct config_apply_options *o)
 {
-    struct changeover *c = xcalloc(1, sizeof(*c));
+    struct config_apply *c = xcalloc(1, sizeof(*c));
 
     c->o = *o;
     c->generation = 1;
@@ -109,7 +109,7 @@ struct changeover *changeover_new(const struct changeover_options *o)
     return c;
 }
 
-void changeover_free(struct changeover *c)
+void config_apply_free(struct config_apply *c)
 {
     if (c != NULL) {
         config_free(c->waiting);
@@ -118,26 +118,26 @@ void changeover_free(struct changeover *c)
     }
 }
 
-static void lock(struct changeover *c)
+static void lock(struct config_apply *c)
 {
     mutex_lock(&c->lock);
 }
 
-static void unlock(struct changeover *c)
+static void unlock(struct config_apply *c)
 {
     mutex_unlock(&c->lock);
 }
 
 /* ---- one offer ---- */
 
-static void forget_waiting(struct changeover *c)
+static void forget_waiting(struct config_apply *c)
 {
     config_free(c->waiting);
     c->waiting = NULL;
 }
 
 /* The rules are current; the rest follows. Takes `config` over. */
-static void take_effect(struct changeover *c, const struct config *config)
+static void take_effect(struct config_apply *c, const struct config *config)
 {
     c->o.apply(c->o.ctx, config);
     LOG_INFO(c->o.log, "The configuration is in effect", LOG_STR("file", config->file),
@@ -155,7 +155,7 @@ static bool any(const struct config_diff *d, enum config_reload reload)
     return false;
 }
 
-static void log_changes(const struct changeover *c, const struct config_diff *d)
+static void log_changes(const struct config_apply *c, const struct config_diff *d)
 {
     for (size_t i = 0; i < d->n; i++) {
         const struct config_change *x = &d->changes[i];
@@ -166,7 +166,7 @@ static void log_changes(const struct changeover *c, const struct config_diff *d)
     }
 }
 
-static void hold_back(struct changeover *c, const struct config *next, const struct config_diff *d)
+static void hold_back(struct config_apply *c, const struct config *next, const struct config_diff *d)
 {
     struct config_attempt a = {.outcome = CONFIG_NEEDS_RESTART};
     struct strbuf keys;
@@ -195,7 +195,7 @@ static void release_config(void *config)
 
 /* Returns whether both resources must be listed again. Takes `next` over. `is_file`: a file was read, so
  * what becomes of it is told; else the time has come for another part of one. */
-static bool take_in(struct changeover *c, struct config *next, bool relist, bool is_file)
+static bool take_in(struct config_apply *c, struct config *next, bool relist, bool is_file)
 {
     const struct rules *rules = policy_set_take_newest(c->o.book);
     struct ingest facts = rules->ingest; /* the same but for what the file says */
@@ -228,21 +228,21 @@ static bool take_in(struct changeover *c, struct config *next, bool relist, bool
     return true;
 }
 
-struct config *changeover_config_at(const struct config *c, int64_t wall_ms)
+struct config *config_apply_config_at(const struct config *c, int64_t wall_ms)
 {
     return config_at(c, timetable_open(&c->timetable, wall_ms / 1000));
 }
 
-static void relist_all(const struct changeover *c)
+static void relist_all(const struct config_apply *c)
 {
     for (size_t i = 0; i < KUBE_RESOURCE__MAX; i++) {
         c->o.relist(c->o.ctx, (enum kube_resource)i);
     }
 }
 
-void changeover_offer(struct changeover *c, struct config *file)
+void config_apply_offer(struct config_apply *c, struct config *file)
 {
-    struct config *next = changeover_config_at(file, clock_wall_ms(c->o.clock));
+    struct config *next = config_apply_config_at(file, clock_wall_ms(c->o.clock));
     const struct config *now;
     struct config_diff diff;
     bool relist = false;
@@ -284,19 +284,19 @@ static void add_windows(struct strbuf *out, const char *what, const struct timet
     }
 }
 
-void changeover_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out)
+void config_apply_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out)
 {
     add_windows(out, "opens", tt, after & ~before);
     add_windows(out, "closes", tt, before & ~after);
 }
 
-static void tell_turn(struct changeover *c, const struct config *before, const struct config *after)
+static void tell_turn(struct config_apply *c, const struct config *before, const struct config *after)
 {
     struct strbuf change;
     char note[EVENT_NOTE_MAX];
 
     strbuf_init(&change, sizeof(note) / 2);
-    changeover_name_change(&after->timetable, before->open, after->open, &change);
+    config_apply_name_change(&after->timetable, before->open, after->open, &change);
     snprintf(note, sizeof(note), "Time windows: %s", change.p);
     LOG_INFO(c->o.log, "Time windows change", LOG_STR("change", strbuf_view(&change)));
     notice_self(c->o.events, EVENT_WINDOWS_CHANGED, note);
@@ -304,7 +304,7 @@ static void tell_turn(struct changeover *c, const struct config *before, const s
     strbuf_fini(&change);
 }
 
-void changeover_keep_time(struct changeover *c)
+void config_apply_keep_time(struct config_apply *c)
 {
     int64_t wall_ms = clock_wall_ms(c->o.clock);
     const struct config *now, *newest;
@@ -314,7 +314,7 @@ void changeover_keep_time(struct changeover *c)
     now = config_slot_take(c->o.slot);
     newest = c->waiting != NULL ? c->waiting : now;
     if (timetable_open(&newest->timetable, wall_ms / 1000) != newest->open) {
-        struct config *next = changeover_config_at(newest, wall_ms);
+        struct config *next = config_apply_config_at(newest, wall_ms);
         struct config_diff diff;
 
         tell_turn(c, newest, next);
@@ -331,7 +331,7 @@ void changeover_keep_time(struct changeover *c)
     }
 }
 
-void changeover_refuse(struct changeover *c, const char *hash, const struct err *why)
+void config_apply_refuse(struct config_apply *c, const char *hash, const struct err *why)
 {
     struct config_attempt a = {.outcome = CONFIG_INVALID};
 
@@ -346,7 +346,7 @@ void changeover_refuse(struct changeover *c, const char *hash, const struct err 
               LOG_CSTR("advice", "fgpu check-config FILE shows all of it"));
 }
 
-void changeover_listed(struct changeover *c, enum kube_resource resource, const struct rules *by)
+void config_apply_listed(struct config_apply *c, enum kube_resource resource, const struct rules *by)
 {
     bool stale = false;
 

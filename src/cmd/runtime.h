@@ -1,29 +1,29 @@
-/* cmd/service.h - the extender as a whole: everything started in order, stopped in reverse.
+/* cmd/runtime.h - the extender as a whole: everything started in order, stopped in reverse.
  *
- * `fgpu serve` and `fgpu demo` run the same service; they differ in where the API server is and in who
+ * `fgpu serve` and `fgpu demo` run the same runtime; they differ in where the API server is and in who
  * waits for signals.
  */
-#ifndef CMD_SERVICE_H
-#define CMD_SERVICE_H
+#ifndef CMD_RUNTIME_H
+#define CMD_RUNTIME_H
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "cmd/changeover.h"
+#include "cmd/config_apply.h"
 #include "config/load.h"
 #include "kube/event.h"
 #include "model/credentials.h"
 
 #include <stdint.h>
 
-struct service;
+struct runtime;
 struct logsink;
 struct signing;
 
-/* Borrowed for the life of the service. */
-struct service_options {
-    const struct config *config; /* at the start; replaced through service_changeover() */
+/* Borrowed for the life of the runtime. */
+struct runtime_options {
+    const struct config *config; /* at the start; replaced through runtime_config_apply() */
     const struct credentials *credentials;
     const struct clock *clock;
     const struct log *log;
@@ -34,33 +34,33 @@ struct service_options {
     int64_t holdoff_ms;   /* how long bindings of a predecessor may still land (design.md 8) */
 };
 
-enum service_listener { SERVICE_VERBS, SERVICE_OPS, SERVICE_HEALTH, SERVICE_LISTENER__MAX };
+enum runtime_listener { RUNTIME_VERBS, RUNTIME_OPS, RUNTIME_HEALTH, RUNTIME_LISTENER__MAX };
 
 /* Listens at once (and answers "not ready"), reads the cluster in the background. */
-WARN_UNUSED int service_start(const struct service_options *o, struct service **ret, struct err *reterr);
-uint16_t service_port(const struct service *s, enum service_listener l);
+WARN_UNUSED int runtime_start(const struct runtime_options *o, struct runtime **ret, struct err *reterr);
+uint16_t runtime_port(const struct runtime *s, enum runtime_listener l);
 
 /* Reads certificate, key and client CA again, without waiting until their change is seen. What is wrong
  * with them is logged, and the old ones stay. */
-void service_reload_tls(struct service *s);
+void runtime_reload_tls(struct runtime *s);
 
 /* Reads the signing keys again, likewise. */
-void service_reload_keys(struct service *s);
+void runtime_reload_keys(struct runtime *s);
 
 /* Both resources listed and the hold-off over? */
-bool service_is_ready(struct service *s);
+bool runtime_is_ready(struct runtime *s);
 /* Both resources listed at least once? */
-bool service_is_listed(struct service *s);
+bool runtime_is_listed(struct runtime *s);
 /* NULL, or the first broken invariant of the ledger. Counts it in the metrics. */
-const char *service_check(struct service *s);
+const char *runtime_check(struct runtime *s);
 
 /* Where another configuration is offered. */
-struct changeover *service_changeover(struct service *s);
+struct config_apply *runtime_config_apply(struct runtime *s);
 
 /* Starts an audit of the ledger (extender/audit.h) as soon as none is on. */
-void service_audit(struct service *s);
+void runtime_audit(struct runtime *s);
 
 /* Not ready any more, finishes what is in flight (up to drain_ms), stops every thread, frees. */
-void service_stop(struct service *s, int64_t drain_ms);
+void runtime_stop(struct runtime *s, int64_t drain_ms);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
 #include "base/rng.h"
@@ -12,7 +12,7 @@
 
 static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     notice_overcommit(s->events, o);
     if (o->begins) {
@@ -26,7 +26,7 @@ static void overcommit_changed(void *ctx, const struct ledger_overcommit *o)
 
 static void incident_told(void *ctx, const struct incident *in)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
     char sentence[INCIDENT_SENTENCE_MAX];
 
     notice_incident(s->events, in);
@@ -39,43 +39,43 @@ static void incident_told(void *ctx, const struct incident *in)
     }
 }
 
-void service_ledger_is_broken(struct service *s, const char *invariant)
+void runtime_ledger_is_broken(struct runtime *s, const char *invariant)
 {
     metric_inc(METRIC(s->telemetry->metrics, FGPU_INVARIANT_VIOLATIONS_TOTAL));
     store_close(s->store, "the ledger is broken");
     notice_self(s->events, EVENT_LEDGER_BROKEN, invariant);
 }
 
-const char *service_check(struct service *s)
+const char *runtime_check(struct runtime *s)
 {
     const char *broken = store_check(s->store);
 
     if (broken != NULL) {
-        service_ledger_is_broken(s, broken);
+        runtime_ledger_is_broken(s, broken);
     }
     return broken;
 }
 
-bool service_is_ready(struct service *s)
+bool runtime_is_ready(struct runtime *s)
 {
     return !atomic_load(&s->stopping) && store_is_ready(s->store);
 }
 
-bool service_is_listed(struct service *s)
+bool runtime_is_listed(struct runtime *s)
 {
     return store_is_synced(s->store);
 }
 
 /* ---- life ---- */
 
-void service_set_tenants(struct service *s, const struct policy *p)
+void runtime_set_tenants(struct runtime *s, const struct policy *p)
 {
     struct ledger_op op = {.kind = LEDGER_TENANTS, .tenants = {p->tenants, p->tenant_n}};
 
     BUG_ON(store_apply(s->store, &op, NULL) != 0);
 }
 
-int service_start_ledger(struct service *s, struct err *reterr)
+int runtime_start_ledger(struct runtime *s, struct err *reterr)
 {
     const struct policy *p = &s->options.config->policy;
     struct ledger_limits limits = {.overcommit_milli = p->overcommit_milli,
@@ -90,14 +90,14 @@ int service_start_ledger(struct service *s, struct err *reterr)
     store_follow_contact(s->store, s->contact);
     s->warnings = warn_limit_new(s->options.clock);
     s->unreadable = unreadable_new();
-    service_set_tenants(s, p);
+    runtime_set_tenants(s, p);
     store_watch_overcommit(s->store, overcommit_changed, s);
     store_watch_incidents(s->store, incident_told, s);
     store_hold_off(s->store, clock_mono_ns(s->options.clock) + s->options.holdoff_ms * 1000000);
     return 0;
 }
 
-void service_free_ledger(struct service *s)
+void runtime_free_ledger(struct runtime *s)
 {
     store_free(s->store);
     contact_free(s->contact);

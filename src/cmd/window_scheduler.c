@@ -1,4 +1,4 @@
-#include "cmd/timekeeper.h"
+#include "cmd/window_scheduler.h"
 
 #include "base/bug.h"
 #include "base/sync.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-struct timekeeper {
-    struct timekeeper_options o;
+struct window_scheduler {
+    struct window_scheduler_options o;
     struct timetable_change announced; /* the last one; at_s 0: none */
     struct thread thread;
     struct mutex lock; /* of `stopping` */
@@ -18,9 +18,9 @@ struct timekeeper {
     bool stopping;
 };
 
-struct timekeeper *timekeeper_new(const struct timekeeper_options *o)
+struct window_scheduler *window_scheduler_new(const struct window_scheduler_options *o)
 {
-    struct timekeeper *t = xcalloc(1, sizeof(*t));
+    struct window_scheduler *t = xcalloc(1, sizeof(*t));
 
     t->o = *o;
     mutex_init(&t->lock, "timekeeper");
@@ -28,7 +28,7 @@ struct timekeeper *timekeeper_new(const struct timekeeper_options *o)
     return t;
 }
 
-void timekeeper_free(struct timekeeper *t)
+void window_scheduler_free(struct window_scheduler *t)
 {
     if (t != NULL) {
         condvar_destroy(&t->wake);
@@ -39,14 +39,14 @@ void timekeeper_free(struct timekeeper *t)
 
 /* ---- one second ---- */
 
-static void announce(struct timekeeper *t, const struct config *c,
+static void announce(struct window_scheduler *t, const struct config *c,
                      const struct timetable_change *next)
 {
     char note[EVENT_NOTE_MAX], when[CLOCK_RFC3339_MAX];
     struct strbuf change;
 
     strbuf_init(&change, sizeof(note) / 2);
-    changeover_name_change(&c->timetable, c->open, next->open, &change);
+    config_apply_name_change(&c->timetable, c->open, next->open, &change);
     clock_rfc3339(next->at_s * 1000, when);
     snprintf(note, sizeof(note), "Time windows at %s: %s", when, change.p);
     LOG_INFO(t->o.log, "Time windows will change", LOG_CSTR("at", when),
@@ -55,7 +55,7 @@ static void announce(struct timekeeper *t, const struct config *c,
     strbuf_fini(&change);
 }
 
-static void look_ahead(struct timekeeper *t)
+static void look_ahead(struct window_scheduler *t)
 {
     const struct config *c = config_slot_take(t->o.slot);
     int64_t now_s = clock_wall_ms(t->o.clock) / 1000;
@@ -70,9 +70,9 @@ static void look_ahead(struct timekeeper *t)
     config_free(c);
 }
 
-void timekeeper_tick(struct timekeeper *t)
+void window_scheduler_tick(struct window_scheduler *t)
 {
-    changeover_keep_time(t->o.changeover);
+    config_apply_keep_time(t->o.config_apply);
     look_ahead(t);
     if (t->o.each_second != NULL) {
         t->o.each_second(t->o.ctx);
@@ -82,9 +82,9 @@ void timekeeper_tick(struct timekeeper *t)
 /* ---- the thread ---- */
 
 /* False: stop. */
-static bool wait_a_second(struct timekeeper *t)
+static bool wait_a_second(struct window_scheduler *t)
 {
-    const int64_t until_ns = sync_in_ns(TIMEKEEPER_POLL_MS * INT64_C(1000000));
+    const int64_t until_ns = sync_in_ns(WINDOW_SCHEDULER_POLL_MS * INT64_C(1000000));
     bool in_time = true;
     bool go_on;
 
@@ -97,31 +97,31 @@ static bool wait_a_second(struct timekeeper *t)
     return go_on;
 }
 
-static void *timekeeper_main(void *arg)
+static void *window_scheduler_main(void *arg)
 {
-    struct timekeeper *t = arg;
+    struct window_scheduler *t = arg;
 
     while (wait_a_second(t)) {
-        timekeeper_tick(t);
+        window_scheduler_tick(t);
     }
     return NULL;
 }
 
-int timekeeper_start(const struct timekeeper_options *o, struct timekeeper **ret,
+int window_scheduler_start(const struct window_scheduler_options *o, struct window_scheduler **ret,
                      struct err *reterr)
 {
-    struct timekeeper *t = timekeeper_new(o);
-    int r = thread_start(&t->thread, "timekeeper", timekeeper_main, t, reterr);
+    struct window_scheduler *t = window_scheduler_new(o);
+    int r = thread_start(&t->thread, "timekeeper", window_scheduler_main, t, reterr);
 
     if (r != 0) {
-        timekeeper_free(t);
+        window_scheduler_free(t);
         return r;
     }
     *ret = t;
     return 0;
 }
 
-void timekeeper_stop(struct timekeeper *t)
+void window_scheduler_stop(struct window_scheduler *t)
 {
     if (t == NULL) {
         return;
@@ -131,5 +131,5 @@ void timekeeper_stop(struct timekeeper *t)
     condvar_signal(&t->wake);
     mutex_unlock(&t->lock);
     thread_join(&t->thread);
-    timekeeper_free(t);
+    window_scheduler_free(t);
 }

@@ -1,4 +1,4 @@
-/* cmd/changeover.h - takes another configuration into use while everything runs.
+/* cmd/config_apply.h - takes another configuration into use while everything runs.
  *
  * All or nothing: a configuration is in effect as a whole or not at all, so what is in effect is
  * always one file that was checked as a whole (src/decisions/0009). It is held back when it changes
@@ -13,8 +13,8 @@
  * /configz. Thread-safe; offers are serialised. Its lock is taken before all others but the
  * binder's is taken below it; never held while objects are read.
  */
-#ifndef CMD_CHANGEOVER_H
-#define CMD_CHANGEOVER_H
+#ifndef CMD_CONFIG_APPLY_H
+#define CMD_CONFIG_APPLY_H
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,13 +22,13 @@
 #include "extender/policy_set.h"
 #include "obs/metrics.h"
 
-struct changeover;
+struct config_apply;
 
 /* The configuration of this file, or of the one that `c` was made from, at this moment: a new owner's. */
-struct config *changeover_config_at(const struct config *c, int64_t wall_ms);
+struct config *config_apply_config_at(const struct config *c, int64_t wall_ms);
 
 /* Borrowed for its life. */
-struct changeover_options {
+struct config_apply_options {
     struct policy_set *book;
     struct store *store;
     struct events *events; /* NULL: nobody is told */
@@ -45,22 +45,22 @@ struct changeover_options {
 };
 
 /* Adds its collector to the metrics. */
-struct changeover *changeover_new(const struct changeover_options *o);
-void changeover_free(struct changeover *c); /* NULL is fine */
+struct config_apply *config_apply_new(const struct config_apply_options *o);
+void config_apply_free(struct config_apply *c); /* NULL is fine */
 
 /* Offers a valid configuration that nobody else has seen; takes it over. */
-void changeover_offer(struct changeover *c, struct config *file);
+void config_apply_offer(struct config_apply *c, struct config *file);
 /* The file could not be read, or is not valid. `hash` of its content, or "". */
-void changeover_refuse(struct changeover *c, const char *hash, const struct err *why);
+void config_apply_refuse(struct config_apply *c, const char *hash, const struct err *why);
 
 /* What holds now by the time windows of the file that is in effect, or waits. Does nothing while they are
  * as they were; changes take effect as other configurations do. */
-void changeover_keep_time(struct changeover *c);
+void config_apply_keep_time(struct config_apply *c);
 
 /* "opens night, closes day". */
-void changeover_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out);
+void config_apply_name_change(const struct timetable *tt, uint32_t before, uint32_t after, struct strbuf *out);
 
 /* A feed has read a complete list by these rules (struct feed.listed). */
-void changeover_listed(struct changeover *c, enum kube_resource resource, const struct rules *by);
+void config_apply_listed(struct config_apply *c, enum kube_resource resource, const struct rules *by);
 
 #endif

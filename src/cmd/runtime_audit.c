@@ -1,11 +1,11 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "cmd/telemetry.h"
 #include "extender/audit.h"
 #include "extender/slices.h"
 
 /* Rights and versions of the API server change rarely, but they do. */
-static void ask_for_slices_again(const struct service *s)
+static void ask_for_slices_again(const struct runtime *s)
 {
     struct slices_status status;
 
@@ -17,25 +17,25 @@ static void ask_for_slices_again(const struct service *s)
 
 static void audit_finished(void *ctx, const struct audit_report *r)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
 
     telemetry_audit(s->telemetry, r);
     ask_for_slices_again(s);
     if (r->invariant != NULL) {
-        service_ledger_is_broken(s, r->invariant);
+        runtime_ledger_is_broken(s, r->invariant);
     }
 }
 
 static void audit_drifted(void *ctx, enum kube_resource resource)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     kube_watcher_relist(s->watchers[resource]);
 }
 
 static uint64_t audit_interruptions(void *ctx, enum kube_resource resource, bool *ret_now)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
     struct reflector_stats stats;
 
     kube_watcher_stats(s->watchers[resource], &stats);
@@ -43,7 +43,7 @@ static uint64_t audit_interruptions(void *ctx, enum kube_resource resource, bool
     return stats.list_n + stats.list_failed_n + stats.watch_failed_n + stats.probe_n + stats.expired_n;
 }
 
-int service_start_audit(struct service *s, struct err *reterr)
+int runtime_start_audit(struct runtime *s, struct err *reterr)
 {
     const struct config_audit *c = &s->options.config->audit;
     const struct audit_options options = {.interval_ms = c->interval_ms,
@@ -56,12 +56,12 @@ int service_start_audit(struct service *s, struct err *reterr)
     return audit_new(s->book, s->client, s->options.clock, s->options.log, &options, &s->audit, reterr);
 }
 
-void service_audit(struct service *s)
+void runtime_audit(struct runtime *s)
 {
     audit_request(s->audit, NULL, NULL);
 }
 
-void service_stop_audit(struct service *s)
+void runtime_stop_audit(struct runtime *s)
 {
     audit_free(s->audit);
 }

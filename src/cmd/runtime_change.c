@@ -1,8 +1,8 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
 #include "cmd/telemetry.h"
-#include "cmd/timekeeper.h"
+#include "cmd/window_scheduler.h"
 #include "extender/reopener.h"
 #include "extender/verifier.h"
 
@@ -12,13 +12,13 @@
 
 static void keys_changed(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     LOG_INFO(s->options.log, "Other keys verify the records now; all pods are listed again");
     kube_watcher_relist(s->watchers[KUBE_PODS]);
 }
 
-int service_start_verifier(struct service *s, struct err *reterr)
+int runtime_start_verifier(struct runtime *s, struct err *reterr)
 {
     const struct verifier_options o = {
         .book = s->book, .signing = s->options.signing, .keys_changed = keys_changed, .ctx = s};
@@ -26,21 +26,21 @@ int service_start_verifier(struct service *s, struct err *reterr)
     return o.signing == NULL ? 0 : verifier_start(&o, &s->verifier, reterr);
 }
 
-void service_reload_keys(struct service *s)
+void runtime_reload_keys(struct runtime *s)
 {
     if (s->verifier != NULL) {
         verifier_look(s->verifier);
     }
 }
 
-void service_stop_verifier(struct service *s)
+void runtime_stop_verifier(struct runtime *s)
 {
     verifier_stop(s->verifier);
 }
 
 /* ---- pools ---- */
 
-int service_start_pool_commands(struct service *s, struct err *reterr)
+int runtime_start_pool_commands(struct runtime *s, struct err *reterr)
 {
     const struct pool_commands_options o = {.clock = s->options.clock,
                                             .log = s->options.log,
@@ -55,7 +55,7 @@ int service_start_pool_commands(struct service *s, struct err *reterr)
     return r;
 }
 
-void service_free_pool_commands(struct service *s)
+void runtime_free_pool_commands(struct runtime *s)
 {
     pool_commands_free(s->pool_commands);
 }
@@ -65,7 +65,7 @@ void service_free_pool_commands(struct service *s)
 /* A list that is on its way is not interrupted: one that takes long would never end. */
 static bool list_pods_again(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
     struct reflector_stats stats;
 
     kube_watcher_stats(s->watchers[KUBE_PODS], &stats);
@@ -77,14 +77,14 @@ static bool list_pods_again(void *ctx)
 
 static void each_second(void *ctx)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
 
     reopener_tick(s->reopener);
 }
 
-int service_start_time(struct service *s, struct err *reterr)
+int runtime_start_time(struct runtime *s, struct err *reterr)
 {
-    const struct timekeeper_options o = {.changeover = s->changeover,
+    const struct window_scheduler_options o = {.config_apply = s->config_apply,
                                          .slot = s->slot,
                                          .events = s->events,
                                          .clock = s->options.clock,
@@ -95,11 +95,11 @@ int service_start_time(struct service *s, struct err *reterr)
     s->reopener = xcalloc(1, sizeof(*s->reopener));
     *s->reopener = (struct reopener){
         .store = s->store, .clock = s->options.clock, .log = s->options.log, .relist = list_pods_again, .ctx = s};
-    return timekeeper_start(&o, &s->timekeeper, reterr);
+    return window_scheduler_start(&o, &s->window_scheduler, reterr);
 }
 
-void service_stop_time(struct service *s)
+void runtime_stop_time(struct runtime *s)
 {
-    timekeeper_stop(s->timekeeper);
+    window_scheduler_stop(s->window_scheduler);
     free(s->reopener);
 }

@@ -1,7 +1,7 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
-#include "cmd/serving.h"
+#include "cmd/listeners.h"
 #include "routes/health.h"
 #include "routes/ops.h"
 #include "routes/ops_auth.h"
@@ -18,14 +18,14 @@ struct surface {
     struct httpd_route verb_routes[VERB_ROUTES];
     struct httpd_route ops_routes[OPS_ROUTES];
     struct httpd_route health_routes[HEALTH_ROUTES];
-    struct serving serving;
+    struct listeners serving;
 };
 
 /* ---- health ---- */
 
 static const char *probe_ledger(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     return store_closed(s->store);
 }
@@ -33,28 +33,28 @@ static const char *probe_ledger(void *ctx)
 /* A process that has left GPUs out is not well, although it may answer for all others. */
 static const char *probe_inventories(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     return store_lost_inventory(s->store);
 }
 
 static const char *probe_ready(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     return store_not_ready(s->store);
 }
 
 static const char *probe_contact(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
 
     return contact_lost(s->contact);
 }
 
 static const char *probe_credentials(void *ctx)
 {
-    const struct service *s = ctx;
+    const struct runtime *s = ctx;
     struct identity_stats stats;
 
     kube_client_identity(s->client, &stats);
@@ -63,12 +63,12 @@ static const char *probe_credentials(void *ctx)
 
 static const char *probe_shutdown(void *ctx)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
 
     return atomic_load(&s->stopping) ? "fgpu is stopping" : NULL;
 }
 
-static void set_up_health(struct service *s)
+static void set_up_health(struct runtime *s)
 {
     const struct health_check checks[] = {
         {"ledger", probe_ledger, s, HEALTH_LIVEZ | HEALTH_HEALTHZ | HEALTH_READYZ},
@@ -89,7 +89,7 @@ static void set_up_health(struct service *s)
 
 static void cursors(void *ctx, struct state_cursors *ret)
 {
-    struct service *s = ctx;
+    struct runtime *s = ctx;
     struct reflector_stats stats;
 
     kube_watcher_stats(s->watchers[KUBE_PODS], &stats);
@@ -100,10 +100,10 @@ static void cursors(void *ctx, struct state_cursors *ret)
 
 static bool is_ready(void *ctx)
 {
-    return service_is_ready(ctx);
+    return runtime_is_ready(ctx);
 }
 
-static void set_up_routes(struct service *s)
+static void set_up_routes(struct runtime *s)
 {
     struct surface *f = s->surface;
 
@@ -147,7 +147,7 @@ static void set_up_routes(struct service *s)
     }
 }
 
-static void set_up_metrics(struct service *s)
+static void set_up_metrics(struct runtime *s)
 {
     struct metrics *m = s->telemetry->metrics;
 
@@ -160,48 +160,48 @@ static void set_up_metrics(struct service *s)
 
 /* ---- listeners ---- */
 
-int service_start_http(struct service *s, struct err *reterr)
+int runtime_start_http(struct runtime *s, struct err *reterr)
 {
     struct surface *f = xcalloc(1, sizeof(*f));
-    const struct serving_routes routes[SERVICE_LISTENER__MAX] = {
-        [SERVICE_VERBS] = {f->verb_routes, VERB_ROUTES},
-        [SERVICE_OPS] = {f->ops_routes, OPS_ROUTES},
-        [SERVICE_HEALTH] = {f->health_routes, HEALTH_ROUTES},
+    const struct listeners_routes routes[RUNTIME_LISTENER__MAX] = {
+        [RUNTIME_VERBS] = {f->verb_routes, VERB_ROUTES},
+        [RUNTIME_OPS] = {f->ops_routes, OPS_ROUTES},
+        [RUNTIME_HEALTH] = {f->health_routes, HEALTH_ROUTES},
     };
 
     s->surface = f;
     set_up_health(s);
     set_up_routes(s);
     set_up_metrics(s);
-    return serving_start(&f->serving, &s->options, routes, s->telemetry, reterr);
+    return listeners_start(&f->serving, &s->options, routes, s->telemetry, reterr);
 }
 
-void service_stop_http(struct service *s)
+void runtime_stop_http(struct runtime *s)
 {
     if (s->surface != NULL) {
-        serving_stop(&s->surface->serving, s->drain_ms);
+        listeners_stop(&s->surface->serving, s->drain_ms);
     }
 }
 
-void service_free_http(struct service *s)
+void runtime_free_http(struct runtime *s)
 {
     if (s->surface != NULL) {
-        serving_fini(&s->surface->serving);
+        listeners_fini(&s->surface->serving);
         free(s->surface);
     }
 }
 
-void service_set_body_limits(struct service *s, const struct config_limits *l)
+void runtime_set_body_limits(struct runtime *s, const struct config_limits *l)
 {
     httpd_server_set_body_limits(s->surface->serving.http, (size_t)l->body_bytes, (size_t)l->bytes_in_flight);
 }
 
-void service_reload_tls(struct service *s)
+void runtime_reload_tls(struct runtime *s)
 {
-    serving_reload_tls(&s->surface->serving);
+    listeners_reload_tls(&s->surface->serving);
 }
 
-uint16_t service_port(const struct service *s, enum service_listener l)
+uint16_t runtime_port(const struct runtime *s, enum runtime_listener l)
 {
     return httpd_server_port(s->surface->serving.http, l);
 }

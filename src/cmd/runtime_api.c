@@ -1,4 +1,4 @@
-#include "cmd/service_internal.h"
+#include "cmd/runtime_internal.h"
 
 #include "base/bug.h"
 #include "cmd/telemetry.h"
@@ -11,7 +11,7 @@
 
 /* ---- client ---- */
 
-int service_start_client(struct service *s, struct err *reterr)
+int runtime_start_client(struct runtime *s, struct err *reterr)
 {
     const struct credentials *credentials = s->options.credentials;
     const struct kube_client_options client = {.clock = s->options.clock,
@@ -32,21 +32,21 @@ int service_start_client(struct service *s, struct err *reterr)
     return r;
 }
 
-void service_stop_client(struct service *s)
+void runtime_stop_client(struct runtime *s)
 {
     if (s->client != NULL) {
         kube_client_stop(s->client);
     }
 }
 
-void service_free_client(struct service *s)
+void runtime_free_client(struct runtime *s)
 {
     kube_client_free(s->client);
 }
 
 /* ---- Events ---- */
 
-int service_start_events(struct service *s, struct err *reterr)
+int runtime_start_events(struct runtime *s, struct err *reterr)
 {
     const struct events_options o = {.instance = s->options.instance,
                                      .self = s->options.self,
@@ -56,12 +56,12 @@ int service_start_events(struct service *s, struct err *reterr)
     return events_new(s->client, s->options.clock, s->options.log, &o, &s->events, reterr);
 }
 
-void service_stop_events(struct service *s)
+void runtime_stop_events(struct runtime *s)
 {
     events_stop(s->events, EVENTS_FLUSH_MS);
 }
 
-void service_free_events(struct service *s)
+void runtime_free_events(struct runtime *s)
 {
     events_free(s->events);
 }
@@ -75,28 +75,28 @@ static struct binder_options binder_options(const struct config *c)
                                    .binds_all_pods = c->serving.binds_all_pods};
 }
 
-int service_start_binder(struct service *s, struct err *reterr)
+int runtime_start_binder(struct runtime *s, struct err *reterr)
 {
     const struct binder_options o = binder_options(s->options.config);
 
     return binder_new(s->book, s->client, s->options.clock, s->options.log, &o, &s->binder, reterr);
 }
 
-void service_stop_binder(struct service *s)
+void runtime_stop_binder(struct runtime *s)
 {
     if (s->binder != NULL) {
         binder_stop(s->binder);
     }
 }
 
-void service_free_binder(struct service *s)
+void runtime_free_binder(struct runtime *s)
 {
     binder_free(s->binder);
 }
 
 /* ---- requeue trigger ---- */
 
-int service_start_requeue_trigger(struct service *s, struct err *reterr)
+int runtime_start_requeue_trigger(struct runtime *s, struct err *reterr)
 {
     const struct str object = s->options.config->client.wake_object;
 
@@ -113,18 +113,18 @@ int service_start_requeue_trigger(struct service *s, struct err *reterr)
     return 0;
 }
 
-void service_stop_requeue_trigger(struct service *s)
+void runtime_stop_requeue_trigger(struct runtime *s)
 {
     requeue_trigger_stop(s->requeue_trigger);
 }
 
-void service_free_requeue_trigger(struct service *s)
+void runtime_free_requeue_trigger(struct runtime *s)
 {
     requeue_trigger_free(s->requeue_trigger);
     free(s->requeue_trigger_patch);
 }
 
-void service_api_follow(struct service *s, const struct config *c)
+void runtime_api_follow(struct runtime *s, const struct config *c)
 {
     const struct binder_options o = binder_options(c);
 
@@ -134,7 +134,7 @@ void service_api_follow(struct service *s, const struct config *c)
 
 /* ---- access ---- */
 
-int service_start_access(struct service *s, struct err *reterr)
+int runtime_start_access(struct runtime *s, struct err *reterr)
 {
     if (!config_serving_ops_needs_token(&s->options.config->serving)) {
         return 0;
@@ -142,7 +142,7 @@ int service_start_access(struct service *s, struct err *reterr)
     return access_new(s->client, s->options.clock, s->options.log, &s->access, reterr);
 }
 
-void service_free_access(struct service *s)
+void runtime_free_access(struct runtime *s)
 {
     access_free(s->access);
 }

@@ -1,6 +1,6 @@
 /* A year's worth of evenings in seconds: the clock is ours, everything else is what `fgpu serve`
  * has. Nodes 1 to 4 are open by day, node 5 by night. */
-#include "cmd/timekeeper.h"
+#include "cmd/window_scheduler.h"
 
 #include "base/compiler.h"
 #include "cmd/commands.h"
@@ -31,8 +31,8 @@ static struct cluster_model {
     struct policy_set *book;
     struct config_slot *slot;
     struct metrics *metrics;
-    struct changeover *changeover;
-    struct timekeeper *timekeeper;
+    struct config_apply *config_apply;
+    struct window_scheduler *window_scheduler;
     struct config *first;
     unsigned relists; /* asked for and not read yet, a bit per resource */
     bool api_down;
@@ -119,7 +119,7 @@ static void serve_relists(void)
         if (resource == KUBE_NODES) {
             list_nodes(rules);
         }
-        changeover_listed(w.changeover, resource, rules);
+        config_apply_listed(w.config_apply, resource, rules);
         rules_put(rules);
     }
 }
@@ -144,7 +144,7 @@ static void start(const char *text, const char *at)
     clock_manual_init(&w.clock, 0, wall_ms);
     w.store = store_new(&limits, &w.clock.clock);
     store_watch_residual(w.store, residual_grew, NULL);
-    w.first = changeover_config_at(file, wall_ms);
+    w.first = config_apply_config_at(file, wall_ms);
     config_free(file);
     assert_int_equal(rules_new(&(struct ingest){w.store, &w.first->policy, &w.log, NULL}, 1, NULL,
                                NULL, &rules, NULL),
@@ -152,7 +152,7 @@ static void start(const char *text, const char *at)
     w.book = policy_set_new(rules);
     w.slot = config_slot_new(config_ref(w.first), NULL, wall_ms);
     w.metrics = catalog_metrics_new();
-    w.changeover = changeover_new(&(struct changeover_options){.book = w.book,
+    w.config_apply = config_apply_new(&(struct config_apply_options){.book = w.book,
                                                                .store = w.store,
                                                                .slot = w.slot,
                                                                .metrics = w.metrics,
@@ -160,8 +160,8 @@ static void start(const char *text, const char *at)
                                                                .log = &w.log,
                                                                .apply = apply,
                                                                .relist = relist});
-    w.timekeeper = timekeeper_new(&(struct timekeeper_options){
-        .changeover = w.changeover, .slot = w.slot, .clock = &w.clock.clock, .log = &w.log});
+    w.window_scheduler = window_scheduler_new(&(struct window_scheduler_options){
+        .config_apply = w.config_apply, .slot = w.slot, .clock = &w.clock.clock, .log = &w.log});
     bracket(LEDGER_NODES_BEGIN);
     list_nodes(rules);
     bracket(LEDGER_NODES_END);
@@ -172,8 +172,8 @@ static void start(const char *text, const char *at)
 static void end(void)
 {
     assert_null(store_check(w.store));
-    timekeeper_free(w.timekeeper);
-    changeover_free(w.changeover);
+    window_scheduler_free(w.window_scheduler);
+    config_apply_free(w.config_apply);
     policy_set_free(w.book);
     config_slot_free(w.slot);
     config_free(w.first);
@@ -185,7 +185,7 @@ static void end(void)
 static void tick_at(int64_t wall_ms)
 {
     w.clock.wall_ms = wall_ms;
-    timekeeper_tick(w.timekeeper);
+    window_scheduler_tick(w.window_scheduler);
     serve_relists();
 }
 
@@ -342,7 +342,7 @@ static void file__read_within_a_window__its_part_for_now_holds(void **state)
     (void)state;
     start(HEAD, "2026-06-01T21:00:00Z");
     assert_int_equal(open_nodes(), BY_DAY | BY_NIGHT);
-    changeover_offer(w.changeover, parse(DAY_AND_NIGHT));
+    config_apply_offer(w.config_apply, parse(DAY_AND_NIGHT));
     serve_relists();
     assert_int_equal(open_nodes(), BY_NIGHT);
     config_slot_status(w.slot, &status);
@@ -351,7 +351,7 @@ static void file__read_within_a_window__its_part_for_now_holds(void **state)
     assert_int_equal(open_nodes(), BY_DAY);
     config_slot_status(w.slot, &status); /* the time is no reload */
     assert_int_equal(metric_value(METRIC(w.metrics, FGPU_CONFIG_RELOADS_TOTAL, "in_effect")), 1);
-    changeover_offer(w.changeover, parse(HEAD));
+    config_apply_offer(w.config_apply, parse(HEAD));
     serve_relists();
     assert_int_equal(open_nodes(), BY_DAY | BY_NIGHT);
     end();
@@ -363,7 +363,7 @@ static void file__that_needs_a_restart__windows_of_the_old_one_go_on(void **stat
 
     (void)state;
     start(DAY_AND_NIGHT, "2026-06-01T12:00:00Z");
-    changeover_offer(w.changeover, parse(HEAD "election: none\naudit: {interval: 1m}\n"));
+    config_apply_offer(w.config_apply, parse(HEAD "election: none\naudit: {interval: 1m}\n"));
     config_slot_status(w.slot, &status);
     assert_int_equal(status.last.outcome, CONFIG_NEEDS_RESTART);
     tick_at(w.clock.wall_ms + 9 * 3600000);

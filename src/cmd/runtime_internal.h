@@ -1,0 +1,92 @@
+/* cmd/runtime_internal.h - the parts of a runtime, shared by the files that wire them. runtime.c has the table of parts:
+ * who is started when, and stopped and freed in which order. Each other file wires one kind:
+ *   runtime_ledger.c   what is charged, and what the ledger tells
+ *   runtime_api.c      who talks to the API server: client, Events, binder, requeue trigger, access
+ *   runtime_rules.c    what is decided by: policy sets, configurations, and how another one takes effect
+ *   runtime_feeds.c    what is read of the cluster
+ *   runtime_audit.c    whether the ledger agrees with it
+ *   runtime_change.c   what keys, time and pools change
+ *   runtime_surface.c  what is shown and answered over HTTP
+ * A member is written by the file that starts the part, and NULL before. */
+#ifndef CMD_RUNTIME_INTERNAL_H
+#define CMD_RUNTIME_INTERNAL_H
+
+#include "cmd/runtime.h"
+
+#include <stdatomic.h>
+
+struct runtime {
+    struct runtime_options options;
+    atomic_bool stopping;
+    int64_t drain_ms; /* of runtime_stop() */
+    struct telemetry *telemetry;
+    /* runtime_ledger.c */
+    struct store *store;
+    struct contact *contact;
+    struct warn_limit *warnings;
+    struct unreadable *unreadable;
+    /* runtime_rules.c */
+    struct config_slot *slot;
+    struct policy_set *book;
+    struct capacity_reporter *capacity_reporter;
+    struct shadow *shadow;
+    struct config_apply *config_apply;
+    /* runtime_api.c */
+    struct kube_client *client;
+    struct events *events;
+    struct binder *binder;
+    struct requeue_trigger *requeue_trigger; /* NULL: nobody is woken */
+    struct requeue_trigger_patch *requeue_trigger_patch;
+    struct access *access; /* NULL: the ops listener is open to all that reach it */
+    /* runtime_feeds.c */
+    struct feed *feeds; /* KUBE_RESOURCE__MAX */
+    struct kube_watcher *watchers[KUBE_RESOURCE__MAX];
+    struct slices *slices; /* NULL: not looked at */
+    struct kube_watcher *slices_watcher;
+    /* runtime_audit.c */
+    struct audit *audit;
+    /* runtime_change.c */
+    struct verifier *verifier; /* NULL: signing is off */
+    struct pool_commands *pool_commands;
+    struct window_scheduler *window_scheduler;
+    struct reopener *reopener; /* of the window scheduler's thread */
+    /* runtime_surface.c */
+    struct surface *surface;
+};
+
+/* Starts a part; on failure what was begun is left for its stop and free. */
+typedef int runtime_start_fn(struct runtime *s, struct err *reterr);
+/* Stops the threads of a part, or frees it. Does nothing for one that was never started. */
+typedef void runtime_end_fn(struct runtime *s);
+
+runtime_start_fn runtime_start_ledger;
+runtime_end_fn runtime_free_ledger;
+/* The ledger learns who may hold how much. */
+void runtime_set_tenants(struct runtime *s, const struct policy *p);
+/* Nothing is promised any more; counted and told. */
+void runtime_ledger_is_broken(struct runtime *s, const char *invariant);
+
+runtime_start_fn runtime_start_client, runtime_start_events, runtime_start_binder, runtime_start_requeue_trigger,
+    runtime_start_access;
+runtime_end_fn runtime_stop_client, runtime_free_client, runtime_stop_events, runtime_free_events, runtime_stop_binder,
+    runtime_free_binder, runtime_stop_requeue_trigger, runtime_free_requeue_trigger, runtime_free_access;
+/* The binder and the requeue trigger go by another configuration. */
+void runtime_api_follow(struct runtime *s, const struct config *c);
+
+runtime_start_fn runtime_start_rules;
+runtime_end_fn runtime_free_rules;
+
+runtime_start_fn runtime_start_feeds;
+runtime_end_fn runtime_stop_feeds, runtime_free_feeds;
+
+runtime_start_fn runtime_start_audit;
+runtime_end_fn runtime_stop_audit;
+
+runtime_start_fn runtime_start_verifier, runtime_start_pool_commands, runtime_start_time;
+runtime_end_fn runtime_stop_verifier, runtime_free_pool_commands, runtime_stop_time;
+
+runtime_start_fn runtime_start_http;
+runtime_end_fn runtime_stop_http, runtime_free_http;
+void runtime_set_body_limits(struct runtime *s, const struct config_limits *l);
+
+#endif
