@@ -12,15 +12,15 @@
  * and the API client's queue; and those that only hand out what is current ("policy set", "signing",
  * "config slot"). */
 static const char *const ORDER[] = {
-    "changeover",         /* gives a new configuration to everybody */
-    "rulebook observing", /* what is observed becomes an op of the store */
+    "config apply",         /* gives a new configuration to everybody */
+    "policy set observing", /* what is observed becomes an op of the store */
     "store reserved",     /* tells the binder */
     "binder",             /* reserves in the store, sends, signs */
     "metrics scrape",     /* asks everybody who has numbers */
-    "vacancy",            /* reads the store */
+    "capacity reporter",            /* reads the store */
     "store incident",     /* these three tell what an op did, after "store" was given back */
     "store overcommit",
-    "store room",
+    "store residual",
     "signing look", /* from here on only leaves follow */
     "tls reading",
     "identity",

@@ -53,7 +53,7 @@ static int effective(const char *path, const struct config_names *names, struct 
     return code;
 }
 
-static int run(int argc, char **argv, struct strbuf *out)
+static int run_check(int argc, char **argv, struct strbuf *out)
 {
     const char *option = argc > 1 && argv[1][0] == '-' ? argv[1] : "";
     struct config_names names;
@@ -86,7 +86,7 @@ int cmd_check_config(int argc, char **argv)
         return EXIT_OK;
     }
     strbuf_init(&out, REPORT_BYTES_MAX);
-    code = run(argc, argv, &out);
+    code = run_check(argc, argv, &out);
     strbuf_fini(&out);
     return code;
 }

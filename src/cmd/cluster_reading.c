@@ -19,7 +19,7 @@ struct reading {
     struct err err;
 };
 
-static void apply(struct reading *r, int side, const struct ledger_op *op)
+static void apply_to_side(struct reading *r, int side, const struct ledger_op *op)
 {
     if (r->rc == 0) {
         r->rc = ledger_apply(r->ledgers[side], op, &r->err);
@@ -31,7 +31,7 @@ static void bracket(struct reading *r, enum ledger_op_kind pods, enum ledger_op_
     const struct ledger_op op = {.kind = r->resource == KUBE_PODS ? pods : nodes};
 
     for (int side = 0; side < 2; side++) {
-        apply(r, side, &op);
+        apply_to_side(r, side, &op);
     }
 }
 
@@ -62,7 +62,7 @@ static void read_object(struct reading *r, const struct kube_object *o, bool usa
                            : ingest_read_node_unusable(o->node, &fact, &r->err);
         }
         if (r->rc == 0) {
-            apply(r, side, &fact.op);
+            apply_to_side(r, side, &fact.op);
         }
         arena_reset(&r->arena);
     }
@@ -127,7 +127,7 @@ static void add_tenants(struct reading *r)
             .kind = LEDGER_TENANTS,
             .tenants = {r->policies[side]->tenants, r->policies[side]->tenant_n}};
 
-        apply(r, side, &op);
+        apply_to_side(r, side, &op);
     }
 }
 

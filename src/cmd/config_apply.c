@@ -62,7 +62,7 @@ static void collect(void *ctx, struct metrics *m)
 }
 
 /* What people see on fgpu's own pod: a file that is not in effect, and the next one that is. */
-static void tell(struct config_apply *c, const struct config_attempt *a)
+static void log_attempt(struct config_apply *c, const struct config_attempt *a)
 {
     char note[ERR_MSG_MAX + CONFIG_RESTART_KEYS_MAX];
 
@@ -82,7 +82,7 @@ static void tell(struct config_apply *c, const struct config_attempt *a)
 
 static void record(struct config_apply *c, struct config_attempt *a)
 {
-    tell(c, a);
+    log_attempt(c, a);
     a->at_ms = clock_wall_ms(c->o.clock);
     config_slot_record(c->o.slot, a);
     metric_inc(METRIC(c->o.metrics, FGPU_CONFIG_RELOADS_TOTAL, config_outcome_name(a->outcome)));
@@ -104,7 +104,7 @@ struct config_apply *config_apply_new(const struct config_apply_options *o)
 
     c->o = *o;
     c->generation = 1;
-    mutex_init(&c->lock, "changeover");
+    mutex_init(&c->lock, "config apply");
     metrics_add_collector(o->metrics, collect, c);
     return c;
 }

@@ -45,7 +45,7 @@ static void read_numbers(struct json_reader *r, struct numbers *ret)
 }
 
 /* The text of summary.fragmentation; empty: there is none. */
-static int find(struct json_reader *r, struct str document, struct arena *a, struct str *ret,
+static int find_member(struct json_reader *r, struct str document, struct arena *a, struct str *ret,
                 struct err *reterr)
 {
     json_reader_init(r, document, a);
@@ -83,7 +83,7 @@ static int show(const struct inquiry *q, struct str document, struct json_reader
 {
     struct str text = STR_NULL;
     struct numbers n = {0};
-    int code = find(r, document, a, &text, reterr);
+    int code = find_member(r, document, a, &text, reterr);
 
     if (code != 0) {
         return code;
@@ -103,7 +103,7 @@ static int show(const struct inquiry *q, struct str document, struct json_reader
     return code != 0 ? code : print_table(r, &n, a, reterr);
 }
 
-static int run(const struct inquiry *q)
+static int run_frag(const struct inquiry *q)
 {
     static struct json_reader reader; /* too large for a stack */
     struct strbuf document;
@@ -131,5 +131,5 @@ int cmd_frag(int argc, char **argv)
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run(&q) : code;
+    return inquiry_read(&q, &command, argc, argv, &code) ? run_frag(&q) : code;
 }

@@ -70,7 +70,7 @@ bool inquiry_read(struct inquiry *q, const struct inquiry_command *cmd, int argc
     return optind == argc && problem == NULL;
 }
 
-static int take(void *ctx, struct str bytes, struct err *reterr)
+static int take_body(void *ctx, struct str bytes, struct err *reterr)
 {
     struct strbuf *out = ctx;
 
@@ -108,7 +108,7 @@ static int get(const struct inquiry *q, struct kube_client *client, const char *
     int r = kube_stream_new(client, &stream, reterr);
 
     if (r == 0) {
-        kube_stream_run(stream, &request, take, out, &outcome);
+        kube_stream_run(stream, &request, take_body, out, &outcome);
         r = judge(q, &outcome, reterr);
         kube_stream_free(stream);
     }

@@ -64,7 +64,7 @@ static bool is_settled(struct reload *r, const struct reading *reading)
     return again && strcmp(reading->hash, r->handled) != 0;
 }
 
-static void look(struct reload *r, bool requested)
+static void check_file(struct reload *r, bool requested)
 {
     struct reading reading;
 
@@ -99,7 +99,7 @@ static void *reload_main(void *arg)
     bool requested;
 
     while (wait_for_turn(r, &requested)) {
-        look(r, requested);
+        check_file(r, requested);
     }
     return NULL;
 }
@@ -125,7 +125,7 @@ int reload_start(const struct reload_options *o, struct reload **ret, struct err
     return 0;
 }
 
-static void tell(struct reload *r, bool *what)
+static void report_change(struct reload *r, bool *what)
 {
     mutex_lock(&r->lock);
     *what = true;
@@ -138,7 +138,7 @@ void reload_stop(struct reload *r)
     if (r == NULL) {
         return;
     }
-    tell(r, &r->stopping);
+    report_change(r, &r->stopping);
     thread_join(&r->thread);
     condvar_destroy(&r->wake);
     mutex_destroy(&r->lock);
@@ -147,5 +147,5 @@ void reload_stop(struct reload *r)
 
 void reload_request(struct reload *r)
 {
-    tell(r, &r->requested);
+    report_change(r, &r->requested);
 }

@@ -7,7 +7,7 @@
 
 /* ---- another configuration ---- */
 
-static void apply(void *ctx, const struct config *c)
+static void apply_change(void *ctx, const struct config *c)
 {
     struct runtime *s = ctx;
 
@@ -37,7 +37,7 @@ static void set_up_config_apply(struct runtime *s)
         .metrics = s->telemetry->metrics,
         .clock = s->options.clock,
         .log = s->options.log,
-        .apply = apply,
+        .apply = apply_change,
         .relist = relist,
         .ctx = s,
     };

@@ -100,7 +100,7 @@ static int print_report(const struct sim_options *o, const struct arrivals *all,
     return EXIT_OK;
 }
 
-static int run(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
+static int run_replays(const struct sim_options *o, const struct trace *t, const struct arrivals *all, size_t n)
 {
     size_t job_n = o->strategy_n * n;
     struct replay_job *todo = xcalloc(job_n, sizeof(*todo));
@@ -139,7 +139,7 @@ static int replay_all(const struct sim_options *o, const struct state_file *save
         terminal_complain("sim", err.msg);
         code = EXIT_RUNTIME;
     } else {
-        code = run(o, &t, all, n);
+        code = run_replays(o, &t, all, n);
     }
     trace_fini(&t);
     free(all);

@@ -289,7 +289,7 @@ static int show(struct listing *s, struct str document, struct err *reterr)
     return s->code;
 }
 
-static int run(const struct inquiry *q)
+static int run_state(const struct inquiry *q)
 {
     static struct json_reader readers[LEVEL__N]; /* too large for a stack */
     struct listing s = {.readers = readers};
@@ -319,5 +319,5 @@ int cmd_state(int argc, char **argv)
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run(&q) : code;
+    return inquiry_read(&q, &command, argc, argv, &code) ? run_state(&q) : code;
 }

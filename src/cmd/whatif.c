@@ -166,7 +166,7 @@ static int ask(const struct options *o, const struct inquiry *in, const struct c
     return r;
 }
 
-static int run(const struct options *o, const struct inquiry *in)
+static int run_whatif(const struct options *o, const struct inquiry *in)
 {
     struct config_names names;
     struct config *next = NULL;
@@ -203,5 +203,5 @@ int cmd_whatif(int argc, char **argv)
     struct inquiry q;
     int code;
 
-    return inquiry_read(&q, &command, argc, argv, &code) ? run(&o, &q) : code;
+    return inquiry_read(&q, &command, argc, argv, &code) ? run_whatif(&o, &q) : code;
 }

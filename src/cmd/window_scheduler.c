@@ -23,8 +23,8 @@ struct window_scheduler *window_scheduler_new(const struct window_scheduler_opti
     struct window_scheduler *t = xcalloc(1, sizeof(*t));
 
     t->o = *o;
-    mutex_init(&t->lock, "timekeeper");
-    condvar_init(&t->wake, "timekeeper wake");
+    mutex_init(&t->lock, "window scheduler");
+    condvar_init(&t->wake, "window scheduler wake");
     return t;
 }
 
@@ -111,7 +111,7 @@ int window_scheduler_start(const struct window_scheduler_options *o, struct wind
                      struct err *reterr)
 {
     struct window_scheduler *t = window_scheduler_new(o);
-    int r = thread_start(&t->thread, "timekeeper", window_scheduler_main, t, reterr);
+    int r = thread_start(&t->thread, "windows", window_scheduler_main, t, reterr);
 
     if (r != 0) {
         window_scheduler_free(t);

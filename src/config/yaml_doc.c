@@ -195,7 +195,7 @@ static int attach(struct builder *b, struct yaml_doc_node *n)
     return 0;
 }
 
-static int begin(struct builder *b, struct yaml_doc_node *n, bool is_map)
+static int begin_node(struct builder *b, struct yaml_doc_node *n, bool is_map)
 {
     if (b->depth == YAML_DEPTH_MAX) {
         diagnostics_add(b->d, n->pos, "nested deeper than %d levels", YAML_DEPTH_MAX);
@@ -285,11 +285,11 @@ static int take_event(struct builder *b, const yaml_event_t *e, bool *ret_done)
     case YAML_SEQUENCE_START_EVENT:
         n->type = YAML_DOC_LIST;
         judge_properties(b, n, e->data.sequence_start.anchor, e->data.sequence_start.tag);
-        return begin(b, n, false);
+        return begin_node(b, n, false);
     case YAML_MAPPING_START_EVENT:
         n->type = YAML_DOC_MAP;
         judge_properties(b, n, e->data.mapping_start.anchor, e->data.mapping_start.tag);
-        return begin(b, n, true);
+        return begin_node(b, n, true);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         BUG_ON(b->depth == 0);

@@ -30,7 +30,7 @@ static uint64_t number_at(const char *p, size_t bytes)
 }
 
 /* NULL: the file ends before. */
-static const char *take(struct reader *r, size_t n)
+static const char *take_bytes(struct reader *r, size_t n)
 {
     const char *p = r->rest.p;
 
@@ -43,7 +43,7 @@ static const char *take(struct reader *r, size_t n)
 
 static const char *read_header(struct reader *r, struct header *ret, char *ret_version)
 {
-    const char *p = take(r, HEADER_BYTES);
+    const char *p = take_bytes(r, HEADER_BYTES);
     uint32_t v[6];
 
     if (p == NULL || memcmp(p, "TZif", 4) != 0) {
@@ -81,7 +81,7 @@ struct table {
 
 static const char *read_body(struct reader *r, const struct header *h, struct table *ret)
 {
-    const char *body = take(r, body_bytes(h, 8));
+    const char *body = take_bytes(r, body_bytes(h, 8));
     const char *indexes, *types;
 
     if (body == NULL) {
@@ -178,7 +178,7 @@ static const char *read_file(struct reader *r, struct arena *a, struct table *re
     if (version < '2') {
         return "it has version 1, whose times end in 2037; install a newer tz database";
     }
-    if (take(r, body_bytes(&h, 4)) == NULL) {
+    if (take_bytes(r, body_bytes(&h, 4)) == NULL) {
         return "it ends too early";
     }
     wrong = read_header(r, &h, &version);

@@ -94,7 +94,7 @@ static void on_still_there_unusable(void *ctx, const struct kube_object *o, bool
     on_still_there(ctx, o);
 }
 
-static int look(struct audit *a, const struct suspect *s, const struct reflector_handler *h,
+static int look_for_suspect(struct audit *a, const struct suspect *s, const struct reflector_handler *h,
                 struct err *reterr)
 {
     a->looked = s;
@@ -115,7 +115,7 @@ static int look_after(struct audit *a, const struct suspect *s, struct err *rete
     const struct reflector_handler handler = {
         .object = on_still_there, .unusable = on_still_there_unusable, .ctx = a};
     struct ledger_op gone = gone_op(s);
-    int r = look(a, s, &handler, reterr);
+    int r = look_for_suspect(a, s, &handler, reterr);
 
     return r == 0 && !a->found ? store_apply(a->ingest.store, &gone, reterr) : r;
 }
@@ -126,7 +126,7 @@ static int look_again(struct audit *a, const struct suspect *s, struct err *rete
         .object = on_looked, .unusable = on_looked_unusable, .ctx = a};
     uint64_t missing_n = a->report->drift[DRIFT_POD_MISSING] + a->report->drift[DRIFT_NODE_MISSING];
     struct ledger_op gone = gone_op(s);
-    int r = look(a, s, &handler, reterr);
+    int r = look_for_suspect(a, s, &handler, reterr);
 
     if (r != 0) {
         return r;

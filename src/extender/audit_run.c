@@ -200,7 +200,7 @@ static int compare(struct audit *a, enum kube_resource resource, uint64_t *ret_n
 
 /* ---- the run ---- */
 
-static int run(struct audit *a, struct err *reterr)
+static int run_audit(struct audit *a, struct err *reterr)
 {
     int r;
 
@@ -258,7 +258,7 @@ static void conclude(struct audit *a)
     }
 }
 
-static void tell(const struct audit *a, bool troubled)
+static void report_audit(const struct audit *a, bool troubled)
 {
     const struct audit_report *r = a->report;
     const struct log_field fields[] = {
@@ -294,7 +294,7 @@ void audit_run(struct audit *a, struct audit_report *ret)
     a->seen_cap = SEEN_MIN;
     a->seen = xmalloc(a->seen_cap * sizeof(*a->seen));
     memset(a->relist, 0, sizeof(a->relist));
-    if (run(a, &why) != 0) {
+    if (run_audit(a, &why) != 0) {
         audit_fail(a, why.msg);
     }
     conclude(a);
@@ -307,5 +307,5 @@ void audit_run(struct audit *a, struct audit_report *ret)
     a->seen_n = a->seen_cap = 0;
     ret->ended_ms = clock_wall_ms(a->clock);
     ret->duration_ns = clock_mono_ns(a->clock) - begun_ns;
-    tell(a, ret->result != AUDIT_CLEAN);
+    report_audit(a, ret->result != AUDIT_CLEAN);
 }

@@ -119,7 +119,7 @@ void bind_settle(struct bind *b, enum bind_outcome outcome, const char *error,
     bind_free(b);
 }
 
-static int apply(struct bind *b, enum ledger_op_kind kind)
+static int apply_reservation_op(struct bind *b, enum ledger_op_kind kind)
 {
     struct ledger_op op = {.kind = kind, .name = b->request.pod_uid};
 
@@ -134,7 +134,7 @@ static void bind_end(struct bind *b, struct bind_answer_due *due)
     const char *error;
 
     if (b->reserved && b->machine.resolution != BIND_SUPERSEDED) {
-        (void)apply(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
+        (void)apply_reservation_op(b, bound ? LEDGER_CONFIRM : LEDGER_RELEASE);
     }
     store_unhold(b->binder->store, b->request.pod_uid);
     if (bind_machine_take_answer(&b->machine, &error)) {
@@ -276,7 +276,7 @@ static void begin_reserved(struct bind *b, struct arena *a, const struct store_r
         bind_advance(b, due);
         return;
     }
-    (void)apply(b, LEDGER_RELEASE); /* nothing was sent */
+    (void)apply_reservation_op(b, LEDGER_RELEASE); /* nothing was sent */
     bind_settle(b, BIND_OUTCOME_REFUSED, TEXT_RECORD, due);
 }
 

@@ -29,7 +29,7 @@ struct capacity_reporter *capacity_reporter_new(struct store *store, struct poli
     v->store = store;
     v->book = book;
     v->clock = clock;
-    mutex_init(&v->lock, "vacancy");
+    mutex_init(&v->lock, "capacity reporter");
     mirror_init(&v->mirror);
     v->forecast = forecast_new();
     return v;

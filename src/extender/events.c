@@ -121,7 +121,7 @@ static void submit(struct events *e, enum event_call call)
     e->busy = kube_client_submit(e->client, &request, answered, e, NULL) == 0;
 }
 
-static void tell(const struct events *e, enum event_news news)
+static void notify_events(const struct events *e, enum event_news news)
 {
     switch (news) {
     case EVENT_NEWS_FORBIDDEN:
@@ -163,7 +163,7 @@ static void *post_main(void *arg)
             wait_until(e, e->stopping ? e->deadline_ns : INT64_MAX);
         }
         if (!e->busy) {
-            tell(e, event_machine_replied(e->machine, &e->answer, clock_mono_ns(e->clock)));
+            notify_events(e, event_machine_replied(e->machine, &e->answer, clock_mono_ns(e->clock)));
         }
     }
     event_machine_abandon(e->machine);

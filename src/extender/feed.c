@@ -20,7 +20,7 @@ void feed_fini(struct feed *f)
     arena_fini(&f->arena);
 }
 
-static void apply(struct feed *f, enum ledger_op_kind kind)
+static void apply_list_op(struct feed *f, enum ledger_op_kind kind)
 {
     struct ledger_op op = {.kind = kind, .list = {.reread = kind == LEDGER_PODS_BEGIN && f->rereads}};
 
@@ -38,7 +38,7 @@ static void list_begin(void *ctx)
     f->rereads = f->rereads || f->rules != before; /* until a list is complete */
     rules_put(before);
     unreadable_list_begin(f->unreadable, f->resource);
-    apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
+    apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_BEGIN : LEDGER_NODES_BEGIN);
 }
 
 static void list_end(void *ctx, bool complete, struct str resource_version)
@@ -48,7 +48,7 @@ static void list_end(void *ctx, bool complete, struct str resource_version)
     f->rereads = f->rereads && !complete;
     if (complete) { /* an incomplete bracket is simply begun again */
         unreadable_list_end(f->unreadable, f->resource);
-        apply(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
+        apply_list_op(f, f->resource == KUBE_PODS ? LEDGER_PODS_END : LEDGER_NODES_END);
         LOG_V(f->rules->ingest.log, 2, "Listed", LOG_CSTR("resource", kube_resource_name(f->resource)),
               LOG_STR("resourceVersion", resource_version));
         if (f->listed != NULL) {

@@ -191,7 +191,7 @@ int ingest_read_node_unusable(const struct node *node, struct ingest_fact *ret, 
 
 /* ---- reading and applying ---- */
 
-static int apply(const struct ingest *in, struct ingest_fact *f, struct err *reterr)
+static int apply_fact(const struct ingest *in, struct ingest_fact *f, struct err *reterr)
 {
     const bool is_provisional = f->op.kind == LEDGER_POD_OBSERVED && f->op.pod.record_trust == RECORD_PROVISIONAL;
     int r;
@@ -211,14 +211,14 @@ int ingest_pod(const struct ingest *in, struct arena *a, const struct pod *pod, 
     struct ingest_fact f;
     int r = ingest_read_pod(in, a, pod, &f, reterr);
 
-    return r == 0 ? apply(in, &f, reterr) : r;
+    return r == 0 ? apply_fact(in, &f, reterr) : r;
 }
 
 int ingest_pod_gone(const struct ingest *in, struct str uid, struct err *reterr)
 {
     struct ingest_fact f = {.op = {.kind = LEDGER_POD_GONE, .name = uid}};
 
-    return apply(in, &f, reterr);
+    return apply_fact(in, &f, reterr);
 }
 
 int ingest_node(const struct ingest *in, struct arena *a, const struct node *node, struct err *reterr)
@@ -226,14 +226,14 @@ int ingest_node(const struct ingest *in, struct arena *a, const struct node *nod
     struct ingest_fact f;
     int r = ingest_read_node(in, a, node, &f, reterr);
 
-    return r == 0 ? apply(in, &f, reterr) : r;
+    return r == 0 ? apply_fact(in, &f, reterr) : r;
 }
 
 int ingest_node_gone(const struct ingest *in, struct str name, struct err *reterr)
 {
     struct ingest_fact f = {.op = {.kind = LEDGER_NODE_GONE, .name = name}};
 
-    return apply(in, &f, reterr);
+    return apply_fact(in, &f, reterr);
 }
 
 int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct err *reterr)
@@ -241,7 +241,7 @@ int ingest_pod_unusable(const struct ingest *in, const struct pod *pod, struct e
     struct ingest_fact f;
     int r = ingest_read_pod_unusable(pod, &f, reterr);
 
-    return r == 0 ? apply(in, &f, reterr) : r;
+    return r == 0 ? apply_fact(in, &f, reterr) : r;
 }
 
 int ingest_node_unusable(const struct ingest *in, const struct node *node, struct err *reterr)
@@ -249,5 +249,5 @@ int ingest_node_unusable(const struct ingest *in, const struct node *node, struc
     struct ingest_fact f;
     int r = ingest_read_node_unusable(node, &f, reterr);
 
-    return r == 0 ? apply(in, &f, reterr) : r;
+    return r == 0 ? apply_fact(in, &f, reterr) : r;
 }

@@ -67,8 +67,8 @@ struct policy_set *policy_set_new(const struct rules *first)
 {
     struct policy_set *b = xcalloc(1, sizeof(*b));
 
-    mutex_init(&b->lock, "rulebook");
-    mutex_init(&b->observing, "rulebook observing");
+    mutex_init(&b->lock, "policy set");
+    mutex_init(&b->observing, "policy set observing");
     b->current = first;
     return b;
 }

@@ -105,7 +105,7 @@ static bool same_argv(char **a, char **b)
     return a[i] == NULL && b[i] == NULL;
 }
 
-static struct pool *find(struct pool_commands *c, struct str name)
+static struct pool *find_pool(struct pool_commands *c, struct str name)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
         if (str_eq_cstr(name, c->pools[i].name)) {
@@ -132,7 +132,7 @@ static void take_pool(struct pool_commands *c, const struct policy *p,
                       const struct node_pool *entry)
 {
     const struct node_pool *command = last_with_command(p, entry->name);
-    struct pool *pool = find(c, entry->name);
+    struct pool *pool = find_pool(c, entry->name);
     char **argv;
 
     if (command == NULL) {
@@ -248,7 +248,7 @@ static struct job make_job(const struct pool *p)
     return j;
 }
 
-static int run(struct pool_commands *c, const struct job *j, struct err *reterr)
+static int run_command(struct pool_commands *c, const struct job *j, struct err *reterr)
 {
     const struct child child = {.argv = j->argv, .output_max = POOL_OUTPUT_MAX};
     struct child_end end;
@@ -274,7 +274,7 @@ static int64_t pause_ns(const struct pool_commands *c, uint32_t tries)
 /* Under the lock. Of a pool that has changed meanwhile the outcome says nothing. */
 static void note(struct pool_commands *c, const struct job *j, int r, const struct err *err)
 {
-    struct pool *p = find(c, str_of(j->name));
+    struct pool *p = find_pool(c, str_of(j->name));
 
     if (p == NULL || p->turn != j->turn) {
         return;
@@ -299,7 +299,7 @@ static void work(struct pool_commands *c, struct pool *p)
     unlock(c);
     LOG_INFO(c->o.log, "Running the command of a node pool", LOG_CSTR("pool", j.name),
              LOG_CSTR("state", j.argv[state]), LOG_CSTR("command", j.argv[0]));
-    r = run(c, &j, &err);
+    r = run_command(c, &j, &err);
     if (r == 0) {
         LOG_INFO(c->o.log, "The command of a node pool has succeeded", LOG_CSTR("pool", j.name),
                  LOG_CSTR("state", j.argv[state]));

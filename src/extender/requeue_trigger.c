@@ -172,9 +172,9 @@ int requeue_trigger_new(struct store *store, const struct clock *clock, const st
     w->send = send;
     w->send_ctx = send_ctx;
     w->pause_ms = REQUEUE_TRIGGER_PAUSE_MS;
-    mutex_init(&w->lock, "waker");
-    condvar_init(&w->changed, "waker changed");
-    r = thread_start(&w->thread, "waker", requeue_trigger_main, w, reterr);
+    mutex_init(&w->lock, "requeue trigger");
+    condvar_init(&w->changed, "requeue trigger changed");
+    r = thread_start(&w->thread, "requeue", requeue_trigger_main, w, reterr);
     if (r != 0) {
         free(w);
         return r;

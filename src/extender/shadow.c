@@ -291,7 +291,7 @@ static void work(struct shadow *s, struct arena *a)
     condvar_broadcast(&s->changed);
 }
 
-static void *run(void *ctx)
+static void *shadow_main(void *ctx)
 {
     struct shadow *s = ctx;
     struct arena a;
@@ -321,7 +321,7 @@ int shadow_new(struct store *store, struct shadow **ret, struct err *reterr)
     s->forecast = forecast_new();
     mutex_init(&s->lock, "shadow");
     condvar_init(&s->changed, "shadow changed");
-    r = thread_start(&s->thread, "shadow", run, s, reterr);
+    r = thread_start(&s->thread, "shadow", shadow_main, s, reterr);
     s->started = r == 0;
     if (r != 0) {
         shadow_free(s);

@@ -126,7 +126,7 @@ static void table_fini(struct table *t)
 
 /* ---- what the ledger hears ---- */
 
-static void tell(struct slices *s, struct str node, const char *note)
+static void tell_store(struct slices *s, struct str node, const char *note)
 {
     struct ledger_op op = {.kind = LEDGER_SLICES, .slices = {node, note}};
     struct err why;
@@ -147,14 +147,14 @@ static void tell(struct slices *s, struct str node, const char *note)
 static void hold_node(struct slices *s, uint32_t node)
 {
     if (s->nodes.items[node].n++ == 0) {
-        tell(s, str_of(s->nodes.items[node].name), NOTE_NODE);
+        tell_store(s, str_of(s->nodes.items[node].name), NOTE_NODE);
     }
 }
 
 static void let_node_go(struct slices *s, uint32_t node)
 {
     if (--s->nodes.items[node].n == 0) {
-        tell(s, str_of(s->nodes.items[node].name), NULL);
+        tell_store(s, str_of(s->nodes.items[node].name), NULL);
         table_remove(&s->nodes, node);
     }
 }
@@ -162,14 +162,14 @@ static void let_node_go(struct slices *s, uint32_t node)
 static void hold_anywhere(struct slices *s)
 {
     if (s->anywhere_n++ == 0) {
-        tell(s, STR_NULL, NOTE_ANYWHERE);
+        tell_store(s, STR_NULL, NOTE_ANYWHERE);
     }
 }
 
 static void let_anywhere_go(struct slices *s)
 {
     if (--s->anywhere_n == 0) {
-        tell(s, STR_NULL, NULL);
+        tell_store(s, STR_NULL, NULL);
     }
 }
 
@@ -216,7 +216,7 @@ static void forget(struct slices *s, uint32_t at)
 }
 
 /* The new nodes before the old ones go, so that one that is in both is never open. */
-static void take(struct slices *s, const struct resource_slice *slice)
+static void take_slice(struct slices *s, const struct resource_slice *slice)
 {
     uint32_t at = table_add(&s->slices, slice->name);
     struct named was = s->slices.items[at];
@@ -261,7 +261,7 @@ static void object(void *ctx, const struct kube_object *o)
     struct slices *s = ctx;
 
     if (is_of_gpus(s, o->slice->driver)) {
-        take(s, o->slice);
+        take_slice(s, o->slice);
     } else {
         gone(s, o->slice->name);
     }

@@ -15,7 +15,7 @@ struct store *store_new(const struct ledger_limits *limits, const struct clock *
     struct store *s = xcalloc(1, sizeof(*s));
 
     mutex_init(&s->lock, "store");
-    mutex_init(&s->residual_lock, "store room");
+    mutex_init(&s->residual_lock, "store residual");
     mutex_init(&s->overcommit_lock, "store overcommit");
     mutex_init(&s->incident_lock, "store incident");
     mutex_init(&s->reserved_lock, "store reserved");

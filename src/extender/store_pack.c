@@ -18,7 +18,7 @@ static bool look_ahead(struct store_sections *d, struct store *s)
     return store_look_ahead(s, &((struct plain *)d)->params);
 }
 
-static void begin(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
+static void begin_pack_call(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
 {
     struct plain *p = (struct plain *)d;
 
@@ -80,7 +80,7 @@ size_t store_drop_unknown_repeats(struct pack_result *results, size_t n)
 static int pack_plain(struct store *s, struct arena *a, const struct store_question *q, const struct pack_params *params,
                       struct store_pack_answer *ret, struct err *reterr)
 {
-    static const struct store_sections_ops ops = {look_ahead, begin, judge};
+    static const struct store_sections_ops ops = {look_ahead, begin_pack_call, judge};
     struct plain p = {.sections = {.ops = &ops, .question = q, .section_n = STORE_PACK_SECTION}, .params = *params};
     int r;
 

@@ -19,7 +19,7 @@ struct planned {
     struct plan_scores *scores; /* by result */
 };
 
-static void begin(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
+static void begin_plan(struct store_sections *d, const struct ledger_view *v, uint64_t *seen)
 {
     struct planned *p = (struct planned *)d;
 
@@ -176,7 +176,7 @@ static bool has_buffer(struct planned *p, struct arena *a, struct plan_scores **
 int store_pack_planned(struct store *s, struct arena *a, const struct store_question *q,
                        const struct resolved_plan *resolved_plan, struct store_pack_answer *ret, struct err *reterr)
 {
-    static const struct store_sections_ops ops = {look_ahead, begin, judge};
+    static const struct store_sections_ops ops = {look_ahead, begin_plan, judge};
     struct planned p = {.sections = {.ops = &ops, .question = q, .section_n = SECTION_BEGIN}, .resolved_plan = resolved_plan};
     struct plan_scores *rows;
     size_t unknown_n = 0;

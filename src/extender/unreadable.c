@@ -48,7 +48,7 @@ static struct str uid_of(const struct kube_object *o)
 }
 
 /* Pods are told apart by uid, nodes by name, as in the ledger. */
-static size_t find(const struct unreadable *u, const struct kube_object *o)
+static size_t find_object(const struct unreadable *u, const struct kube_object *o)
 {
     size_t i = 0;
 
@@ -82,7 +82,7 @@ void unreadable_note(struct unreadable *u, const struct kube_object *o, const ch
         return;
     }
     mutex_lock(&u->lock);
-    i = find(u, o);
+    i = find_object(u, o);
     if (i == u->n && i < UNREADABLE_MAX) {
         add(u, o, now_ms);
     }
@@ -111,7 +111,7 @@ void unreadable_clear(struct unreadable *u, const struct kube_object *o)
         return;
     }
     mutex_lock(&u->lock);
-    i = find(u, o);
+    i = find_object(u, o);
     if (i < u->n) {
         drop(u, i);
     }

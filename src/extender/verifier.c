@@ -96,7 +96,7 @@ struct verifier {
     atomic_bool stopping;
 };
 
-static void look(struct verifier *v, bool at_once)
+static void verify_waiting(struct verifier *v, bool at_once)
 {
     if (signing_look(v->o.signing, at_once)) {
         v->o.keys_changed(v->o.ctx);
@@ -105,7 +105,7 @@ static void look(struct verifier *v, bool at_once)
 
 void verifier_look(struct verifier *v)
 {
-    look(v, true);
+    verify_waiting(v, true);
 }
 
 /* A batch at a time, so that the end is never far. */
@@ -138,7 +138,7 @@ static void *verifier_main(void *arg)
             (void)signing_wait(v->o.signing, VERIFIER_LOOK_MS);
         }
         if (clock_mono_ns(clock_system()) >= look_at_ns) {
-            look(v, false);
+            verify_waiting(v, false);
             look_at_ns = next_look_ns();
         }
     }

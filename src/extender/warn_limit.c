@@ -56,7 +56,7 @@ static uint64_t hash_of(const struct warn_limit *w, struct str object, const cha
 }
 
 /* Its entry, or the one that goes for it. */
-static struct told *find(struct warn_limit *w, uint64_t hash)
+static struct told *find_told(struct warn_limit *w, uint64_t hash)
 {
     struct told *set = w->sets[hash % SETS], *oldest = set;
 
@@ -85,9 +85,9 @@ static bool pay(struct warn_limit *w, int64_t now_ns)
     return true;
 }
 
-static bool take(struct warn_limit *w, uint64_t hash, int64_t now_ns, uint64_t *ret_withheld)
+static bool take_turn(struct warn_limit *w, uint64_t hash, int64_t now_ns, uint64_t *ret_withheld)
 {
-    struct told *t = find(w, hash);
+    struct told *t = find_told(w, hash);
 
     if (t->hash == hash && now_ns - t->at_ns < WARN_AGAIN_S * NS_PER_S) {
         return false;
@@ -111,7 +111,7 @@ bool warn_limit_take(struct warn_limit *w, struct str object, const char *cause,
         return true;
     }
     mutex_lock(&w->lock);
-    taken = take(w, hash_of(w, object, cause), clock_mono_ns(w->clock), ret_withheld);
+    taken = take_turn(w, hash_of(w, object, cause), clock_mono_ns(w->clock), ret_withheld);
     mutex_unlock(&w->lock);
     return taken;
 }

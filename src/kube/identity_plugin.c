@@ -125,7 +125,7 @@ static int64_t until_renewal_ns(const struct identity *id)
     return ms <= 0 ? 0 : ms > WAIT_MAX_S * 1000 ? WAIT_MAX_S * NS_PER_S : ms * NS_PER_MS;
 }
 
-static void *run(void *ctx)
+static void *plugin_main(void *ctx)
 {
     struct identity *id = ctx;
     struct plugin *p = &id->plugin;
@@ -150,7 +150,7 @@ int plugin_start(struct identity *id, struct err *reterr)
     condvar_init(&p->wake, "exec plugin wake");
     p->not_before_ns = 0;
     p->wanted = true;
-    int rc = thread_start(&p->thread, "kube-exec", run, id, reterr);
+    int rc = thread_start(&p->thread, "kube-exec", plugin_main, id, reterr);
     p->started = rc == 0;
     return rc;
 }

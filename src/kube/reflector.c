@@ -161,7 +161,7 @@ static void begin_probe(struct reflector *r)
     r->stats.probe_n++;
 }
 
-static void begin(struct reflector *r)
+static void begin_list(struct reflector *r)
 {
     if (r->need_list || r->relist_asked) {
         r->need_list = true;
@@ -206,7 +206,7 @@ void reflector_next(struct reflector *r, int64_t now_ns, struct reflector_step *
     r->watch_open = r->check_failed = r->replace = false;
     r->refused.code = ERR_OK;
     strbuf_reset(&r->path);
-    begin(r);
+    begin_list(r);
     BUG_ON(r->path.overflowed);
     bool streams = r->busy == BUSY_FILLING || r->busy == BUSY_WATCHING;
     ret->action = streams ? REFLECTOR_WATCH : REFLECTOR_LIST;

@@ -11,7 +11,7 @@
 
 /* ---- writing ---- */
 
-static void begin(struct json_writer *w, struct strbuf *out, const char *group, const char *kind)
+static void begin_review(struct json_writer *w, struct strbuf *out, const char *group, const char *kind)
 {
     json_writer_init(w, out);
     json_write_object_begin(w);
@@ -30,7 +30,7 @@ static void end(struct json_writer *w)
 void token_review_write(struct str token, struct strbuf *out)
 {
     struct json_writer w;
-    begin(&w, out, "authentication.k8s.io/v1", "TokenReview");
+    begin_review(&w, out, "authentication.k8s.io/v1", "TokenReview");
     json_write_kv_str(&w, "token", token);
     end(&w);
 }
@@ -38,7 +38,7 @@ void token_review_write(struct str token, struct strbuf *out)
 void access_review_write(struct str subject, struct str path, struct str verb, struct strbuf *out)
 {
     struct json_writer w;
-    begin(&w, out, "authorization.k8s.io/v1", "SubjectAccessReview");
+    begin_review(&w, out, "authorization.k8s.io/v1", "SubjectAccessReview");
     json_write_key(&w, "nonResourceAttributes");
     json_write_object_begin(&w);
     json_write_kv_str(&w, "path", path);

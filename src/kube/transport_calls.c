@@ -330,7 +330,7 @@ static void cancel_all(struct call_queue *q)
     }
 }
 
-static void *run(void *ctx)
+static void *client_main(void *ctx)
 {
     struct call_queue *q = ctx;
     while (!take_incoming(q)) {
@@ -369,7 +369,7 @@ int call_queue_new(const struct easy_context *context, uint32_t connections_max,
     q->multi = curl_multi_init();
     BUG_ON(q->multi == NULL);
     curl_multi_setopt(q->multi, CURLMOPT_MAXCONNECTS, (long)connections_max);
-    int rc = thread_start(&q->thread, "kube-calls", run, q, reterr);
+    int rc = thread_start(&q->thread, "kube-calls", client_main, q, reterr);
     if (rc != 0) {
         call_queue_free(q);
         return rc;

@@ -146,7 +146,7 @@ static void transfer(struct kube_stream *s, struct kube_outcome *ret)
 }
 
 /* Begins the exchange, after a wait for the exec plugin if need be; false: *ret says why not. */
-static bool begin(struct kube_stream *s, const struct kube_stream_request *request,
+static bool begin_request(struct kube_stream *s, const struct kube_stream_request *request,
                   struct kube_outcome *ret)
 {
     const struct exchange_request get = {
@@ -178,7 +178,7 @@ static bool run_once(struct kube_stream *s, const struct kube_stream_request *re
     struct exchange *x = &s->exchange;
     s->refused = false;
     strbuf_reset(&s->error_body);
-    if (!begin(s, request, ret)) {
+    if (!begin_request(s, request, ret)) {
         return false;
     }
     s->heard_ns = x->begun_ns;

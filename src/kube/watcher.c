@@ -128,7 +128,7 @@ static bool take_gpu_requests(struct kube_watcher *w)
     return !stopping;
 }
 
-static void *run(void *ctx)
+static void *watcher_main(void *ctx)
 {
     struct kube_watcher *w = ctx;
     while (take_gpu_requests(w)) {
@@ -202,7 +202,7 @@ int kube_watcher_start(struct kube_client *client, enum kube_resource resource,
                           resource == KUBE_PODS    ? "kube-pods"
                           : resource == KUBE_NODES ? "kube-nodes"
                                                    : "kube-slices",
-                          run, w, reterr);
+                          watcher_main, w, reterr);
     }
     if (rc != 0) {
         watcher_free(w);

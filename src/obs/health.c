@@ -58,7 +58,7 @@ static bool is_excluded(const struct health_query *query, const char *name)
     return false;
 }
 
-static const struct health_check *find(const struct health *h, enum health_endpoint endpoint,
+static const struct health_check *find_check(const struct health *h, enum health_endpoint endpoint,
                                        struct str name)
 {
     for (size_t i = 0; i < h->check_n; i++) {
@@ -95,7 +95,7 @@ static bool next_unknown(const struct health *h, enum health_endpoint endpoint,
     bool found = false;
     for (size_t i = 0; i < query->exclude_n; i++) {
         const struct str name = query->exclude[i];
-        if (find(h, endpoint, name) == NULL && (after.p == NULL || str_cmp(name, after) > 0) &&
+        if (find_check(h, endpoint, name) == NULL && (after.p == NULL || str_cmp(name, after) > 0) &&
             (!found || str_cmp(name, *ret) < 0)) {
             *ret = name;
             found = true;
@@ -166,7 +166,7 @@ int health_render(const struct health *h, enum health_endpoint endpoint,
 int health_render_check(const struct health *h, enum health_endpoint endpoint, struct str name,
                         struct strbuf *out)
 {
-    const struct health_check *c = find(h, endpoint, name);
+    const struct health_check *c = find_check(h, endpoint, name);
     if (c == NULL) {
         strbuf_add_cstr(out, "no such check");
         return 404;

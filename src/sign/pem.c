@@ -87,7 +87,7 @@ void pem_wipe(struct pem_text *t)
     *t = (struct pem_text){NULL, 0};
 }
 
-static struct str find(struct str in, struct str what)
+static struct str find_text(struct str in, struct str what)
 {
     const char *at = in.n > 0 ? memmem(in.p, in.n, what.p, what.n) : NULL;
 
@@ -97,17 +97,17 @@ static struct str find(struct str in, struct str what)
 bool pem_next(struct str *rest, struct str *ret_label, struct str *ret_block)
 {
     static const struct str begin = {"-----BEGIN ", 11}, dashes = {"-----", 5}, end = {"-----END ", 9};
-    struct str block = find(*rest, begin);
+    struct str block = find_text(*rest, begin);
     struct str after, at_end;
 
     if (block.p == NULL) {
         return false;
     }
     *ret_label = str_drop(block, begin.n);
-    after = find(*ret_label, dashes);
+    after = find_text(*ret_label, dashes);
     ret_label->n = after.p == NULL ? 0 : (size_t)(after.p - ret_label->p);
-    at_end = find(str_drop(after, dashes.n), end);
-    at_end = find(str_drop(at_end, end.n), dashes);
+    at_end = find_text(str_drop(after, dashes.n), end);
+    at_end = find_text(str_drop(at_end, end.n), dashes);
     if (at_end.p == NULL) {
         *ret_block = STR_NULL;
         *rest = STR_NULL;

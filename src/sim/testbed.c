@@ -48,7 +48,7 @@ static struct str name_of(struct name *ret, char kind, uint32_t number)
 }
 
 /* The simulation's own ops cannot fail: a failure is a defect of ledger or driver. */
-static void apply(struct testbed *b, const struct ledger_op *op)
+static void apply_op(struct testbed *b, const struct ledger_op *op)
 {
     struct err err;
 
@@ -80,7 +80,7 @@ static void describe(struct testbed *b, uint32_t rank)
     op.node.schedulable = true;
     op.node.inventory = &inventory;
     op.node.host = (struct host_capacity){n->cpu_milli, n->mem_mib};
-    apply(b, &op);
+    apply_op(b, &op);
 }
 
 static void give_mix(struct testbed *b)
@@ -232,14 +232,14 @@ static void observe(struct testbed *b, struct str uid, const struct demand *d, s
                                       .node_name = node,
                                       .demand = d,
                                       .assignment = as};
-    apply(b, &op);
+    apply_op(b, &op);
 }
 
 static void end(struct testbed *b, struct str uid)
 {
     const struct ledger_op op = {.kind = LEDGER_POD_GONE, .name = uid};
 
-    apply(b, &op);
+    apply_op(b, &op);
 }
 
 /* As bind does it, and the watch after it. */
@@ -252,12 +252,12 @@ static void bind_pod(struct testbed *b, struct str uid, const struct demand *d, 
 
     op.reserve =
         (struct ledger_reserve){.uid = uid, .node_name = node, .decision_id = uid, .placement = at};
-    apply(b, &op);
+    apply_op(b, &op);
     if (ledger_assignment(b->ledger, uid, &b->arena, &as, &err) != 0) {
         BUG(err.msg);
     }
     op = (struct ledger_op){.kind = LEDGER_CONFIRM, .name = uid};
-    apply(b, &op);
+    apply_op(b, &op);
     observe(b, uid, d, node, &as);
 }
 

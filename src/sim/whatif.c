@@ -22,7 +22,7 @@ void whatif_look_ahead(struct whatif_side *s, const struct strategy *for_strateg
     }
 }
 
-static int look(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a, struct err *reterr)
+static int bring_forecast_up(struct whatif_side *s, const struct demand_histogram *mix, struct arena *a, struct err *reterr)
 {
     int r = pack_plans_init(&s->plans, s->policy, reterr);
 
@@ -104,7 +104,7 @@ static int compare(const struct whatif_question *q, struct whatif_side *sides, s
     int r = make_ledgers(q, sides, &w->arena, reterr);
 
     for (int i = 0; i < 2 && r == 0; i++) {
-        r = look(&sides[i], q->mix, &w->arena, reterr);
+        r = bring_forecast_up(&sides[i], q->mix, &w->arena, reterr);
     }
     if (r != 0) {
         return r;

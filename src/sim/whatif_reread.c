@@ -44,7 +44,7 @@ static const struct inventory *reread_inventory(const struct inventory *inv,
     return copy;
 }
 
-static int apply(struct ledger *l, const struct state_file *state, const struct policy *new,
+static int apply_state(struct ledger *l, const struct state_file *state, const struct policy *new,
                  struct arena *a, struct err *reterr)
 {
     int r = 0;
@@ -72,7 +72,7 @@ int whatif_reread(const struct state_file *state, const struct policy *policy, s
                                          .overcommit_milli = policy->overcommit_milli,
                                          .overcommit_mem_milli = policy->overcommit_mem_milli};
     struct ledger *l = ledger_new(&limits);
-    int r = apply(l, state, policy, a, reterr);
+    int r = apply_state(l, state, policy, a, reterr);
 
     if (r != 0) {
         ledger_free(l);

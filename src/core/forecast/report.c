@@ -24,7 +24,7 @@ static uint32_t supplier_n(const struct forecast *o, uint32_t class)
     return n;
 }
 
-static void tell(const struct forecast *o, uint32_t class, struct forecast_scarce *ret)
+static void report_scarce(const struct forecast *o, uint32_t class, struct forecast_scarce *ret)
 {
     const struct scarcity *c = &o->classes[class];
     bool sized = c->kind != SCARCE_HOST;
@@ -54,6 +54,6 @@ void forecast_report(const struct forecast *o, struct forecast_report *ret)
     /* Classes may have been made anew after the prices were: a follow that is not yet at its end. */
     ret->scarce_n = o->prices.basis == o->classes_gen ? o->prices.n : 0;
     for (uint32_t i = 0; i < ret->scarce_n; i++) {
-        tell(o, i, &ret->scarce[i]);
+        report_scarce(o, i, &ret->scarce[i]);
     }
 }

@@ -34,7 +34,7 @@
  * first device that fits is the tightest: it has the least compute and, among equals, the least memory. */
 
 /* The first device for the pod; n: there are fewer than `count` that fit. */
-static inline unsigned find(const struct rollout_devices *p, const struct brief *d)
+static inline unsigned find_device(const struct rollout_devices *p, const struct brief *d)
 {
     const uint64_t milli = d->charge >> 32 << 32, mem = (uint32_t)d->charge;
     unsigned first = 0, fit_n = 1;
@@ -55,7 +55,7 @@ static inline unsigned find(const struct rollout_devices *p, const struct brief 
  *
  * A device that gave something becomes smaller, so it moves to the left. The loop goes on behind it: what stands there
  * has not moved, and no device is taken twice. */
-static inline int32_t take(struct rollout_devices *p, const struct brief *d, unsigned first)
+static inline int32_t take_device(struct rollout_devices *p, const struct brief *d, unsigned first)
 {
     unsigned i = first;
 
@@ -262,7 +262,7 @@ static void pass_alike(struct rollout_pass *w, const struct sample_list *l, cons
             if (d->cpu_milli > cpu || d->mem_mib > mem) {
                 by_host = by_host_at(l, cpu, mem);
                 next &= by_host | (next & -next); /* the lowest bit stays: the loop takes it off */
-            } else if (d->count == 0 || (first = find(&v, d)) < v.n) {
+            } else if (d->count == 0 || (first = find_device(&v, d)) < v.n) {
                 break;
             }
         }
@@ -276,7 +276,7 @@ static void pass_alike(struct rollout_pass *w, const struct sample_list *l, cons
         left &= ~(next ^ (next - 1)); /* it, and all before it */
         charge(w, d, &cpu, &mem);
         if (d->count > 0) { /* from now on the node takes shares or a plugin's pods, not both */
-            w->filled += take(&v, d, first);
+            w->filled += take_device(&v, d, first);
             left &= d->plugin_managed ? l->plugin : l->shares;
         }
     }

@@ -83,7 +83,7 @@ void residual_key(const struct residual *r, struct residual_key *ret)
     ret->all[1] = hash_fold(b ^ host, UINT64_C(0x3f84d5b5b5470917) + r->shape);
 }
 
-static struct place *find(struct rollout_memo *m, const uint64_t key[2])
+static struct place *find_place(struct rollout_memo *m, const uint64_t key[2])
 {
     struct place *set = &m->places[key[0] % (PLACES / WAYS) * WAYS], *victim = NULL;
 
@@ -125,7 +125,7 @@ struct rollout rollout_recall(struct rollout_memo *m, const struct samples *s, c
 {
     /* The hash of the residual without cores and memory; `among` looks at other pods of the same lists. */
     const uint64_t of[2] = {key->devices[0] ^ s->hash[0] ^ among, key->devices[1] ^ s->hash[1] ^ among};
-    struct place *p = find(m, of);
+    struct place *p = find_place(m, of);
     struct rollout sum = {0, 0};
     struct rollout_devices devices;
     unsigned computed = 0;

@@ -116,7 +116,7 @@ static void kept(const struct value *w, struct residual *ret)
     memcpy(ret->devices, w->devices, w->device_n * sizeof(w->devices[0]));
 }
 
-static void begin(struct values *t, struct value *w, const struct residual *r, const uint64_t key[2])
+static void begin_value(struct values *t, struct value *w, const struct residual *r, const uint64_t key[2])
 {
     int32_t idle = 0;
 
@@ -136,7 +136,7 @@ static void begin(struct values *t, struct value *w, const struct residual *r, c
 
 /* The residual's place, its own or a new one. Tags are read first: four of them are half a line of the cache, and a
  * place is two lines and more. A tag that matches by chance costs a look at the place, whose whole key decides. */
-static struct value *find(const struct forecast *o, const struct residual *r, const uint64_t key[2])
+static struct value *find_value(const struct forecast *o, const struct residual *r, const uint64_t key[2])
 {
     struct values *t = o->values;
     uint32_t set = (uint32_t)((key[0] & UINT32_MAX) * (t->n / WAYS) >> 32) * WAYS;
@@ -155,7 +155,7 @@ static struct value *find(const struct forecast *o, const struct residual *r, co
     }
     t->tags[victim] = tag_of(o, key);
     w = place(t, victim);
-    begin(t, w, r, key);
+    begin_value(t, w, r, key);
     return w;
 }
 
@@ -233,7 +233,7 @@ const struct value *forecast_value(const struct forecast *o, const struct residu
     struct value *w;
 
     residual_key(r, &key);
-    w = find(o, r, key.all);
+    w = find_value(o, r, key.all);
     if (!is_complete(o, w, parts)) {
         complete(o, w, r, &key, parts);
     }

@@ -64,7 +64,7 @@ static void grow(struct cpu_only_pods *t)
     *t = more;
 }
 
-static struct cpu_only_pod *find(const struct cpu_only_pods *t, uint64_t id)
+static struct cpu_only_pod *find_pod(const struct cpu_only_pods *t, uint64_t id)
 {
     if (t->slot_n == 0) {
         return NULL;
@@ -155,7 +155,7 @@ void ledger_cpu_only_observed(struct ledger *l, const struct ledger_pod_fact *f,
     struct cpu_only_pods *t = &l->cpu_only;
     struct cpu_only_pod fresh = {
         .id = id_of(f->uid), .epoch = l->pod_epoch & EPOCH_MASK, .counted = counted};
-    struct cpu_only_pod *p = find(t, fresh.id);
+    struct cpu_only_pod *p = find_pod(t, fresh.id);
     uint32_t node;
 
     if (p != NULL && str_eq(l->names[p->node], f->node_name)) {
@@ -187,7 +187,7 @@ static void take_out(struct ledger *l, uint32_t slot)
 
 bool ledger_cpu_only_forget(struct ledger *l, struct str uid)
 {
-    struct cpu_only_pod *p = find(&l->cpu_only, id_of(uid));
+    struct cpu_only_pod *p = find_pod(&l->cpu_only, id_of(uid));
     bool counted = p != NULL && p->counted;
 
     if (p != NULL) {
@@ -208,7 +208,7 @@ static void end(struct ledger *l, uint32_t slot)
 
 void ledger_cpu_only_gone(struct ledger *l, struct str uid)
 {
-    struct cpu_only_pod *p = find(&l->cpu_only, id_of(uid));
+    struct cpu_only_pod *p = find_pod(&l->cpu_only, id_of(uid));
 
     if (p != NULL) {
         end(l, (uint32_t)(p - l->cpu_only.slots));
@@ -295,7 +295,7 @@ const char *ledger_check_cpu_only(const struct ledger *l, struct cpu_only_sum *r
         if (p->node >= l->node_n || !l->nodes[p->node].used) {
             return "a pod without GPUs is on a node that is not known";
         }
-        if (find(&l->cpu_only, p->id) != p) {
+        if (find_pod(&l->cpu_only, p->id) != p) {
             return "a pod without GPUs is not found by its UID";
         }
         ret_by_node[p->node].pod_n++;

@@ -160,7 +160,7 @@ static struct holders holders_of(const struct ledger *l, uint32_t node, uint32_t
 
 /* ---- double bookings ---- */
 
-static void tell(struct ledger *l, struct incident *in)
+static void announce_incident(struct ledger *l, struct incident *in)
 {
     struct incidents *all = &l->incidents;
 
@@ -187,7 +187,7 @@ void ledger_booking_gone(struct ledger *l, uint32_t node, struct ledger_device *
 
     if (d->booked) {
         head.ends = true;
-        tell(l, incident_new(&head, NULL, 0, 0));
+        announce_incident(l, incident_new(&head, NULL, 0, 0));
         d->booked = false;
         l->incidents.counts[INCIDENT_DOUBLE_BOOKING].now_n--;
     }
@@ -212,7 +212,7 @@ void ledger_booking_follow(struct ledger *l, uint32_t node, uint32_t ordinal, in
             booking_begins(l, d, at_ms);
         }
         head = booking_head(l, node, d);
-        tell(l, incident_new(&head, h.pods, h.n, joined_since));
+        announce_incident(l, incident_new(&head, h.pods, h.n, joined_since));
     }
     free(h.pods);
 }
@@ -254,7 +254,7 @@ static void usurp(struct ledger *l, struct pod_entry *p, int64_t at_ms)
     p->usurped_ms = at_ms;
     l->incidents.counts[INCIDENT_FOREIGN_DECISION].now_n++;
     l->incidents.counts[INCIDENT_FOREIGN_DECISION].begun_n++;
-    tell(l, decision_new(l, p));
+    announce_incident(l, decision_new(l, p));
 }
 
 void ledger_decision_observed(struct ledger *l, const struct ledger_op *op, bool was_open)

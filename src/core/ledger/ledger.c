@@ -117,7 +117,7 @@ static void nodes_end(struct ledger *l)
     ledger_cpu_only_synced(l);
 }
 
-static int apply(struct ledger *l, const struct ledger_op *op, struct err *reterr)
+static int apply_op(struct ledger *l, const struct ledger_op *op, struct err *reterr)
 {
     uint32_t i;
 
@@ -181,7 +181,7 @@ int ledger_apply(struct ledger *l, const struct ledger_op *op, struct err *reter
     int r;
 
     ledger_walks_op_comes(l, op);
-    r = apply(l, op, reterr);
+    r = apply_op(l, op, reterr);
     ledger_decision_observed(l, op, open);
     ledger_change_follow(l, op->kind);
     ledger_overcommit_follow(l, op->at_ms);

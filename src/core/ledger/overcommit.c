@@ -10,7 +10,7 @@
 /* What nobody takes is not kept for ever. */
 #define TRANSITIONS_MAX 1024
 
-static void tell(struct ledger *l, uint32_t node, const struct ledger_device *d, bool begins)
+static void announce_overcommit(struct ledger *l, uint32_t node, const struct ledger_device *d, bool begins)
 {
     if (l->overcommit_n == TRANSITIONS_MAX) {
         return;
@@ -46,7 +46,7 @@ void ledger_overcommit_gone(struct ledger *l, uint32_t node, struct ledger_devic
 {
     ledger_booking_gone(l, node, d);
     if (d->overcommitted) {
-        tell(l, node, d, false);
+        announce_overcommit(l, node, d, false);
     }
 }
 
@@ -78,7 +78,7 @@ void ledger_overcommit_follow(struct ledger *l, int64_t at_ms)
 
             if (now != n->devices[j].overcommitted) {
                 n->devices[j].overcommitted = now;
-                tell(l, node, &n->devices[j], now);
+                announce_overcommit(l, node, &n->devices[j], now);
             }
             ledger_booking_follow(l, node, j, at_ms);
         }

@@ -233,7 +233,7 @@ struct pass {
     bool is_special;   /* of nodes that fit judge_others() must be asked */
 };
 
-static void begin(struct pass *p, const struct ledger_view *v, struct pack_query *q)
+static void begin_pass(struct pass *p, const struct ledger_view *v, struct pack_query *q)
 {
     const struct forecast *o = q->params->forecast;
 
@@ -338,7 +338,7 @@ size_t pack_some(const struct ledger_view *v, struct pack_query *q, const struct
     const struct score *scores;
     size_t i;
 
-    begin(&pass, v, q);
+    begin_pass(&pass, v, q);
     scores = pass.known.scores;
     for (i = 0; i < name_n; i++) {
         /* Names come mostly in the order of the ledger: the guess is the next node. LEDGER_VIEW_NONE + 1 is 0. */

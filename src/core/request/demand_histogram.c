@@ -244,7 +244,7 @@ static void halve(struct demand_histogram *m)
     forget(m, WEIGHT_GONE, 0);
 }
 
-static struct counted *find(struct demand_histogram *m, const struct demand_histogram_shape *s, uint64_t hash)
+static struct counted *find_counted(struct demand_histogram *m, const struct demand_histogram_shape *s, uint64_t hash)
 {
     for (size_t i = 0; i < m->shape_n; i++) {
         if (m->shapes[i].hash == hash && shape_equal(&m->shapes[i].shape, s)) {
@@ -318,7 +318,7 @@ void demand_histogram_arrived(struct demand_histogram *m, const struct demand *d
     }
     shape_of(d, &s);
     hash = shape_hash(&s);
-    c = find(m, &s, hash);
+    c = find_counted(m, &s, hash);
     c = c != NULL ? c : add(m, &s, hash);
     c->weight += DEMAND_HISTOGRAM_POD;
     m->weight += DEMAND_HISTOGRAM_POD;

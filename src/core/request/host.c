@@ -47,7 +47,7 @@ struct running {
     bool any;
 };
 
-static void run(struct running *r, const struct container *c, struct str resource, bool stays)
+static void count_running(struct running *r, const struct container *c, struct str resource, bool stays)
 {
     nano amount = 0;
 
@@ -64,10 +64,10 @@ static nano request_of_pod(const struct pod *pod, struct str resource)
     nano whole;
 
     for (size_t i = 0; i < pod->init_container_n; i++) {
-        run(&r, &pod->init_containers[i], resource, pod->init_containers[i].sidecar);
+        count_running(&r, &pod->init_containers[i], resource, pod->init_containers[i].sidecar);
     }
     for (size_t i = 0; i < pod->container_n; i++) {
-        run(&r, &pod->containers[i], resource, true);
+        count_running(&r, &pod->containers[i], resource, true);
     }
     if (r.any) {
         limits.n = 0; /* the API server takes the pod's limit only if no container asks */

@@ -97,7 +97,7 @@ static bool matches(const struct fault_rule *rule, bool swallow, struct str what
            (!rule->query[0] || str_match_glob(str_of(rule->query), query));
 }
 
-static bool take(struct faults *f, bool swallow, struct str what, struct str path, struct str query,
+static bool take_fault(struct faults *f, bool swallow, struct str what, struct str path, struct str query,
                  struct fault_rule *ret)
 {
     bool hit = false;
@@ -125,13 +125,13 @@ static bool take(struct faults *f, bool swallow, struct str what, struct str pat
 bool faults_take(struct faults *f, struct str method, struct str path, struct str query,
                  struct fault_rule *ret)
 {
-    return take(f, false, method, path, query, ret);
+    return take_fault(f, false, method, path, query, ret);
 }
 
 bool faults_swallow(struct faults *f, const char *event, struct str path)
 {
     struct fault_rule rule;
-    return take(f, true, str_of(event), path, STR_NULL, &rule);
+    return take_fault(f, true, str_of(event), path, STR_NULL, &rule);
 }
 
 void faults_write(struct faults *f, const struct fault_counts *counts, struct strbuf *out)

@@ -87,7 +87,7 @@ static void put(int fd, const char *p, size_t n)
     }
 }
 
-static void look(struct run *r)
+static void observe_state(struct run *r)
 {
     struct picture_result *res = &r->result;
     checker_report_fini(&res->last);
@@ -205,7 +205,7 @@ void picture_run(const struct picture_options *o, struct picture_result *ret)
     r->start_ns = r->mark_ns[0] = r->mark_ns[1] = now_ns;
     int64_t every_ns = (r->style.redraw ? DRAW_MS : LINE_MS) * INT64_C(1000000);
     while (!over(r, now_ns)) {
-        look(r);
+        observe_state(r);
         if (r->drawn_ns == 0 || now_ns - r->drawn_ns >= every_ns) {
             draw(r, now_ns);
         }
@@ -213,7 +213,7 @@ void picture_run(const struct picture_options *o, struct picture_result *ret)
         now_ns = clock_mono_ns(clock);
     }
     player_stop(o->player);
-    look(r);
+    observe_state(r);
     draw(r, now_ns);
     if (r->style.redraw) {
         put(o->fd, "\033[?25h\n", 7);

@@ -68,7 +68,7 @@ static void wait_until(const struct scenario_runner *t, int64_t ms)
 }
 
 /* One line for who reads instead of watching. Nobody is hurt when it cannot be written. */
-static void tell(const struct scenario_runner *t, const char *what, const char *text)
+static void narrate(const struct scenario_runner *t, const char *what, const char *text)
 {
     struct strbuf line;
     int64_t s = elapsed_ms(t) / 1000;
@@ -106,7 +106,7 @@ static void say(struct scenario_runner *t, const char *text)
     t->held[0] = '\0';
     t->result.scene_n++;
     unlock(t);
-    tell(t, "", text);
+    narrate(t, "", text);
 }
 
 static int create_pods(struct scenario_runner *t, const struct scenario_step *s, struct err *reterr)
@@ -171,7 +171,7 @@ static int set_clock(struct scenario_runner *t, const struct scenario_step *s, s
         return err_set(reterr, ERR_INVALID, "%s is no time", s->a);
     }
     clock_shifted_set(t->o.clock, wall_ms);
-    tell(t, "clock", s->a);
+    narrate(t, "clock", s->a);
     return 0;
 }
 
@@ -214,7 +214,7 @@ static void wait_for(struct scenario_runner *t, const struct scenario_step *s, s
     t->result.claim_n++;
     memcpy(t->held, c.text, sizeof(t->held));
     unlock(t);
-    tell(t, "holds", c.text);
+    narrate(t, "holds", c.text);
 }
 
 static void take_step(struct scenario_runner *t, const struct scenario_step *s, struct http_client *http)
@@ -299,8 +299,8 @@ int scenario_runner_start(const struct scenario_runner_options *o, struct scenar
     t->clock = clock_system();
     t->start_ns = clock_mono_ns(t->clock);
     snprintf(t->state_url, sizeof(t->state_url), "%.160s/state", o->ops_url);
-    mutex_init(&t->lock, "demo story");
-    rc = thread_start(&t->thread, "demo-story", scenario_runner_main, t, reterr);
+    mutex_init(&t->lock, "demo scenario");
+    rc = thread_start(&t->thread, "demo-scenario", scenario_runner_main, t, reterr);
     if (rc != 0) {
         t->joined = true;
         scenario_runner_free(t);

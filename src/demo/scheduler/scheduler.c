@@ -105,7 +105,7 @@ static void see_pending(void *ctx, const cJSON *pod)
     }
 }
 
-static void look(struct pass *pass)
+static void list_pods(struct pass *pass)
 {
     struct player *p = pass->p;
     pass->now_ns = clock_mono_ns(p->clock);
@@ -299,7 +299,7 @@ void *player_schedule(void *ctx)
     struct pass *pass = xcalloc(1, sizeof(*pass));
     while (!atomic_load(&p->stop)) {
         *pass = (struct pass){.p = p};
-        look(pass);
+        list_pods(pass);
         for (size_t i = 0; i < pass->due_n; i++) {
             if (!atomic_load(&p->stop)) {
                 struct name_list nodes = nodes_for(pass, &pass->due[i]);

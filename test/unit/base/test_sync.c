@@ -18,7 +18,7 @@ static int set_up(void **state)
     (void)state;
     mutex_init(&lock, "leaf");
     mutex_init(&other, "another leaf");
-    mutex_init(&outermost, "changeover");
+    mutex_init(&outermost, "config apply");
     condvar_init(&changed, "leaf changed");
     return 0;
 }
