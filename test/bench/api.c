@@ -11,9 +11,10 @@
  * Prints its URL; ends when its standard input is closed.
  */
 #include "base/bug.h"
-#include "httpd/server.h"
 #include "httpd/stream.h"
 #include "support/cluster.h"
+#include "support/program.h"
+#include "support/serve.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -258,21 +259,6 @@ static void for_watches(struct api *api, bool pods_only, void (*change)(struct w
 
 /* ---- bindings ---- */
 
-/* The text between `open` and the first `close` behind it; empty when there is none. Good enough
- * for a body that fgpu wrote: no brace stands between the annotations and their end but inside
- * strings, so the end is looked for by what follows it. */
-static struct str between(struct str text, const char *open, const char *close)
-{
-    const char *from = memmem(text.p, text.n, open, strlen(open)), *to;
-
-    if (from == NULL) {
-        return STR_NULL;
-    }
-    from += strlen(open);
-    to = memmem(from, text.n - (size_t)(from - text.p), close, strlen(close));
-    return to == NULL ? STR_NULL : (struct str){from, (size_t)(to - from)};
-}
-
 struct bound_event {
     struct api *api;
     uint32_t pod;
@@ -296,12 +282,12 @@ static enum httpd_action handle_binding(void *ctx, struct httpd_request *req,
                                         struct httpd_response *resp)
 {
     struct str body = httpd_request_body(req);
-    struct str name = between(body, "\"name\":\"waiting-", "\"");
+    struct str name = text_between(body, "\"name\":\"waiting-", "\"");
     struct bound_event e = {.api = ctx};
     uint64_t pod;
 
-    e.at.annotations = between(body, "\"annotations\":{", "}},\"target\"");
-    e.at.node_name = between(body, "\"kind\":\"Node\",\"name\":\"", "\"");
+    e.at.annotations = text_between(body, "\"annotations\":{", "}},\"target\"");
+    e.at.node_name = text_between(body, "\"kind\":\"Node\",\"name\":\"", "\"");
     if (str_to_u64(name, UINT32_MAX, &pod) && e.at.node_name.n > 0) {
         e.pod = (uint32_t)pod;
         for_watches(ctx, true, add_bound_event, &e);
@@ -346,17 +332,6 @@ static enum httpd_action handle_bench(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
-static uint32_t number(const char *text)
-{
-    uint64_t v;
-
-    if (!str_to_u64(str_of(text), UINT32_MAX, &v)) {
-        fprintf(stderr, "bench_api: \"%s\" is not a number\n", text);
-        exit(2);
-    }
-    return (uint32_t)v;
-}
-
 int main(int argc, char **argv)
 {
     struct api api = {.lock = PTHREAD_MUTEX_INITIALIZER, .cluster = {5000, 8, 10, 0}};
@@ -375,20 +350,17 @@ int main(int argc, char **argv)
     };
     const struct httpd_listener_config listener = {
         .name = "api", .address = "127.0.0.1:0", .routes = routes, .route_n = 3, .thread_n = 2};
-    struct httpd_server *server;
-    struct err err;
-    char drop[64];
     int c;
 
     while ((c = getopt(argc, argv, "n:g:p:w:o")) != -1) {
         if (c == 'n') {
-            api.cluster.node_n = number(optarg);
+            api.cluster.node_n = option_number(optarg);
         } else if (c == 'g') {
-            api.cluster.gpu_n = number(optarg);
+            api.cluster.gpu_n = option_number(optarg);
         } else if (c == 'p') {
-            api.cluster.per_node = number(optarg);
+            api.cluster.per_node = option_number(optarg);
         } else if (c == 'w') {
-            api.cluster.pending_n = number(optarg);
+            api.cluster.pending_n = option_number(optarg);
         } else if (c == 'o') {
             api.odd_shapes = true;
         } else {
@@ -398,16 +370,5 @@ int main(int argc, char **argv)
         }
     }
     api.version = 10 + bench_bound_n(&api.cluster) + api.cluster.pending_n + api.cluster.node_n;
-    if (httpd_server_new(&(struct httpd_config){.listeners = &listener, .listener_n = 1}, &server,
-                         &err) != 0 ||
-        httpd_server_start(server, &err) != 0) {
-        fprintf(stderr, "bench_api: %s\n", err.msg);
-        return 1;
-    }
-    printf("http://127.0.0.1:%u\n", (unsigned)httpd_server_port(server, 0));
-    fflush(stdout);
-    while (read(STDIN_FILENO, drop, sizeof(drop)) > 0) {
-    }
-    httpd_server_free(server);
-    return 0;
+    return serve_until_stdin_ends(&listener);
 }

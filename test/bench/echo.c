@@ -5,7 +5,7 @@
  * Prints its URL; ends when its standard input is closed.
  */
 #include "base/bug.h"
-#include "httpd/server.h"
+#include "support/serve.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -62,20 +62,6 @@ int main(void)
     /* As the listener of the verbs: cmd/service.c. */
     const struct httpd_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .routes = &route, .route_n = 1, .thread_n = 2};
-    struct httpd_server *server;
-    struct err err;
-    char drop[64];
 
-    if (httpd_server_new(&(struct httpd_config){.listeners = &listener, .listener_n = 1}, &server,
-                         &err) != 0 ||
-        httpd_server_start(server, &err) != 0) {
-        fprintf(stderr, "bench_echo: %s\n", err.msg);
-        return 1;
-    }
-    printf("http://127.0.0.1:%u\n", (unsigned)httpd_server_port(server, 0));
-    fflush(stdout);
-    while (read(STDIN_FILENO, drop, sizeof(drop)) > 0) {
-    }
-    httpd_server_free(server);
-    return 0;
+    return serve_until_stdin_ends(&listener);
 }

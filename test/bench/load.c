@@ -12,6 +12,7 @@
 #include "base/json_write.h"
 #include "support/client.h"
 #include "support/cluster.h"
+#include "support/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,19 +42,6 @@ static __attribute__((noreturn)) void wrong(const char *what, struct str reply)
 {
     fprintf(stderr, "bench_load: %s: %.*s\n", what, (int)(reply.n < 400 ? reply.n : 400), reply.p);
     exit(1);
-}
-
-/* The text from `open` to the next `close`, which is included in neither. */
-static struct str cut(struct str text, const char *open, const char *close)
-{
-    const char *from = memmem(text.p, text.n, open, strlen(open)), *to;
-
-    if (from == NULL) {
-        return STR_NULL;
-    }
-    from += strlen(open);
-    to = memmem(from, text.n - (size_t)(from - text.p), close, strlen(close));
-    return to == NULL ? STR_NULL : (struct str){from, (size_t)(to - from)};
 }
 
 static void expect(const struct client_reply *r, enum series s, int status)
@@ -147,7 +135,7 @@ static void run_round(struct load *l, uint32_t round)
     bench_write_pending(&l->pod, pod, l->odd_shapes, NULL, 1);
     args_body(l, strbuf_view(&l->names[round % SHUFFLES]));
     reply = both(l, FILTER, "/v1/filter", round);
-    left = cut(reply, "\"NodeNames\":[", "]");
+    left = text_between(reply, "\"NodeNames\":[", "]");
     if (left.n == 0) {
         wrong("filter", reply);
     }
@@ -158,7 +146,7 @@ static void run_round(struct load *l, uint32_t round)
     strbuf_addf(&l->left, "[%.*s]", (int)left.n, left.p);
     args_body(l, strbuf_view(&l->left));
     reply = both(l, PRIORITIZE, "/v1/prioritize", round);
-    keep(&l->best, cut(reply, "\"Host\":\"", "\""));
+    keep(&l->best, text_between(reply, "\"Host\":\"", "\""));
     bind_pod(l, pod, round);
 }
 
@@ -200,17 +188,6 @@ static void report(struct load *l)
     strbuf_fini(&out);
 }
 
-static uint32_t number(const char *text)
-{
-    uint64_t v;
-
-    if (!str_to_u64(str_of(text), UINT32_MAX, &v)) {
-        fprintf(stderr, "bench_load: \"%s\" is not a number\n", text);
-        exit(2);
-    }
-    return (uint32_t)v;
-}
-
 static void read_options(struct load *l, int argc, char **argv)
 {
     const char *fgpu = NULL, *echo = NULL, *api = NULL;
@@ -228,13 +205,13 @@ static void read_options(struct load *l, int argc, char **argv)
             api = optarg;
             break;
         case 'n':
-            l->node_n = number(optarg);
+            l->node_n = option_number(optarg);
             break;
         case 'r':
-            l->round_n = number(optarg);
+            l->round_n = option_number(optarg);
             break;
         case 's':
-            l->first_pod = number(optarg);
+            l->first_pod = option_number(optarg);
             break;
         case 'o':
             l->odd_shapes = true;

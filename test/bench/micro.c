@@ -15,6 +15,7 @@
 #include "model/policy.h"
 #include "routes/wire.h"
 #include "support/cluster.h"
+#include "support/program.h"
 #include "support/samples.h"
 
 #include <inttypes.h>
@@ -357,17 +358,6 @@ static void tear_down(struct micro *m)
     free(m);
 }
 
-static uint32_t number(const char *text)
-{
-    uint64_t v;
-
-    if (!str_to_u64(str_of(text), UINT32_MAX, &v)) {
-        fprintf(stderr, "bench_micro: \"%s\" is not a number\n", text);
-        exit(2);
-    }
-    return (uint32_t)v;
-}
-
 /* The first decision after a start: everything has to be looked at. */
 static void measure_first(struct micro *m, struct str strategy)
 {
@@ -405,16 +395,16 @@ int main(int argc, char **argv)
     while ((c = getopt(argc, argv, "n:p:t:r:s:x")) != -1) {
         switch (c) {
         case 'n':
-            cluster.node_n = number(optarg);
+            cluster.node_n = option_number(optarg);
             break;
         case 'p':
-            cluster.per_node = number(optarg);
+            cluster.per_node = option_number(optarg);
             break;
         case 't':
-            seconds = number(optarg);
+            seconds = option_number(optarg);
             break;
         case 'r':
-            repeats = number(optarg);
+            repeats = option_number(optarg);
             break;
         case 's':
             n = split(optarg, chosen);

@@ -22,15 +22,14 @@ import tempfile
 import threading
 import time
 
-from objects import milli, mem, pod_path, unique, whole
-from processes import ApiServer, Connection, Fgpu, eventually, request
+from objects import milli, mem, unique, whole
+from processes import HEAD, ApiServer, Connection, Fgpu, eventually, request
 
 NODES, GPUS, PODS = 60, 4, 400  # that are there at a time
 SCHEDULERS = 3
 SLOPE_MAX_KB = 100  # a minute
 CUT_MAX = 2  # a minute: connections that a starved server dropped for their age
 REPORT_S = 30
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 BIND = "clientConnection: {bindDeadline: 1s}\n"
 CONFIGS = [BIND, BIND + "logging: {verbosity: 1}\n", BIND + "resources: {milli: [no such\n"]
 FAULTS = [

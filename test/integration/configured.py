@@ -1,9 +1,8 @@
 """A running fgpu whose configuration a test changes."""
 import signal
 
-from processes import eventually, request
+from processes import HEAD, eventually, request
 
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 # What the cluster of this module starts with says nothing else.
 START = "clientConnection: {bindDeadline: 2s}\n"
 

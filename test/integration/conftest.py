@@ -14,8 +14,9 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from configured import START, Configured  # noqa: E402
+from lab import Lab  # noqa: E402
 from objects import milli, pod_object  # noqa: E402
-from processes import PATIENCE_S, Cluster, eventually  # noqa: E402
+from processes import PATIENCE_S, Cluster  # noqa: E402
 
 # Every run tries the same examples: a failure here is everybody's failure, not one machine's luck. The fixtures are
 # shared by all examples on purpose.
@@ -131,9 +132,8 @@ def own_of_module(spares):
 
 @pytest.fixture(scope="module")
 def configured_cluster(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("configured"), START)
-    yield c.ready()
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("configured"), START) as c:
+        yield c
 
 
 @pytest.fixture
@@ -144,6 +144,14 @@ def configured(configured_cluster):
     yield c
     c.cluster.check()
     c.cluster.clear()
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """An API server that misbehaves as told; its fgpu is started by the test."""
+    lab = Lab(tmp_path)
+    yield lab
+    lab.stop()
 
 
 @pytest.fixture

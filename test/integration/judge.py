@@ -105,3 +105,8 @@ def check_no_overcommit(api):
 def loads_in_state(state):
     return {(n["name"], g["uuid"]): Load(g["milli"]["charged"], g["memMib"]["charged"])
             for n in state["nodes"] for g in n["gpus"]}
+
+
+def same_as_objects(c):
+    """The ledger charges what the objects say. `c` has an `api` and an `fgpu`."""
+    return loads_in_state(c.fgpu.state()) == loads(c.api.list("nodes"), c.api.list("pods"))

@@ -2,13 +2,13 @@
 import subprocess
 
 from objects import unique
-from processes import BINARY
+from processes import run
 
 
 def new_key(directory, name=None):
     """A private key; the public one lies beside it."""
     path = directory / (name or unique("key") + ".pem")
-    subprocess.run([str(BINARY), "signing-key", "--out", str(path)], check=True, capture_output=True)
+    assert run("signing-key", "--out", path).returncode == 0
     return path
 
 

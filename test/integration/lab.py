@@ -53,8 +53,7 @@ class Lab:
         return self
 
     def free_milli(self, node=None):
-        state = self.fgpu.node_state(node or self.node)
-        return sum(g["milli"]["free"] for g in state["gpus"]) if state else None
+        return self.fgpu.free_milli(node or self.node)
 
     def await_free(self, n, what=None, node=None):
         eventually(lambda: self.free_milli(node) == n, what or f"{n} milli to be free")

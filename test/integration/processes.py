@@ -28,6 +28,7 @@ BINARY = pathlib.Path(os.environ.get("FGPU_BIN", ROOT / "build/dev/fgpu"))
 PATIENCE_S = int(os.environ.get("FGPU_TEST_PATIENCE_S", "60"))
 SANITIZER = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|\bBUG[: ])")
 HEADERS = {"Content-Type": "application/json"}
+HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"  # of every configuration file
 
 
 def eventually(check, what="the expected state", timeout_s=PATIENCE_S):
@@ -80,6 +81,11 @@ def request(address, method, path, body=None, headers=None, timeout_s=PATIENCE_S
         return Reply(c.getresponse())
     finally:
         c.close()
+
+
+def run(*args, timeout_s=120):
+    """The command fgpu with these arguments, to its end: returncode, stdout and stderr as text."""
+    return subprocess.run([str(BINARY), *map(str, args)], capture_output=True, text=True, timeout=timeout_s)
 
 
 LIBC = ctypes.CDLL(None)
@@ -236,12 +242,13 @@ class Fgpu(Process):
             command += [f"--{listener}-address", "127.0.0.1:0"]
         if config is not None:
             path = directory / "fgpu.yaml"
-            path.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n" + config)
+            path.write_text(HEAD + config)
             command += ["--config", str(path)]
         if not re.search(r"^signing:", config or "", re.M):
             command += ["--signing-key", str(signing_key())]
         super().__init__(command, directory / (unique("serve") + ".log"))
         self.verbs, self.ops, self.health = (self.address_of(x) for x in ("verbs", "ops", "health"))
+        self.ops_url = "http://%s:%d" % self.ops
 
     def address_of(self, listener):
         def find():
@@ -314,6 +321,9 @@ class Fgpu(Process):
         assert r.status == 200, r.body
         return r.json
 
+    def summary(self):
+        return self.state("?fields=summary")["summary"]
+
     def generation(self):
         return self.state("?fields=summary")["metadata"]["generation"]
 
@@ -328,6 +338,19 @@ class Fgpu(Process):
     def node_state(self, name):
         nodes = [n for n in self.state()["nodes"] if n["name"] == name]
         return nodes[0] if nodes else None
+
+    def charged(self, node):
+        """[milli] of its GPUs"""
+        return [g["milli"]["charged"] for g in self.node_state(node)["gpus"]]
+
+    def charged_loads(self, node):
+        """[(milli, memMib)] of its GPUs"""
+        return [(g["milli"]["charged"], g["memMib"]["charged"]) for g in self.node_state(node)["gpus"]]
+
+    def free_milli(self, node):
+        """Of all its GPUs together; None: it is not known."""
+        state = self.node_state(node)
+        return sum(g["milli"]["free"] for g in state["gpus"]) if state else None
 
     def allocations(self, pod):
         """[(node, uuid, allocation)]"""
@@ -374,7 +397,7 @@ class Connection:
 
 
 class Cluster:
-    """An API server, and fgpu before it."""
+    """An API server, and fgpu before it. `with` waits until it is ready, and stops it as an admin would."""
 
     def __init__(self, directory, config=None):
         self.directory, self.config = directory, config
@@ -388,6 +411,12 @@ class Cluster:
             self.kill()  # nobody else will
             raise
         return self
+
+    def __enter__(self):
+        return self.ready()
+
+    def __exit__(self, *_):
+        self.stop()
 
     def restarted(self):
         """A new fgpu in the place of one that has ended."""

@@ -1,8 +1,6 @@
 """How watches end, and what may come in them (contract.md 5.2 to 5.4): no change is lost, and there is a fresh list
 exactly where one is due. The README of this folder says which row is tested where."""
-import pytest
-
-from lab import (PODS, PAGE, PROBE, WATCH, WATCH_LIST, Lab, bookmark, each_in_a_lab, error_event, event, finish, follows)
+from lab import (PODS, PAGE, PROBE, WATCH, WATCH_LIST, bookmark, each_in_a_lab, error_event, event, finish, follows)
 from objects import milli, pod_object, pod_path
 from processes import ApiServer, eventually
 
@@ -71,13 +69,6 @@ def play(lab, way):
 
 def test_watch_ends_in_every_way__nothing_lost_and_lists_where_due(tmp_path):
     each_in_a_lab(tmp_path, WAYS, play)
-
-
-@pytest.fixture
-def lab(tmp_path):
-    lab = Lab(tmp_path)
-    yield lab
-    lab.stop()
 
 
 def reconnect(lab, *faults):

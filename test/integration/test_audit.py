@@ -32,16 +32,6 @@ def cluster(clusters):
     c.clear()
 
 
-@pytest.fixture
-def api(cluster):
-    return cluster.api
-
-
-@pytest.fixture
-def fgpu(cluster):
-    return cluster.fgpu
-
-
 def swallow(api, event, *names):
     """No watch gets these events any more, of pods or nodes of these names (globs), until faults are cleared. Not
     counted: a watch whose client has just left may still be open on the other side, and would count too."""
@@ -79,10 +69,6 @@ def drift_of(fgpu):
     return causes
 
 
-def free_milli(fgpu, node):
-    return sum(g["milli"]["free"] for g in fgpu.node_state(node)["gpus"])
-
-
 def test_nothing_lost__clean(cluster, api, fgpu):
     node = cluster.node(gpus=2)
     assert fgpu.schedule(api.pod(milli(300)), [node]) == node
@@ -104,9 +90,9 @@ def test_deletions_lost__found_and_the_gpus_are_free_again(cluster, api, fgpu):
     for p in pods:
         api.delete_pod(p)
     eventually(lambda: not fgpu.allocations(pods[2]), "the deletion that was not swallowed")
-    assert free_milli(fgpu, node) == 400
+    assert fgpu.free_milli(node) == 400
     assert drift_of(fgpu) == {"pod_gone": 2}
-    assert free_milli(fgpu, node) == 1000
+    assert fgpu.free_milli(node) == 1000
     assert fgpu.schedule(api.pod(milli(1000)), [node]) == node
 
 
@@ -118,7 +104,7 @@ def test_end_of_a_pod_lost__finished(cluster, api, fgpu):
     swallow(api, "DELETED", pod["metadata"]["name"])
     api.set_phase(pod, "Succeeded")
     assert drift_of(fgpu) == {"pod_finished": 1}
-    assert free_milli(fgpu, node) == 1000
+    assert fgpu.free_milli(node) == 1000
     eventually(lambda: [e for e in api.list("events") if e["reason"] == "GPUDriftRepaired" and
                         e["regarding"]["name"] == pod["metadata"]["name"]], "the Event")
 
@@ -131,9 +117,9 @@ def test_bypass_lost__charged_after_the_audit(cluster, api, fgpu):
     swallow(api, "MODIFIED", "pods/*")
     api.bind_behind_our_back(pending, node)
     cluster.settle()
-    assert free_milli(fgpu, node) == 1000
+    assert fgpu.free_milli(node) == 1000
     assert drift_of(fgpu) == {"pod_missing": 1, "pod_state": 1}
-    assert free_milli(fgpu, node) == -200
+    assert fgpu.free_milli(node) == -200
 
 
 def test_changes_of_nodes_lost__found(cluster, api, fgpu):
@@ -155,9 +141,9 @@ def test_all_kinds_at_once__also_the_binding_of_fgpu_itself(cluster, api, fgpu):
     for p in pods:
         assert fgpu.schedule(p, [node]) == node
     cluster.settle()
-    assert free_milli(fgpu, node) == 3000
+    assert fgpu.free_milli(node) == 3000
     assert drift_of(fgpu) == {"pod_state": 5}
-    assert free_milli(fgpu, node) == 3000
+    assert fgpu.free_milli(node) == 3000
 
 
 def test_lists_fail__said_and_nothing_repaired(cluster, api, fgpu):
@@ -170,7 +156,7 @@ def test_lists_fail__said_and_nothing_repaired(cluster, api, fgpu):
     api.faults({"method": "GET", "path": "/api/v1/pods", "times": -1, "action": "fail", "status": 403})
     report = fgpu.audit()
     assert report["result"] == "failed" and "cannot list pods" in report["error"] and report["drift"] == 0
-    assert free_milli(fgpu, node) == 700
+    assert fgpu.free_milli(node) == 700
     api.faults(clear=True)
     assert drift_of(fgpu) == {"pod_gone": 1}
 
@@ -224,7 +210,7 @@ def test_state_of_the_cluster_went_back__charge_is_given_back_and_the_watch_goes
     # The watches connect again in their own time; until then nothing can be decided.
     causes = eventually(lambda: fgpu.audit()["driftByCause"], "an audit that can decide")
     assert causes == {"pod_unbound": 1}
-    assert free_milli(fgpu, "n") == 1000
+    assert fgpu.free_milli("n") == 1000
     cluster.settle()
     assert fgpu.schedule(pod, ["n"]) == "n"
     assert fgpu.audit()["result"] == "clean"
@@ -278,7 +264,7 @@ def test_over_committed_gpu__closed_shown_and_open_again(cluster, api, fgpu):
     assert fgpu.schedule(ours, [node]) == node
     before = fgpu.metrics()["fgpu_overcommitted_devices"]
     other = api.pod(milli(600), nodeName=node)
-    eventually(lambda: free_milli(fgpu, node) == -300, "the other pod")
+    eventually(lambda: fgpu.free_milli(node) == -300, "the other pod")
     [gpu] = fgpu.node_state(node)["gpus"]
     assert gpu["overCommitted"] and gpu["milli"] == {"capacity": 1000, "charged": 1300, "free": -300}
     assert fgpu.metrics()["fgpu_overcommitted_devices"] == before + 1

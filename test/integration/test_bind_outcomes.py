@@ -154,7 +154,7 @@ def test_bind__slow__others_answered_meanwhile(cluster, api, fgpu):
             assert fgpu.bind(pods[i], node) == ""
             answered.append("bind")
         else:
-            eventually(lambda: fgpu.state("?fields=summary")["summary"]["bindsInFlight"] == len(pods) or answered)
+            eventually(lambda: fgpu.summary()["bindsInFlight"] == len(pods) or answered)
             for _ in range(5):
                 assert fgpu.fits(pod_object("p", limits=milli(100)), [node]) == [node]
             answered.append("filter")

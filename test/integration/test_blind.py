@@ -13,10 +13,8 @@ CHECKS = {**PODS, "query": "limit=1"}
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n")
-    c.ready()
-    yield c
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("blind"), "clientConnection: {staleAfter: 1s}\nserving: {bindsAllPods: true}\n") as c:
+        yield c
 
 
 @pytest.fixture
@@ -121,4 +119,4 @@ def test_node_with_4200_annotations__keeps_its_gpus(cluster):
     assert len(eventually(lambda: cluster.fgpu.node_state(node), "the node")["gpus"]) == 2
     pod = cluster.api.pod(milli(100), annotations={f"example.com/a{i}": "" for i in range(4200)}, nodeName=node)
     eventually(lambda: cluster.fgpu.allocations(pod), "the pod to be charged")
-    assert cluster.fgpu.state("?fields=summary")["summary"]["unreadable"]["count"] == 0
+    assert cluster.fgpu.summary()["unreadable"]["count"] == 0

@@ -4,19 +4,16 @@ import signal
 import pytest
 
 from objects import mem, milli, pod_object, whole
-from processes import Cluster, eventually, request
+from processes import HEAD, Cluster, eventually, request
 
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 BASE = "packing: {nodeStrategy: binpack, deviceStrategy: binpack, hold: 0s, candidates: 3%s}\n"
 TRIAL = ", candidate: {nodeStrategy: spread, deviceStrategy: spread}"
 
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("candidate"), BASE % "")
-    c.ready()
-    yield c
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("candidate"), BASE % "") as c:
+        yield c
 
 
 def reconfigure(cluster, body):
@@ -42,11 +39,11 @@ def test_candidate__answers__bit_identical_with_and_without(tried):
     pods = [pod_object(f"p{i}", limits=limits) for i, limits in enumerate(
         [milli(n) for n in (1, 50, 333, 500, 700, 1000, 2000, 1500)] + [mem(n) for n in (1, 4096, 70000)] + [whole(1)])]
     without = answers(tried, pods, names)
-    assert "candidate" not in fgpu.state("?fields=summary")["summary"]
+    assert "candidate" not in fgpu.summary()
     reconfigure(tried, BASE % TRIAL)
     assert answers(tried, pods, names) == without
     report = eventually(lambda: (lambda s: s.get("candidate") if s.get("candidate", {}).get("compared") else None)(
-        fgpu.state("?fields=summary")["summary"]), "a comparison")
+        fgpu.summary()), "a comparison")
     assert (report["nodeStrategy"], report["deviceStrategy"]) == ("spread", "spread")
     assert report["against"] == {"nodeStrategy": "binpack", "deviceStrategy": "binpack"}
     assert report["decisions"] == sum(b'"NodeNames":["' in a for verb, a in without if verb == "filter")
@@ -78,7 +75,7 @@ def test_candidate__rules_and_criteria__hold_on_both_sides(tried):
         def offered():
             assert fgpu.fits(pod_object("p", namespace=namespace, limits=milli(100)), names)
             return eventually(lambda: (lambda c: c["compared"] == n and c)(
-                fgpu.state("?fields=summary")["summary"]["candidate"]), "a comparison", timeout_s=2)
+                fgpu.summary()["candidate"]), "a comparison", timeout_s=2)
         return eventually(offered, "a decision that is compared")
 
     def numbers(c):

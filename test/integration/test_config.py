@@ -1,15 +1,8 @@
 """The configuration on the command line: the effective one, written out, with the origin of every value."""
-import subprocess
 
 import yaml
 
-from processes import BINARY
-
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
-
-
-def run(*args):
-    return subprocess.run([str(BINARY), *args], capture_output=True, text=True, timeout=120)
+from processes import HEAD, run
 
 
 def test_write_config_to__defaults_file_and_flags__a_file_that_says_the_same(tmp_path):

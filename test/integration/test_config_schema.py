@@ -6,7 +6,6 @@ what concerns several keys at once.
 import copy
 import json
 import re
-import subprocess
 
 import jsonschema
 import pytest
@@ -14,7 +13,7 @@ import yaml
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from processes import BINARY, ROOT
+from processes import ROOT, run
 
 SCHEMA = json.loads((ROOT / "config/fgpu.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -34,7 +33,7 @@ SEVERAL_KEYS = re.compile(r"is in two lists|has the same label as|have the same 
 
 
 def check(*args):
-    return subprocess.run([str(BINARY), "check-config", *args], capture_output=True, text=True, timeout=120)
+    return run("check-config", *args)
 
 
 def test_committed_schema__is_what_the_binary_says():

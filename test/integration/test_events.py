@@ -24,11 +24,6 @@ def api(cluster):
     cluster.clear()
 
 
-@pytest.fixture
-def fgpu(cluster):
-    return cluster.fgpu
-
-
 def events(api, about=None):
     """All Events, or those about one pod (object) or node (name), oldest first."""
     items = api.call("GET", EVENTS + "/events").json["items"]

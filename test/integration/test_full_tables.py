@@ -24,10 +24,6 @@ def create_pods(api, first, end):
     in_threads(THREADS, part)
 
 
-def summary(c):
-    return c.fgpu.state("?fields=summary")["summary"]
-
-
 def on_node(fgpu, name):
     """UIDs of the pods that hold GPUs of a node; None: it is not known. All nodes are 50,000."""
     nodes = fgpu.state(f"?node={name}")["nodes"]
@@ -49,7 +45,7 @@ def fill_and_go_on(c):
     known = c.node(gpus=1)
     create_pods(api, 0, NAMED_MAX + 20)
     hidden = api.pod(milli(300), nodeName="late")
-    eventually(lambda: summary(c)["turnedAwayPods"] >= 21, "pods to be turned away")
+    eventually(lambda: c.fgpu.summary()["turnedAwayPods"] >= 21, "pods to be turned away")
     assert fgpu.metrics()["fgpu_pods_turned_away_total"] >= 21
     eventually(lambda: "find no room in fgpu" in fgpu.log(), "the log to say so")
     assert fgpu.schedule(api.pod(milli(100)), [known]) == known, "a known node takes pods"

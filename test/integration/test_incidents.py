@@ -1,12 +1,11 @@
 """defects.md H2 and H8: what cannot happen while one fgpu alone decides, and happens all the same, is seen by every
 fgpu and told to everybody whom it concerns; no audit calls it clean."""
 import json
-import subprocess
 
 import pytest
 
 from objects import assignment, device, milli, pod_path, uid, unique
-from processes import BINARY, Cluster, Fgpu, eventually
+from processes import Cluster, Fgpu, eventually, run
 
 CONFIG = "audit: {interval: 0, settle: 300ms}\n"
 DOUBLE, FOREIGN = "double_booking", "foreign_decision"
@@ -38,10 +37,9 @@ def decision_of_another(node, index, amount, container="main"):
 @pytest.fixture
 def unsigned(tmp_path):
     """One fgpu that believes records as they stand, so that a test can forge those of another."""
-    c = Cluster(tmp_path, CONFIG + "signing: off\n").ready()
-    c.fgpu.expect_incidents()
-    yield c
-    c.stop()
+    with Cluster(tmp_path, CONFIG + "signing: off\n") as c:
+        c.fgpu.expect_incidents()
+        yield c
 
 
 def incidents(fgpu, kind):
@@ -162,9 +160,9 @@ def test_write_of_a_predecessor_lands_late__gpu_closed_both_pods_told_the_younge
     assert notes(api, late, "GPUAssignmentForeign") and not notes(api, ours, "GPUAssignmentForeign")
     assert "GPUOvercommitted" in [e["reason"] for e in events(api, node)]
     assert '"INCIDENT" kind="double_booking"' in fgpu.log()
-    shown = subprocess.run([str(BINARY), "state", "--server", "http://%s:%d" % fgpu.ops], capture_output=True, text=True,
-                           timeout=60, check=True).stdout
-    assert "INCIDENTS: 1 GPUs given out twice, 1 pods bound by a decision that is not ours" in shown
+    shown = run("state", "--server", fgpu.ops_url)
+    assert shown.returncode == 0
+    assert "INCIDENTS: 1 GPUs given out twice, 1 pods bound by a decision that is not ours" in shown.stdout
 
     # Seen again and again, it is not told again; and a restart finds the GPU, but not what was pending before.
     for p in (late, ours):

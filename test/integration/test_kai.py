@@ -1,14 +1,13 @@
 """Pods that ask as in Run:ai and KAI-Scheduler: what they are given, charged and refused, through edits, restarts and
 changes of the configuration."""
 import json
-import subprocess
 
 import pytest
 
-from configured import HEAD, START, Configured
-from judge import check_no_overcommit, loads, loads_in_state
+from configured import START, Configured
+from judge import check_no_overcommit, same_as_objects
 from objects import assignment, milli, node_name, pod_object, pod_path
-from processes import BINARY, Cluster, eventually
+from processes import HEAD, Cluster, eventually, run
 
 SERVE = START + "dialects: {kai: serve}\n"
 MEM_MIB = 81559  # seen as 81500
@@ -16,9 +15,8 @@ MEM_MIB = 81559  # seen as 81500
 
 @pytest.fixture(scope="module")
 def kai_cluster(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("kai"), SERVE)
-    yield c.ready()
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("kai"), SERVE) as c:
+        yield c
 
 
 @pytest.fixture
@@ -32,14 +30,6 @@ def fraction(f, **more):
     return {"gpu-fraction": f, **{"gpu-fraction-" + k.replace("_", "-"): v for k, v in more.items()}}
 
 
-def same_as_objects(c):
-    return loads_in_state(c.fgpu.state()) == loads(c.api.list("nodes"), c.api.list("pods"))
-
-
-def charged(c, node):
-    return sorted((g["milli"]["charged"], g["memMib"]["charged"]) for g in c.fgpu.node_state(node)["gpus"])
-
-
 def place(c, annotations, nodes):
     pod = c.api.pod(annotations=annotations)
     assert c.fgpu.schedule(pod, nodes)
@@ -50,7 +40,7 @@ def test_eighths__share_one_gpu_and_the_ninth_waits(kai):
     node = kai.node(gpus=1, mem_mib=MEM_MIB)
     for _ in range(8):
         place(kai, fraction("0.125"), [node])
-    assert charged(kai, node) == [(1000, 8 * 10187)]
+    assert sorted(kai.fgpu.charged_loads(node)) == [(1000, 8 * 10187)]
     assert kai.fgpu.reasons(pod_object("p", annotations=fraction("0.125")), [node]) == \
         {node: "too few GPUs with enough free compute"}
     check_no_overcommit(kai.api)
@@ -124,7 +114,7 @@ def test_edited_after_binding__the_charge_is_what_its_record_says(kai):
     for change in {"gpu-fraction": "0.1"}, {"gpu-fraction": "0.75"}, {"gpu-fraction": "NaN"}, {"gpu-fraction": None}:
         kai.api.patch(pod_path(pod), {"metadata": {"annotations": change}})
         kai.settle()
-        assert charged(kai, node)[0][0] == 500, f"the charge after {change}"
+        assert sorted(kai.fgpu.charged_loads(node))[0][0] == 500, f"the charge after {change}"
         assert kai.fgpu.fits(pod_object("p", annotations=fraction("0.501")), [node]) == []
         assert kai.fgpu.fits(pod_object("p", annotations=fraction("0.5")), [node]) == [node]
 
@@ -139,7 +129,7 @@ def bound_past_us(kai, annotations, node):
 def test_bound_past_fgpu__counts_on_every_gpu(kai):
     node = kai.node(gpus=2, mem_mib=MEM_MIB)
     bound_past_us(kai, fraction("0.25"), node)
-    eventually(lambda: charged(kai, node) == [(250, 20375)] * 2, "the foreign pod on both GPUs")
+    eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(250, 20375)] * 2, "the foreign pod on both GPUs")
     assert {a["state"] for g in kai.fgpu.node_state(node)["gpus"] for a in g["allocations"]} == {"foreign"}
 
 
@@ -147,7 +137,7 @@ def test_item14_annotations_of_a_pod_with_a_preset_node__are_no_request(kai):
     node = kai.node(gpus=2, mem_mib=MEM_MIB)
     kai.api.pod(annotations=fraction("0.25"), nodeName=node)
     bound_past_us(kai, fraction("0.5"), node)
-    eventually(lambda: charged(kai, node) == [(500, 40750)] * 2, "the pod that was seen unbound, and no other")
+    eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(500, 40750)] * 2, "the pod that was seen unbound, and no other")
 
 
 def test_item14_served_from_now_on__pods_that_run_count(kai):
@@ -157,19 +147,17 @@ def test_item14_served_from_now_on__pods_that_run_count(kai):
     try:
         pod = kai.api.pod(annotations=fraction("0.25"), nodeName=node)
         kai.settle()
-        assert charged(kai, node) == [(0, 0)] * 2
+        assert sorted(kai.fgpu.charged_loads(node)) == [(0, 0)] * 2
     finally:
         configured.effective(SERVE)
-    eventually(lambda: charged(kai, node) == [(250, 20375)] * 2, "what the new configuration reads")
+    eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(250, 20375)] * 2, "what the new configuration reads")
     kai.api.delete_pod(pod)
 
 
 def whatif(c, tmp_path, body):
     path = tmp_path / "fgpu.yaml"
     path.write_text(HEAD + body)
-    host, port = c.fgpu.ops
-    r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}", "-o", "json"],
-                       capture_output=True, text=True, timeout=120)
+    r = run("whatif", "--config", path, "--server", c.fgpu.ops_url, "-o", "json")
     assert (r.returncode, r.stderr) == (0, "")
     return json.loads(r.stdout)
 
@@ -181,7 +169,7 @@ def test_memory_only_free__takes_no_compute_and_whatif_reads_it_back(kai, tmp_pa
     try:
         node = kai.node(gpus=1, mem_mib=MEM_MIB)
         half, memory = place(kai, fraction("0.5"), [node]), place(kai, {"gpu-memory": "20480"}, [node])
-        eventually(lambda: charged(kai, node) == [(0, 40750 + 20480)], "memory alone")
+        eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(0, 40750 + 20480)], "memory alone")
         assert kai.fgpu.fits(pod_object("p", annotations=fraction("0.3")), [node]) == []
         same, shared = whatif(kai, tmp_path, body), whatif(kai, tmp_path, SERVE)
         assert same["before"] == same["after"] and same["before"] == shared["before"]
@@ -202,11 +190,11 @@ def test_no_longer_served__running_pods_keep_what_they_have(kai):
     configured.effective(START)
     try:
         assert kai.fgpu.fits(waiting, [node, "any"]) == [node, "any"]  # it asks for nothing
-        eventually(lambda: charged(kai, node) == [(500, 40750)], "the same charge")
+        eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(500, 40750)], "the same charge")
         assert kai.fgpu.fits(pod_object("p", limits=milli(501)), [node]) == []
     finally:
         configured.effective(SERVE)
-    eventually(lambda: charged(kai, node) == [(500, 40750)] and same_as_objects(kai), "the same charge again")
+    eventually(lambda: sorted(kai.fgpu.charged_loads(node)) == [(500, 40750)] and same_as_objects(kai), "the same charge again")
     assert node_name(kai.api.get_pod(pod)) == node
 
 

@@ -4,7 +4,7 @@ from processes import eventually
 
 
 def mix(fgpu):
-    whole, summary = fgpu.state()["summary"]["mix"], fgpu.state("?fields=summary")["summary"]["mix"]
+    whole, summary = fgpu.state()["summary"]["mix"], fgpu.summary()["mix"]
     assert whole == summary
     return whole
 
@@ -20,7 +20,7 @@ def test_mix__pods_come_and_fgpu_restarts__what_runs_is_learned_again(own):
         assert own.fgpu.schedule(own.api.pod(milli(300)), nodes)
     assert own.fgpu.schedule(own.api.pod({"fgpu.io/gpu-count": 2}), nodes)
     assert own.fgpu.schedule(own.api.pod(milli(700), {"fgpu.io/gpu-model": "!T4"}), nodes)
-    eventually(lambda: own.fgpu.state("?fields=summary")["summary"]["pods"]["bound"] == 8, "the watch to catch up")
+    eventually(lambda: own.fgpu.summary()["pods"]["bound"] == 8, "the watch to catch up")
     before = mix(own.fgpu)
     assert (before["arrived"], before["departed"]) == (8, 0)
     prices = before.pop("prices")

@@ -1,16 +1,11 @@
 """Health, /state, metrics, configuration, version; the demonstration; what the command line refuses."""
 import json
-import subprocess
 
 import pytest
 
 from judge import loads, loads_in_state
 from objects import mem, milli, pod_object, whole
-from processes import BINARY, ROOT, Connection, Process, eventually, request
-
-
-def run(*args):
-    return subprocess.run([str(BINARY), *args], capture_output=True, text=True, timeout=120)
+from processes import BINARY, ROOT, Connection, Process, eventually, request, run
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,12 +1,11 @@
 """Issue item 15: GPUs that are none, and GPUs that another system hands out, take no shares."""
-import subprocess
 
 import pytest
 
 from configured import START
 from lab import Lab
 from objects import milli, node_object, pod_object, unique
-from processes import BINARY, eventually, request
+from processes import eventually, request, run
 
 WHOLE = {"nvidia.com/gpu": 1}
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
@@ -81,8 +80,7 @@ def test_item_15_upgrade__nodes_that_lose_devices_are_named(tmp_path):
         lab.start()
         line = eventually(lambda: [x for x in lab.fgpu.log().splitlines() if "Only allocatable says" in x], "the warning")[0]
         assert "nodes=2" in line and all(n in line for n in names)
-        shown = subprocess.run([str(BINARY), "state", "--server", "http://%s:%d" % lab.fgpu.ops], capture_output=True,
-                               text=True, timeout=60)
+        shown = run("state", "--server", lab.fgpu.ops_url)
         assert f"2 nodes have GPUs only by allocatable, and no shares are placed there: {' '.join(names)}\n" in shown.stdout
     finally:
         lab.stop()
@@ -130,14 +128,7 @@ def drop_slice(api, name):
 
 
 def standing(fgpu):
-    return fgpu.state("?fields=summary")["summary"]["resourceSlices"]
-
-
-@pytest.fixture
-def lab(tmp_path):
-    lab = Lab(tmp_path)
-    yield lab
-    lab.stop()
+    return fgpu.summary()["resourceSlices"]
 
 
 def ready(lab):

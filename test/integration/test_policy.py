@@ -9,13 +9,8 @@ LIMIT = "the tenant of the namespace would pass its GPU limit"
 
 
 @pytest.fixture
-def api(configured):
-    return configured.cluster.api
-
-
-@pytest.fixture
-def fgpu(configured):
-    return configured.fgpu
+def cluster(configured):
+    return configured.cluster
 
 
 def tenants(*rows):
@@ -27,7 +22,7 @@ def plugin(n):
 
 
 def shown(fgpu):
-    return {t["name"]: t for t in fgpu.state("?fields=summary")["summary"]["tenants"]}
+    return {t["name"]: t for t in fgpu.summary()["tenants"]}
 
 
 def test_tenant__limit_reached__refused_by_filter_and_by_bind(configured, api, fgpu):

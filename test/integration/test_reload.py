@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from configured import HEAD, START, Configured
+from configured import START, Configured
 from objects import milli, pod_object
-from processes import Cluster, Connection, eventually, request
+from processes import HEAD, Cluster, Connection, eventually, request
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_units_changed__charge_of_a_running_pod__never_falls(configured, api, fg
     configured.cluster.settle()
 
     def charged():
-        return sorted(g["milli"]["charged"] for g in fgpu.node_state(node)["gpus"])
+        return sorted(fgpu.charged(node))
     assert charged() == [100, 400 + 100]
     for units, theirs in [(1000, 100), (50, 200), (100, 200)]:  # ours has a signed record, theirs has none
         configured.effective(START + vgpu(units))

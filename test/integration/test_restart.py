@@ -4,13 +4,9 @@ import random
 import pytest
 
 from forgeries import FORGED
-from judge import check_no_overcommit, loads, loads_in_state
+from judge import check_no_overcommit, same_as_objects
 from objects import mem, milli, node_name, pod_object, whole
 from processes import ApiServer, Fgpu, eventually, in_threads, request
-
-
-def same_as_objects(c):
-    return loads_in_state(c.fgpu.state()) == loads(c.api.list("nodes"), c.api.list("pods"))
 
 
 def populate(c):

@@ -3,7 +3,6 @@ tests of other files prove in more depth is looked at once more here, so that th
 kube-scheduler are read from the shipped manifests.
 """
 import json
-import pathlib
 import re
 import signal
 import socket
@@ -12,7 +11,7 @@ import threading
 import pytest
 
 from objects import (assignment, devices_of, mem, milli, node_name, pod_object, pod_path, uid, unique, whole)
-from processes import PATIENCE_S, ROOT, Connection, eventually, in_threads, request
+from processes import PATIENCE_S, ROOT, eventually, in_threads, request
 from replies import checked
 
 MANIFESTS = ROOT / "manifests"
@@ -26,10 +25,6 @@ def texts(paths=None):
 def values(text, key):
     """What stands behind `key:` in a YAML file of ours, comments left out."""
     return re.findall(rf"^\s*(?:- )?{key}:\s*([^\s#]+)", text, re.M)
-
-
-def charged(fgpu, node):
-    return [g["milli"]["charged"] for g in fgpu.node_state(node)["gpus"]]
 
 
 def container(name, limits, **more):
@@ -56,7 +51,7 @@ def test_R01_demand_is_the_peak_over_the_phases(cluster, api, fgpu):
         container("later", {"fgpu.io/gpu-milli": "350"})])
     assert fgpu.schedule(pod, [node]) == node
     # step alone: 700; sidecar and later: 450; sidecar, a and b: 500
-    eventually(lambda: charged(fgpu, node) == [700], "the peak to be charged")
+    eventually(lambda: fgpu.charged(node) == [700], "the peak to be charged")
 
 
 def test_R01_limits_repeated_as_requests_count_once_and_zero_asks_for_nothing(cluster, api, fgpu):
@@ -64,7 +59,7 @@ def test_R01_limits_repeated_as_requests_count_once_and_zero_asks_for_nothing(cl
     both = {"limits": {"fgpu.io/gpu-milli": "400"}, "requests": {"fgpu.io/gpu-milli": "400"}}
     pod = api.pod(containers=[{"name": "main", "image": "example.com/demo", "resources": both}])
     assert fgpu.schedule(pod, [node]) == node
-    eventually(lambda: charged(fgpu, node) == [400])
+    eventually(lambda: fgpu.charged(node) == [400])
     assert fgpu.fits(pod_object("zero", limits=milli(0)), ["anywhere"]) == ["anywhere"]
 
 
@@ -72,7 +67,7 @@ def test_R02_quantities_are_read_as_kubernetes_writes_them(cluster, api, fgpu):
     for text, want in (("400", 400), ("4e2", 400), ("0.4k", 400), ("400000m", 400)):
         node = cluster.node(gpus=1)
         assert fgpu.schedule(api.pod({"fgpu.io/gpu-milli": text}), [node]) == node, text
-        eventually(lambda: charged(fgpu, node) == [want], text)
+        eventually(lambda: fgpu.charged(node) == [want], text)
     node = cluster.node(gpus=1)
     assert fgpu.schedule(api.pod({"fgpu.io/gpu-memory-mib": "10Ki"}), [node]) == node
     eventually(lambda: fgpu.node_state(node)["gpus"][0]["memMib"]["charged"] == 10240)
@@ -108,7 +103,7 @@ def test_R05_hundreds_of_binds_wait_and_filter_answers(cluster, api, fgpu):
                 assert fgpu.bind(pods[i], node) == ""
                 answered.append("bind")
             else:
-                eventually(lambda: fgpu.state("?fields=summary")["summary"]["bindsInFlight"] == len(pods) or answered)
+                eventually(lambda: fgpu.summary()["bindsInFlight"] == len(pods) or answered)
                 assert fgpu.fits(pod_object("p", limits=milli(10)), [node]) == [node]
                 answered.append("filter")
         in_threads(len(pods) + 1, work)
@@ -124,7 +119,7 @@ def test_R06_at_shutdown_calls_on_their_way_are_answered(own):
     answers = []
     caller = threading.Thread(target=lambda: answers.append(own.fgpu.bind(pod, node)))
     caller.start()
-    eventually(lambda: own.fgpu.state("?fields=summary")["summary"]["bindsInFlight"] == 1)
+    eventually(lambda: own.fgpu.summary()["bindsInFlight"] == 1)
     own.fgpu.process.send_signal(signal.SIGTERM)
     caller.join()
     own.fgpu.end(0)
@@ -137,7 +132,7 @@ def test_R06_at_shutdown_calls_on_their_way_are_answered(own):
 def test_R07_without_a_node_left_every_name_has_a_reason(cluster, api, fgpu):
     nodes = [cluster.node(gpus=1), cluster.node(gpus=1, mem_mib=1024), "unknown", "unknown too"]
     api.bind_behind_our_back(api.pod(whole(1)), nodes[0])
-    eventually(lambda: charged(fgpu, nodes[0]) == [1000])
+    eventually(lambda: fgpu.charged(nodes[0]) == [1000])
     assert set(fgpu.reasons(pod_object("p", limits={**milli(500), **mem(4096)}), nodes)) == set(nodes)
 
 
@@ -156,7 +151,7 @@ def test_R08_reasons_are_the_same_bytes_while_numbers_change(cluster, api, fgpu)
     node = cluster.node(gpus=2)
     big = pod_object("big", limits=whole(2))
     fgpu.schedule(api.pod(milli(10)), [node])
-    eventually(lambda: sum(charged(fgpu, node)) == 10)
+    eventually(lambda: sum(fgpu.charged(node)) == 10)
     before = fgpu.post("filter", {"Pod": big, "NodeNames": [node]})
     for amount in (20, 300, 400):
         fgpu.schedule(api.pod(milli(amount)), [node])
@@ -188,7 +183,7 @@ def test_R10_preempt_completes_the_victims_or_drops_the_node(cluster, api, fgpu)
     wall = api.pod(milli(600), priority=100)
     for pod, where in ((a, node), (b, node), (wall, hopeless)):
         assert fgpu.schedule(pod, [where]) == where
-    eventually(lambda: charged(fgpu, node) == [900] and charged(fgpu, hopeless) == [600])
+    eventually(lambda: fgpu.charged(node) == [900] and fgpu.charged(hopeless) == [600])
     me = pod_object("me", limits=whole(1), priority=10)
     me["metadata"]["uid"] = "me"
     # Named ones stay, more follow, the most important first; empty and absent lists are fine.
@@ -209,7 +204,7 @@ def test_R10_preempt_completes_the_victims_or_drops_the_node(cluster, api, fgpu)
 def test_R11_unresolvable_are_only_facts_that_no_eviction_changes(cluster, api, fgpu):
     full, small, bare = cluster.node(gpus=1), cluster.node(gpus=1, mem_mib=1024), cluster.node(gpus=0)
     fgpu.schedule(api.pod(whole(1)), [full])
-    eventually(lambda: charged(fgpu, full) == [1000])
+    eventually(lambda: fgpu.charged(full) == [1000])
     r = fgpu.filter(pod_object("p", limits=mem(4096)), [full, small, bare, "unknown"])
     assert set(r["FailedNodes"]) == {full}
     assert set(r["FailedAndUnresolvableNodes"]) == {small, bare, "unknown"}
@@ -360,18 +355,18 @@ def test_R25_a_terminating_pod_counts_until_it_is_over(cluster, api, fgpu):
         assert fgpu.schedule(pod, [node]) == node
         api.delete_pod(pod, grace_s=30)
         eventually(lambda: fgpu.states_of(pod) == {"terminating"})
-        assert charged(fgpu, node) == [800]
+        assert fgpu.charged(node) == [800]
         if end == "deleted":
             api.delete_pod(pod)
         else:
             api.set_phase(pod, end)
-        eventually(lambda: charged(fgpu, node) == [0], end)
+        eventually(lambda: fgpu.charged(node) == [0], end)
 
 
 def test_R26_a_pod_without_an_assignment_counts_wherever_it_could_be(cluster, api, fgpu):
     node = cluster.node(gpus=3)
     pod = api.pod(milli(300), nodeName=node)
-    eventually(lambda: charged(fgpu, node) == [300] * 3)
+    eventually(lambda: fgpu.charged(node) == [300] * 3)
     assert fgpu.states_of(pod) == {"foreign"}
     assert any(c["uid"] == uid(pod) for c in fgpu.state()["conflicts"])
 
@@ -429,21 +424,21 @@ def test_R31_a_cut_watch_goes_on_from_the_last_event(cluster, api, fgpu):
     api.faults(*lists, dropWatches=True)
     for i in range(3):
         pod = api.pod(milli(100), nodeName=node)
-        eventually(lambda: charged(fgpu, node) == [100], f"round {i}")
+        eventually(lambda: fgpu.charged(node) == [100], f"round {i}")
         api.faults(dropWatches=True)
         api.delete_pod(pod)
-        eventually(lambda: charged(fgpu, node) == [0], f"round {i}")
+        eventually(lambda: fgpu.charged(node) == [0], f"round {i}")
     assert hits(api) == [0, 0], "it listed again"
 
 
 def test_R32_a_list_drops_what_went_meanwhile(cluster, api, fgpu):
     node = cluster.node(gpus=1)
     stays, goes = api.pod(milli(100), nodeName=node), api.pod(milli(200), nodeName=node)
-    eventually(lambda: charged(fgpu, node) == [300])
+    eventually(lambda: fgpu.charged(node) == [300])
     api.faults({"method": "GET", "path": "/api/v1/pods", "times": -1, "action": "fail", "status": 503}, dropWatches=True)
     api.delete_pod(goes)
     api.faults(clear=True, compact=True)
-    eventually(lambda: charged(fgpu, node) == [100])
+    eventually(lambda: fgpu.charged(node) == [100])
     assert fgpu.states_of(stays) == {"foreign"}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from keys import key_id, new_key
 from objects import milli
-from processes import BINARY, ApiServer, Fgpu, eventually, in_threads, request
+from processes import BINARY, HEAD, ApiServer, Fgpu, eventually, in_threads, request
 
 KEY = "fgpu.io/assignment"
 
@@ -99,7 +99,7 @@ def start(tmp_path, *args, config=None):
                "127.0.0.1:0", "--health-address", "127.0.0.1:0", *args]
     if config is not None:
         path = tmp_path / "start.yaml"
-        path.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n" + config)
+        path.write_text(HEAD + config)
         command += ["--config", str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from judge import check_no_overcommit, loads, loads_in_state
+from judge import check_no_overcommit, same_as_objects
 from keys import key_id, new_key, public
 from objects import assignment, milli, pod_path, unique
 from processes import ApiServer, Fgpu, eventually
@@ -42,15 +42,9 @@ class Cluster:
         self.fgpu = Fgpu(self.api.url, directory, config + "clientConnection: {holdOff: 0s}\n").ready()
         return self
 
-    def agree(self):
-        return loads_in_state(self.fgpu.state()) == loads(self.api.list("nodes"), self.api.list("pods"))
-
     def unchanged(self):
-        eventually(self.agree, "the ledger to charge every pod on its own device")
+        eventually(lambda: same_as_objects(self), "the ledger to charge every pod on its own device")
         check_no_overcommit(self.api)
-
-    def charged(self, node):
-        return [g["milli"]["charged"] for g in self.fgpu.node_state(node)["gpus"]]
 
     def new_node(self, gpus):
         node = self.api.node(gpus=gpus)
@@ -102,7 +96,7 @@ def test_upgrade__from_a_version_that_did_not_sign__nothing_closes_and_new_recor
 def test_upgrade__a_pod_that_is_younger_than_the_upgrade__its_unsigned_record_grants_nothing(cluster, tmp_path):
     node = cluster.run(OFF).fill()
     cluster.run(signing(new_key(tmp_path), accept=LONG_AGO))
-    eventually(lambda: cluster.charged(node) == [1300, 1300], "both pods to count on both GPUs")
+    eventually(lambda: cluster.fgpu.charged(node) == [1300, 1300], "both pods to count on both GPUs")
     assert cluster.fgpu.schedule(cluster.api.pod(milli(1)), [node]) is None
 
 
@@ -130,7 +124,7 @@ def test_lost_key__pods_signed_by_it_count_everywhere_until_the_admin_accepts_th
     node = cluster.run(signing(new_key(tmp_path))).fill()
     new = new_key(tmp_path)
     cluster.run(signing(new))
-    eventually(lambda: cluster.charged(node) == [1300, 1300], "both pods to count on both GPUs")
+    eventually(lambda: cluster.fgpu.charged(node) == [1300, 1300], "both pods to count on both GPUs")
     cluster.waiting_is_refused(node)
     cluster.run(signing(new, accept=in_a_minute()))
     cluster.unchanged()
@@ -148,7 +142,7 @@ def test_wrong_key__a_signature_under_a_known_name_that_does_not_hold__grants_no
     cluster.fgpu = None
     cluster.run(signing(key))
     alone = int(first["spec"]["containers"][0]["resources"]["limits"]["fgpu.io/gpu-milli"])
-    eventually(lambda: sorted(cluster.charged(node)) == [alone, 700 + 600], "the first pod to count on both GPUs, the second on its own")
+    eventually(lambda: sorted(cluster.fgpu.charged(node)) == [alone, 700 + 600], "the first pod to count on both GPUs, the second on its own")
     cluster.waiting_is_refused(node)
 
 
@@ -166,12 +160,12 @@ def test_an_edited_record__after_a_restart__is_not_believed(cluster, tmp_path, c
         device.update({k: assignment(other)["containers"][0]["devices"][0][k] for k in ("uuid", "index")})
     else:
         record = assignment(other)
-    before = sorted(cluster.charged(node))
+    before = sorted(cluster.fgpu.charged(node))
     cluster.api.patch(pod_path(victim), {"metadata": {"annotations": {KEY: json.dumps(record)}}})
     eventually(lambda: cluster.fgpu.state()["conflicts"], "the edit to be shown")
-    assert sorted(cluster.charged(node)) == before, "what was granted first stays"
+    assert sorted(cluster.fgpu.charged(node)) == before, "what was granted first stays"
     cluster.run(signing(key))
-    eventually(lambda: sum(cluster.charged(node)) > sum(before), "the pod to count on both GPUs")
+    eventually(lambda: sum(cluster.fgpu.charged(node)) > sum(before), "the pod to count on both GPUs")
     cluster.waiting_is_refused(node)
 
 
@@ -186,4 +180,4 @@ def test_a_record_is_no_request__a_forged_one_with_a_preset_node__charges_nothin
     asks = cluster.api.pod(milli(1000))
     assert cluster.fgpu.schedule(asks, [node]) == node
     cluster.run(signing(key))
-    assert cluster.charged(node) == [1000]
+    assert cluster.fgpu.charged(node) == [1000]

@@ -3,8 +3,8 @@ import pytest
 
 from configured import START
 from judge import check_no_overcommit, loads_in_state
-from objects import MEM_MIB, assignment, device, milli, node_object, pod_object, unique, whole
-from processes import Cluster, eventually
+from objects import MEM_MIB, assignment, milli, node_object, pod_object, unique, whole
+from processes import HEAD, Cluster, eventually, run
 
 UNITS = """resources:
   compute:
@@ -23,9 +23,8 @@ SIZES = """sizes:
 
 @pytest.fixture(scope="module")
 def units_cluster(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("units"), START + UNITS + SIZES)
-    yield c.ready()
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("units"), START + UNITS + SIZES) as c:
+        yield c
 
 
 @pytest.fixture
@@ -33,16 +32,6 @@ def cluster(units_cluster):
     yield units_cluster
     units_cluster.check()
     units_cluster.clear()
-
-
-@pytest.fixture
-def api(cluster):
-    return cluster.api
-
-
-@pytest.fixture
-def fgpu(cluster):
-    return cluster.fgpu
 
 
 def metagpu(n):
@@ -57,10 +46,6 @@ def held(api, pod):
     """[(index, milli, memMib)] of the only container."""
     (c,) = assignment(api.get_pod(pod))["containers"]
     return [(d["index"], d["milli"], d["memMib"]) for d in c["devices"]]
-
-
-def charged(fgpu, node):
-    return [(g["milli"]["charged"], g["memMib"]["charged"]) for g in fgpu.node_state(node)["gpus"]]
 
 
 def reason(fgpu, node, *args, **kw):
@@ -78,13 +63,13 @@ def test_metagpu__two_and_a_half__whole_gpus_and_the_rest_of_a_third(cluster, ap
     annotations = api.get_pod(wide)["metadata"]["annotations"]
     assert annotations["fgpu.io/visible-devices.c0"].split(",") == [f"GPU-{node}-{i}" for i, _, _ in devices]
     assert fgpu.schedule(half, [node]) == node  # beside the rest
-    eventually(lambda: sorted(charged(fgpu, node)) == [(0, 0)] + [(1000, MEM_MIB)] * 3, "the charges")
+    eventually(lambda: sorted(fgpu.charged_loads(node)) == [(0, 0)] + [(1000, MEM_MIB)] * 3, "the charges")
     assert reason(fgpu, node, limits=metagpu(150)) == "containers of the pod fit on the GPUs alone but not together" \
         or reason(fgpu, node, limits=metagpu(150)) == "too few GPUs with enough free compute"
     api.delete_pod(half)
     eventually(lambda: fgpu.fits(more, [node]), "room")
     assert fgpu.schedule(more, [node]) == node
-    eventually(lambda: charged(fgpu, node) == [(1000, MEM_MIB)] * 4, "the charges")
+    eventually(lambda: fgpu.charged_loads(node) == [(1000, MEM_MIB)] * 4, "the charges")
     assert check_no_overcommit(api) == loads_in_state(fgpu.state())
 
 
@@ -102,12 +87,12 @@ def test_metagpu__restart__same_charges_and_the_room_between_is_still_used(clust
     node = cluster.node(gpus=4)
     for n in (30, 250, 70):
         assert fgpu.schedule(api.pod(metagpu(n)), [node]) == node
-    eventually(lambda: sum(m for m, _ in charged(fgpu, node)) == 3500, "the watch")
-    before, devices = charged(fgpu, node), fgpu.node_state(node)["gpus"]
+    eventually(lambda: sum(m for m, _ in fgpu.charged_loads(node)) == 3500, "the watch")
+    before, devices = fgpu.charged_loads(node), fgpu.node_state(node)["gpus"]
     assert check_no_overcommit(api) == loads_in_state(fgpu.state())
     fgpu.stop()
     again = cluster.restarted().ready()
-    assert charged(again, node) == before
+    assert again.charged_loads(node) == before
     shown = again.node_state(node)["gpus"]
     assert [[(a["container"], a["kind"], a["milli"]) for a in g["allocations"]] for g in shown] == \
         [[(a["container"], a["kind"], a["milli"]) for a in g["allocations"]] for g in devices]
@@ -116,15 +101,12 @@ def test_metagpu__restart__same_charges_and_the_room_between_is_still_used(clust
 
 
 def test_metagpu__state_read_back__nothing_would_be_charged_otherwise(cluster, api, fgpu, tmp_path):
-    import subprocess
-    from processes import BINARY
     node = cluster.node(gpus=4)
     assert fgpu.schedule(api.pod(metagpu(250)), [node]) == node
-    eventually(lambda: sum(m for m, _ in charged(fgpu, node)) == 2500, "the watch")
+    eventually(lambda: sum(m for m, _ in fgpu.charged_loads(node)) == 2500, "the watch")
     path = tmp_path / "same.yaml"
-    path.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n" + START + UNITS + SIZES)
-    r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", "http://%s:%d" % fgpu.ops],
-                       capture_output=True, text=True, timeout=60)
+    path.write_text(HEAD + START + UNITS + SIZES)
+    r = run("whatif", "--config", path, "--server", fgpu.ops_url)
     assert (r.returncode, r.stderr) == (0, "")
     assert "0 of 1 pods would be charged differently" in r.stdout
 
@@ -139,7 +121,7 @@ def test_sizes__by_namespace__what_the_file_says_for_it(cluster, api, fgpu):
         "annotation fgpu.io/size names a size that the fgpu configuration keeps for other namespaces"
     assert reason(fgpu, node, annotations=size("huge")) == \
         "annotation fgpu.io/size names no size of the fgpu configuration"
-    more = {s["size"]: s["more"] for s in fgpu.state("?fields=summary")["summary"]["fragmentation"]["moreFit"]}
+    more = {s["size"]: s["more"] for s in fgpu.summary()["fragmentation"]["moreFit"]}
     assert more["big"] == 0 and more["small"] > 0
 
 
@@ -149,13 +131,13 @@ def test_sizes__changed_while_pods_run__what_they_hold_never_falls(configured):
     pod = api.pod(annotations=size("small"))
     assert fgpu.schedule(pod, [node]) == node
     configured.effective(START + "sizes: {small: {milli: 100, memory: 1Gi}}\n")
-    assert charged(fgpu, node) == [(300, 8192)]
+    assert fgpu.charged_loads(node) == [(300, 8192)]
     assert fgpu.schedule(api.pod(annotations=size("small")), [node]) == node
-    eventually(lambda: charged(fgpu, node) == [(400, 9216)], "the second one, as it is now")
+    eventually(lambda: fgpu.charged_loads(node) == [(400, 9216)], "the second one, as it is now")
     configured.effective(START)
     assert fgpu.reasons(api.pod(annotations=size("small")), [node]) == \
         {node: "annotation fgpu.io/size names no size of the fgpu configuration"}
-    assert charged(fgpu, node) == [(400, 9216)]
+    assert fgpu.charged_loads(node) == [(400, 9216)]
 
 
 # ---- replicas and units that kubelet picks ----
@@ -277,8 +259,8 @@ def test_memory_alone__two_models_on_an_l40s__a_third_by_what_is_left(configured
     assert fgpu.schedule(api.pod(annotations={"fgpu.io/gpu-memory": "1Gi"}), [node]) == node
     assert reason(fgpu, node, annotations={"fgpu.io/gpu-memory": "1Mi"}) == \
         "GPUs with room already have the maximum number of sharers"
-    eventually(lambda: charged(fgpu, node) == [(0, 43008 + 1024)], "the watch")
+    eventually(lambda: fgpu.charged_loads(node) == [(0, 43008 + 1024)], "the watch")
     gpu = fgpu.node_state(node)["gpus"][0]
     assert gpu["memMib"]["free"] == left and gpu["memMib"]["capacity"] == 46068 - 512
     assert fgpu.schedule(api.pod(annotations={"fgpu.io/gpu-memory": "22778Mi"}), [other]) == other
-    eventually(lambda: charged(fgpu, other) == [(500, 22778)], "where memory takes its share of compute")
+    eventually(lambda: fgpu.charged_loads(other) == [(500, 22778)], "where memory takes its share of compute")

@@ -9,22 +9,20 @@ import threading
 import pytest
 
 from objects import milli, node_object, unique, whole
-from processes import BINARY, Cluster, eventually
+from processes import BINARY, HEAD, Cluster, eventually, run
 
 SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
 
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("state"), SIZES)
-    c.ready()
-    yield c
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("state"), SIZES) as c:
+        yield c
 
 
-def run(fgpu, *more):
-    where = () if "--state" in more else ("--server", "http://%s:%d" % fgpu.ops)
-    return subprocess.run([str(BINARY), "state", *where, *more], capture_output=True, text=True, timeout=60)
+def state(fgpu, *more):
+    where = () if "--state" in more else ("--server", fgpu.ops_url)
+    return run("state", *where, *more)
 
 
 def table(text):
@@ -46,7 +44,7 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
     assert fgpu.schedule(replicas, [sliced]) == sliced
     eventually(lambda: all(a["state"] == "bound" for n in fgpu.state()["nodes"] for g in n["gpus"]
                            for a in g["allocations"]) and fgpu.node_state(sliced)["wholeGpus"]["charged"] == 4, "the watch")
-    r = run(fgpu)
+    r = state(fgpu)
     assert (r.returncode, r.stderr) == (0, "")
     rows = {(line[0], line[1]): line for line in table(r.stdout) if len(line) > 2}
     names = {p["metadata"]["name"]: p for p in (share, alone, replicas, waits)}
@@ -61,12 +59,12 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
     assert f"{sliced} 0 A10 0/1000 0/24576 0/16".split() in table(r.stdout)
     assert "2 nodes, 3 GPUs and MIG instances" in r.stdout
     assert f"Waiting:  default/{waits['metadata']['name']}" in r.stdout
-    small = next(s for s in fgpu.state("?fields=summary")["summary"]["fragmentation"]["moreFit"] if s["size"] == "small")
+    small = next(s for s in fgpu.summary()["fragmentation"]["moreFit"] if s["size"] == "small")
     assert ["small", str(small["more"])] in table(r.stdout)
     saved = tmp_path / "state.json"
-    saved.write_text(run(fgpu, "-o", "json").stdout)
+    saved.write_text(state(fgpu, "-o", "json").stdout)
     assert json.loads(saved.read_text())["kind"] == "State"
-    assert run(fgpu, "--state", str(saved)).stdout.split("SIZE")[0] == r.stdout.split("SIZE")[0]
+    assert state(fgpu, "--state", str(saved)).stdout.split("SIZE")[0] == r.stdout.split("SIZE")[0]
 
 
 @pytest.mark.parametrize("spoil", [
@@ -80,11 +78,11 @@ def test_state__holders_plugin_and_sizes__as_in_the_document(used, tmp_path):
 def test_parts_that_are_something_else__said_and_exit_code_1(used, tmp_path, command, spoil):
     used.node(gpus=1)
     eventually(lambda: used.fgpu.state()["nodes"][0]["gpus"], "the node")
-    document = json.loads(run(used.fgpu, "-o", "json").stdout)
+    document = json.loads(state(used.fgpu, "-o", "json").stdout)
     spoil(document)
     saved = tmp_path / "state.json"
     saved.write_text(json.dumps(document))
-    r = subprocess.run([str(BINARY), command, "--state", str(saved)], capture_output=True, text=True, timeout=60)
+    r = run(command, "--state", saved)
     if command == "state" or document["summary"]["fragmentation"]["moreFit"] == [{"size": 1}]:
         assert r.returncode == 1 and f"fgpu {command}: JSON at byte" in r.stderr
     else:
@@ -92,10 +90,10 @@ def test_parts_that_are_something_else__said_and_exit_code_1(used, tmp_path, com
 
 
 def test_state__nobody_answers_and_wrong_arguments__exit_codes(used):
-    r = subprocess.run([str(BINARY), "state", "--server", "http://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
+    r = run("state", "--server", "http://127.0.0.1:1")
     assert r.returncode == 1 and "fgpu state:" in r.stderr
-    assert run(used.fgpu, "nodes").returncode == 2
-    assert run(used.fgpu, "--help").stdout.startswith("Usage: fgpu state")
+    assert state(used.fgpu, "nodes").returncode == 2
+    assert state(used.fgpu, "--help").stdout.startswith("Usage: fgpu state")
 
 
 EVIL = ["\x1b[2Jx", "\x9b2Jx", "x\x7f", "x\n\n0 nodes, 0 GPUs and MIG instances", "\u202egpj", "x\u2066y", "x\r"]
@@ -118,7 +116,7 @@ def test_item18_terminal_escapes_in_a_state__harmless_in_every_command(used, tmp
         document["summary"]["fragmentation"]["mostEmpty"] = {"node": evil, "gpus": 1}
     path, config = tmp_path / "state.json", tmp_path / "fgpu.yaml"
     path.write_bytes(json.dumps(document, ensure_ascii=escaped).encode("utf-8"))
-    config.write_text("apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n")
+    config.write_text(HEAD)
     for command in (["state"], ["state", "-o", "json"], ["frag"], ["frag", "-o", "json"],
                     ["whatif", "--config", str(config)], ["whatif", "--config", str(config), "-o", "json"],
                     ["state", evil.replace("\0", "")]):
@@ -152,7 +150,7 @@ def test_state__ca_file__is_what_the_server_is_verified_by(tmp_path):
     url = f"https://127.0.0.1:{server.server_address[1]}"
     try:
         for more, says in ([], "certificate"), (["--ca-file", str(certificate)], "404"), (["--ca-file", "/nope"], "/nope"):
-            r = subprocess.run([str(BINARY), "state", "--server", url, *more], capture_output=True, text=True, timeout=60)
+            r = run("state", "--server", url, *more)
             assert r.returncode == 1 and says in r.stderr, (more, r.stderr)
     finally:
         server.shutdown()

@@ -1,28 +1,21 @@
 """Fragmentation, holes and what still fits: /state, metrics and fgpu frag say the same."""
 import json
-import subprocess
 
 import pytest
 
 from objects import milli
-from processes import BINARY, Cluster, eventually
+from processes import Cluster, eventually, run
 
 SIZES = "sizes: {small: {milli: 250, memory: 1Gi}, pair: {milli: 500, count: 2}}\n"
 
 
 @pytest.fixture(scope="module")
 def sized(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("vacancy"), SIZES)
-    c.ready()
-    c.names = [c.node(gpus=4) for _ in range(2)]
-    for _ in range(2):
-        assert c.fgpu.schedule(c.api.pod(milli(600)), c.names)
-    yield c
-    c.stop()
-
-
-def run(*args):
-    return subprocess.run([str(BINARY), *args], capture_output=True, text=True, timeout=120)
+    with Cluster(tmp_path_factory.mktemp("vacancy"), SIZES) as c:
+        c.names = [c.node(gpus=4) for _ in range(2)]
+        for _ in range(2):
+            assert c.fgpu.schedule(c.api.pod(milli(600)), c.names)
+        yield c
 
 
 def settled(fgpu):
@@ -32,11 +25,6 @@ def settled(fgpu):
         f = s["summary"].get("fragmentation")
         return f if f and f["generation"] == s["metadata"]["generation"] else None
     return eventually(same, "fragmentation to be up to date")
-
-
-def url(fgpu):
-    host, port = fgpu.ops
-    return f"http://{host}:{port}"
 
 
 def test_state__two_pods__holes_and_what_fits(sized):
@@ -65,10 +53,10 @@ def test_metrics__same_numbers_as_state(sized):
 
 def test_frag__running_extender__table_and_json(sized, tmp_path):
     f = settled(sized.fgpu)
-    r = run("frag", "--server", url(sized.fgpu) + "/", "-o", "json")
+    r = run("frag", "--server", sized.fgpu.ops_url + "/", "-o", "json")
     assert (r.returncode, r.stderr) == (0, "")
     assert json.loads(r.stdout) == f
-    r = run("frag", "--server", url(sized.fgpu))
+    r = run("frag", "--server", sized.fgpu.ops_url)
     assert (r.returncode, r.stderr) == (0, "")
     lines = r.stdout.splitlines()
     assert lines[0].startswith("Fragmentation  11.7 % of 6800 idle milli")

@@ -15,34 +15,29 @@ def cluster(own_of_module):
     own_of_module.clear()
 
 
-def free_milli(fgpu, node):
-    state = fgpu.node_state(node)
-    return sum(g["milli"]["free"] for g in state["gpus"]) if state else None
-
-
 def test_watch_cut__events_meanwhile_are_not_lost(cluster, api, fgpu):
     node = cluster.node(gpus=1)
     for _ in range(3):
         api.faults(dropWatches=True)
         pod = api.pod(milli(100), nodeName=node)
-        eventually(lambda: free_milli(fgpu, node) == 900, "the new pod to be charged")
+        eventually(lambda: fgpu.free_milli(node) == 900, "the new pod to be charged")
         api.faults(dropWatches=True)
         api.delete_pod(pod)
-        eventually(lambda: free_milli(fgpu, node) == 1000, "the pod to be gone")
+        eventually(lambda: fgpu.free_milli(node) == 1000, "the pod to be gone")
 
 
 def test_history_compacted__lists_again_and_drops_what_is_gone(cluster, api, fgpu):
     node = cluster.node(gpus=1)
     stays, goes = api.pod(milli(100), nodeName=node), api.pod(milli(200), nodeName=node)
-    eventually(lambda: free_milli(fgpu, node) == 700)
+    eventually(lambda: fgpu.free_milli(node) == 700)
     # No watch may open until the history that holds the deletion is gone.
     api.faults({"method": "GET", "path": "/api/v1/pods", "times": -1, "action": "fail", "status": 503},
                dropWatches=True)
     api.delete_pod(goes)
     api.faults(clear=True, compact=True)
-    eventually(lambda: free_milli(fgpu, node) == 900, "the deleted pod to be swept")
+    eventually(lambda: fgpu.free_milli(node) == 900, "the deleted pod to be swept")
     api.delete_pod(stays)
-    eventually(lambda: free_milli(fgpu, node) == 1000)
+    eventually(lambda: fgpu.free_milli(node) == 1000)
 
 
 def test_api_server_errors__survived(cluster, api, fgpu):
@@ -53,7 +48,7 @@ def test_api_server_errors__survived(cluster, api, fgpu):
                    {"method": "GET", "path": f"/api/v1/{resource}", "times": 1, "action": "fail", "status": 410})
     api.faults(dropWatches=True)
     pod = api.pod(milli(100), nodeName=node)
-    eventually(lambda: free_milli(fgpu, node) == 900, "the new pod to be charged")
+    eventually(lambda: fgpu.free_milli(node) == 900, "the new pod to be charged")
     api.delete_pod(pod)
 
 

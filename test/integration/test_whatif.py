@@ -1,39 +1,33 @@
 """fgpu whatif against a running extender and a saved state: what it says, its exit codes, and that it only reads."""
 import json
-import subprocess
 
 import pytest
 
 from objects import MEM_MIB, milli, pod_object
-from processes import BINARY, Cluster, eventually
+from processes import HEAD, Cluster, eventually, run
 
-HEAD = "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 SIZES = "sizes: {small: {milli: 250, memory: 1Gi}}\n"
 
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    c = Cluster(tmp_path_factory.mktemp("whatif"), SIZES)
-    c.ready()
-    c.names = [c.node(gpus=2) for _ in range(2)]
-    for _ in range(3):
-        assert c.fgpu.schedule(c.api.pod(milli(700)), c.names)
-    c.api.pod(milli(300))
-    c.quiet()
-    yield c
-    c.stop()
+    with Cluster(tmp_path_factory.mktemp("whatif"), SIZES) as c:
+        c.names = [c.node(gpus=2) for _ in range(2)]
+        for _ in range(3):
+            assert c.fgpu.schedule(c.api.pod(milli(700)), c.names)
+        c.api.pod(milli(300))
+        c.quiet()
+        yield c
 
 
 @pytest.fixture
 def whatif(used, tmp_path):
-    def run(body, *more, head=HEAD):
+    def judge(body, *more, head=HEAD):
         path = tmp_path / "new.yaml"
         path.write_text(head + body)
-        host, port = used.fgpu.ops
-        where = [] if "--state" in more else ["--server", f"http://{host}:{port}"]
-        return subprocess.run([str(BINARY), "whatif", "--config", str(path), *where, *more], capture_output=True,
-                              text=True, timeout=120)
-    return run
+        where = () if "--state" in more else ("--server", used.fgpu.ops_url)
+        return run("whatif", "--config", path, *where, *more)
+    return judge
 
 
 def test_whatif__same_configuration__nothing_differs_and_nothing_is_changed(used, whatif):
@@ -106,18 +100,16 @@ def labelled(tmp_path_factory):
 
 @pytest.fixture
 def judged(labelled, tmp_path):
-    def run(body, *more, code=0):
+    def judge(body, *more, code=0):
         path = tmp_path / "new.yaml"
         path.write_text(HEAD + body)
-        host, port = labelled.fgpu.ops
-        r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}",
-                            "--kubeconfig", str(labelled.directory / "kubeconfig"), "-o", "json", *more],
-                           capture_output=True, text=True, timeout=120)
+        r = run("whatif", "--config", path, "--server", labelled.fgpu.ops_url, "--kubeconfig",
+                 labelled.directory / "kubeconfig", "-o", "json", *more)
         assert (r.returncode, r.stderr) == (code, ""), r.stdout
         x = json.loads(r.stdout)
         assert x["notJudged"] == []
         return x
-    return run
+    return judge
 
 
 def pending(x, name):
@@ -135,7 +127,7 @@ def test_literal__same_configuration__nothing_differs(labelled, judged):
     assert (x["changes"], x["nodesChanged"], x["chargedOtherwise"], x["tenants"]) == ([], [], [], [])
     assert x["before"] == x["after"] and x["before"]["pods"] == 2 and x["nodes"] == 4
     seen = eventually(lambda: (lambda f: f["idleMilli"] == x["before"]["idleMilli"] and f)(
-        labelled.fgpu.state("?fields=summary")["summary"]["fragmentation"]), "fragmentation of this moment")
+        labelled.fgpu.summary()["fragmentation"]), "fragmentation of this moment")
     # by the mix that the running fgpu has learned
     assert (x["before"]["typicalPods"], x["before"]["fragmentedMilli"]) == (seen["typicalPods"], seen["fragmentedMilli"])
     assert pending(x, "gold") == [labelled.x[0]] * 2
@@ -202,9 +194,7 @@ def test_state_alone__what_it_cannot_tell__is_said(labelled, tmp_path):
     path.write_text(HEAD + OLD + "nodePools: [{nodeSelector: {pool: x}, state: closed}]\n"
                     "timeWindows: [{name: always, from: '00:00', to: '24:00', timeZone: UTC, packing: "
                     "{nodeStrategy: spread}}]\n")
-    host, port = labelled.fgpu.ops
-    r = subprocess.run([str(BINARY), "whatif", "--config", str(path), "--server", f"http://{host}:{port}"],
-                       capture_output=True, text=True, timeout=120)
+    r = run("whatif", "--config", path, "--server", labelled.fgpu.ops_url)
     assert (r.returncode, r.stderr) == (0, "")
     assert "not judged: nodePools: the state has no labels of nodes; --kubeconfig reads them\n" in r.stdout
     assert ": none -> always\n" in r.stdout

@@ -28,7 +28,7 @@ def pool_node(configured, pool):
 
 
 def windows(configured):
-    return configured.fgpu.state("?fields=summary")["summary"]["timeWindows"]
+    return configured.fgpu.summary()["timeWindows"]
 
 
 def test_window__open__closes_its_pool_for_filter_and_bind_and_leaves_pods_alone(configured):
@@ -46,7 +46,7 @@ def test_window__open__closes_its_pool_for_filter_and_bind_and_leaves_pods_alone
     assert r["FailedAndUnresolvableNodes"] == {day: CLOSED} and not r["FailedNodes"]
     assert CLOSED in fgpu.bind(waits, day)
     assert fgpu.states_of(runs) == {"bound"}
-    summary = fgpu.state("?fields=summary")["summary"]
+    summary = fgpu.summary()
     assert (summary["closedNodes"], summary["podsOnClosedNodes"]) == (1, 1)
     m = fgpu.metrics()
     assert (m["fgpu_closed_nodes"], m["fgpu_closed_node_pods"], m["fgpu_time_windows_open"]) == (1, 1, 1)
@@ -138,7 +138,7 @@ def test_pool_command__each_state__run_by_the_side_and_told(configured, tmp_path
              f"  command: [/bin/sh, -c, 'echo $0 $1 >> {told}; test -e {told}.works || {{ echo not yet >&2; exit 7; }}']\n")
 
     def command():
-        return (fgpu.state("?fields=summary")["summary"]["poolCommands"] or [None])[0]
+        return (fgpu.summary()["poolCommands"] or [None])[0]
 
     configured.effective(START + pools)
     failed = eventually(lambda: (lambda c: c and c["result"] == "failed" and c)(command()), "the first run")

@@ -25,8 +25,8 @@
 _Static_assert(OUTLOOK_CLASSES_MAX <= 64, "node_shape.class_set");
 
 enum {
-    PHANTOM_DEVICES_MIN = 4,
-    PHANTOM_PODS = 4,
+    PHANTOM_DEVICES_MIN = 4, /* with the next three: packing.md 5.1, "Phantom prior" */
+    PHANTOM_PODS = 4,        /* of each shape of nodes */
     PHANTOM_CPU_PERCENT = 90,
     PHANTOM_MEM_PERCENT = 70,
     PHANTOM_VOLUME_PERCENT = 3, /* of all together, at most */

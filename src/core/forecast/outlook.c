@@ -89,8 +89,11 @@ static void nodes_resize(struct outlook *o, uint32_t n)
     }
 }
 
+static void uncount_all(struct outlook *o);
+
 static void shapes_clear(struct outlook *o)
 {
+    uncount_all(o); /* before the shapes that they are counted by go */
     for (uint32_t i = 0; i < o->shape_n; i++) {
         draws_free(o->shapes[i].draws);
     }

@@ -20,7 +20,7 @@
 #include <math.h>
 
 #define DEMAND_MIN 0.05 /* pods: keeps the deviation from vanishing */
-#define CHURN_FACTOR 3
+#define CHURN_FACTOR 3  /* in a steady state pods keep coming into what others leave: packing.md 5.1 and 6 */
 
 /* Score units for each milli, of one sixteenth of lambda; sizes weigh a fifth. Both are whole: that is what
  * OUTLOOK_MILLI = 16 x 16 x 5 is for. */

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* WALKS: kept for each list and set of devices. With all places of about 1,000 bytes this makes 4 MB (decision 0023). */
 enum { WAYS = 2, WALKS = 3, PLACES = 4096 };
 
 struct place {

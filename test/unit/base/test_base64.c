@@ -1,14 +1,9 @@
 /* Base64: the vectors of RFC 4648 section 10, and what is not base64. */
 #include "base/base64.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void base64__vectors_of_the_rfc__both_ways(void **state)
 {

@@ -2,15 +2,10 @@
 #include "base/compiler.h"
 #include "base/json_read.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct json_reader r;
 

@@ -3,14 +3,9 @@
  * each other in test_binder_races.c. Whatever happens, rig_end() asserts one answer to every caller. */
 #include "cmd/support/rig.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/compiler.h"
 #include "model/binding.h"
+#include "support/cmocka.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

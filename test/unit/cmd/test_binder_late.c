@@ -3,13 +3,8 @@
  * answer to every caller and that no GPU was given twice. */
 #include "cmd/support/rig.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
 #define A_POD .name = "a", .uid = "u-a"
 /* The caller is told soon that the outcome is not known. */

@@ -1,12 +1,8 @@
 /* Binds that meet each other: on one pod, on the last slice of a device, at the limit, at the end of the
  * program. Whatever happens, rig_end() asserts one answer to every caller and no over-commit. */
 #include "cmd/support/rig.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

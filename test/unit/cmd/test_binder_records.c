@@ -3,13 +3,7 @@
 #include "base/strbuf.h"
 #include "cmd/support/rig.h"
 #include "extender/signing.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static struct signing *signing;
 

@@ -3,21 +3,16 @@
 
 #include "demo/apiserver/apiserver.h"
 #include "kube/transport.h"
+#include "support/cmocka.h"
 
 #include <cjson/cJSON.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define RECORDERS 4
 #define RECORDS 300

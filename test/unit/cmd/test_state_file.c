@@ -2,14 +2,9 @@
 #include "core/report/mix.h"
 #include "sim/state_file.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cmd/commands.h"
 #include "cmd/support/crowd.h"
+#include "support/cmocka.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -6,17 +6,12 @@
 #include "cmd/commands.h"
 #include "core/time/timetable.h"
 #include "obs/catalog.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define HEAD "apiVersion: fgpu.io/v1alpha1\nkind: FgpuConfiguration\n"
 #define NIGHT                                                                                      \

@@ -2,14 +2,9 @@
  * counted. */
 #include "sim/whatif.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cmd/commands.h"
 #include "cmd/support/crowd.h"
+#include "support/cmocka.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,10 @@
 #include "core/record/assignment.h"
 #include "model/mig.h"
 #include "core/support/random_assignment.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ARENA_BYTES (1 << 22)
 

@@ -2,15 +2,10 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "core/request/demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MEM_HUGE (INT64_MAX / 2)
 

@@ -1,13 +1,7 @@
 /* What a device takes, and what is left of it. */
 #include "base/compiler.h"
 #include "core/fit/device_state.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static struct device_state device(int32_t milli, int32_t mem_mib, int16_t slots, unsigned flags)
 {

@@ -4,14 +4,9 @@
 
 #include "base/compiler.h"
 #include "core/support/random_assignment.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t key_n(const struct dialect_key *keys)
 {

@@ -4,16 +4,11 @@
 #include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CASES 24000
 #define SEED 20240607
@@ -23,23 +18,6 @@ static enum verdict place(const struct random_case *c, const struct strategy *s,
 {
     return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, s, ret);
 }
-
-static size_t strategy_n(void)
-{
-    size_t n = 0;
-
-    while (strategies[n] != NULL) {
-        n++;
-    }
-    return n;
-}
-
-#define FAIL_CASE(k, c, ...)                                                                       \
-    do {                                                                                           \
-        char why_[200];                                                                            \
-        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
-        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
-    } while (0)
 
 /* ---- equality with the oracle ---- */
 
@@ -72,7 +50,7 @@ static void place__random_cases__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED);
@@ -86,7 +64,7 @@ static void place__gpus_cut_into_instances__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 5);
@@ -102,7 +80,7 @@ static void place__many_containers__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 1);
@@ -151,7 +129,7 @@ static void place__tight_sums__equals_oracle(void **state)
 {
     static struct random_case c;
     struct rng r;
-    size_t n = strategy_n();
+    size_t n = strategy_count();
 
     (void)state;
     rng_init(&r, SEED + 4);

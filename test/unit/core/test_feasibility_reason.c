@@ -5,16 +5,11 @@
 #include "core/fit/feasibility.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CASES 24000
 #define SEED 20240610
@@ -26,13 +21,6 @@ static enum verdict place(const struct random_case *c)
     return feasibility_place(&c->node, c->devices, c->allowed_models, &c->demand, strategies[0],
                              &p);
 }
-
-#define FAIL_CASE(k, c, ...)                                                                       \
-    do {                                                                                           \
-        char why_[200];                                                                            \
-        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
-        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
-    } while (0)
 
 /* The needs in the order in which they are asked, under the verdict that names them. */
 static const enum verdict needs[] = {

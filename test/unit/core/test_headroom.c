@@ -9,15 +9,10 @@
 #include "core/ledger/view.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CASES 4000
 #define SEED 5
@@ -117,11 +112,9 @@ static void node__whole_gpus__empty_ones_in_groups(void **state)
 {
     struct ledger_fixture fx;
     struct mirror m;
-    struct wish w, w2;
-    struct demand d, share = fixture_share(&w2, 100);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "d", "GPU-n-0", 0, 100, 8192);
+    struct wish w;
+    struct demand d, share = SHARE_OF(100);
+    struct assignment as = RECORD_OF("d", "GPU-n-0", 0, 100, 8192);
 
     (void)state;
     fixture_init(&fx);
@@ -145,8 +138,7 @@ static void node__whole_gpus_of_a_plugin__its_numbers(void **state)
 {
     struct ledger_fixture fx;
     struct mirror m;
-    struct wish w;
-    struct demand share = fixture_share(&w, 100), two = {.dialect = "native", .unsteered_n = 2};
+    struct demand share = SHARE_OF(100), two = {.dialect = "native", .unsteered_n = 2};
 
     (void)state;
     fixture_init(&fx);
@@ -167,8 +159,7 @@ static void assert_equal_numbers(const struct ledger_fixture *fx, const struct m
 {
     struct ledger_view v;
     struct arena a;
-    struct wish w;
-    struct demand d = fixture_share(&w, 1);
+    struct demand d = SHARE_OF(1);
 
     arena_init(&a, 1 << 20);
     assert_int_equal(ledger_view(fx->l, &a, VIEW_POD("x", &d), &v, NULL), 0);
@@ -196,8 +187,7 @@ static void mirror__follows_changes__equal_to_the_ledger(void **state)
     mirror_init(&m);
     for (int step = 0; step < 400; step++) {
         char node[16], uid[16];
-        struct wish w;
-        struct demand d = fixture_share(&w, 1 + (int32_t)rng_below(&r, 400));
+        struct demand d = SHARE_OF(1 + (int32_t)rng_below(&r, 400));
         unsigned at = (unsigned)rng_below(&r, 12);
 
         snprintf(node, sizeof(node), "n%u", at);

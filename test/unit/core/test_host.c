@@ -1,13 +1,7 @@
 /* What pods ask of machines, and what machines have. */
 #include "core/request/host.h"
 #include "core/support/pod_notation.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 struct row {
     const char *name, *pod;

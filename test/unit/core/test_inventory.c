@@ -11,15 +11,10 @@
 #include "core/dialects/dialect.h"
 #include "core/inventory/inventory.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ARENA_BYTES (1 << 20)
 #define LIST_MAX 8

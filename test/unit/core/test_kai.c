@@ -1,14 +1,9 @@
 /* Annotations of Run:ai and KAI-Scheduler: what each combination asks, and what is refused. */
 #include "core/support/pod_notation.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct policy serving(void)
 {

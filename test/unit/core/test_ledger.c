@@ -1,41 +1,15 @@
 /* The safety rules of the ledger, one situation each. */
 #include "core/ledger/view.h"
-#include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
 static void reserve__two_halves__share_one_device(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct demand more;
-    struct wish w2;
 
     (void)state;
-    more = fixture_share(&w2, 600);
+    more = SHARE_OF(600);
     fixture_pod(&fx, "a", &half, NULL, NULL);
     fixture_pod(&fx, "b", &half, NULL, NULL);
     fixture_pod(&fx, "c", &more, NULL, NULL);
@@ -48,10 +22,8 @@ static void reserve__two_halves__share_one_device(void **state)
 
 static void reserve__nothing_left__is_refused_and_changes_nothing(void **state)
 {
-    struct wish w;
-    struct demand whole = fixture_whole(&w, 2);
-    struct wish w2;
-    struct demand one = fixture_share(&w2, 1);
+    struct demand whole = WHOLE_GPUS(2);
+    struct demand one = SHARE_OF(1);
 
     (void)state;
     fixture_pod(&fx, "a", &whole, NULL, NULL);
@@ -63,8 +35,7 @@ static void reserve__nothing_left__is_refused_and_changes_nothing(void **state)
 
 static void reserve__same_uid_twice__is_a_conflict(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -74,8 +45,7 @@ static void reserve__same_uid_twice__is_a_conflict(void **state)
 
 static void reserve__stale_placement__is_refused(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 600);
+    struct demand d = SHARE_OF(600);
     struct placement at;
     struct ledger_op op = {.kind = LEDGER_RESERVE,
                            .reserve = {.node_name = STR("n1"), .decision_id = STR("x"), .placement = &at}};
@@ -97,8 +67,7 @@ static void reserve__stale_placement__is_refused(void **state)
 
 static void reservation__late_event_shows_pod_unbound__stays_charged(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -113,8 +82,7 @@ static void reservation__late_event_shows_pod_unbound__stays_charged(void **stat
 
 static void reservation__relist_without_the_pod__stays_until_its_binding_decides(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -131,8 +99,7 @@ static void reservation__relist_without_the_pod__stays_until_its_binding_decides
 
 static void release__frees_and_adopts_the_request_seen_meanwhile(void **state)
 {
-    struct wish w, w2;
-    struct demand before = fixture_annotated(&w, 300), after = fixture_annotated(&w2, 900);
+    struct demand before = ANNOTATED_SHARE_OF(300), after = ANNOTATED_SHARE_OF(900);
 
     (void)state;
     fixture_pod(&fx, "a", &before, NULL, NULL);
@@ -146,11 +113,8 @@ static void release__frees_and_adopts_the_request_seen_meanwhile(void **state)
 
 static void watch__faster_than_the_reply__confirm_and_release_change_nothing(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "a", "GPU-n1-0", 0, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -165,8 +129,7 @@ static void watch__faster_than_the_reply__confirm_and_release_change_nothing(voi
 
 static void gone__twice__frees_once(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -179,8 +142,7 @@ static void gone__twice__frees_once(void **state)
 
 static void bypass__bound_without_record__counts_on_every_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
@@ -192,11 +154,8 @@ static void bypass__bound_without_record__counts_on_every_device(void **state)
 
 static void bypass__record_arrives_later__moves_to_its_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
@@ -220,8 +179,7 @@ static void bypass__malformed_request__takes_whole_devices(void **state)
 static void B4__forged_record__counts_pessimistically(void **state)
 {
     static const int32_t indexes[] = {99, 2, INT32_MAX};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct assigned_container c;
     struct assigned_device dev;
 
@@ -238,8 +196,7 @@ static void B4__forged_record__counts_pessimistically(void **state)
 
 static void tamper__record_edited_after_binding__is_ignored_and_shown(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 0);
@@ -258,13 +215,10 @@ static void tamper__record_edited_after_binding__is_ignored_and_shown(void **sta
 
 static void rule1__edited_request__charge_never_falls(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
+    struct demand d = ANNOTATED_SHARE_OF(500), less = ANNOTATED_SHARE_OF(100);
     struct demand none = {.dialect = ""};
     struct demand broken = {.defect = DEMAND_FRACTION, .dialect = "native"};
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 500, 40 * GIB);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 40 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -280,11 +234,8 @@ static void rule1__edited_request__charge_never_falls(void **state)
 
 static void rule1__edited_request_grows__charge_follows(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 500), more = fixture_annotated(&w2, 700);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 500, 40 * GIB);
+    struct demand d = ANNOTATED_SHARE_OF(500), more = ANNOTATED_SHARE_OF(700);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 40 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -294,8 +245,7 @@ static void rule1__edited_request_grows__charge_follows(void **state)
 
 static void rule1__restart_after_edit__record_is_the_floor(void **state)
 {
-    struct wish w;
-    struct demand less = fixture_annotated(&w, 100);
+    struct demand less = ANNOTATED_SHARE_OF(100);
     struct demand none = {.dialect = ""};
     struct assigned_container c;
     struct assigned_device dev;
@@ -313,11 +263,8 @@ static void rule1__restart_after_edit__record_is_the_floor(void **state)
 
 static void rule1__resources__record_amounts_do_not_count(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 1, 1);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 1, 1);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -327,8 +274,7 @@ static void rule1__resources__record_amounts_do_not_count(void **state)
 /* defects.md B1: gpushare's free memory wraps once a pod claims more than a device has. */
 static void B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_closed(void **state)
 {
-    struct wish w, w2;
-    struct demand huge = fixture_both(&w, 100, 500 * GIB), small = fixture_both(&w2, 0, 1);
+    struct demand huge = SHARE_AND_MEMORY_OF(100, 500 * GIB), small = SHARE_AND_MEMORY_OF(0, 1);
 
     (void)state;
     fixture_pod(&fx, "a", &huge, "n1", NULL);
@@ -342,8 +288,7 @@ static void B1__foreign_pod_larger_than_the_device__free_is_negative_and_device_
 /* defects.md B2: gpushare keeps the old capacity. */
 static void B2__node_shrinks__free_follows_below_zero(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_both(&w, 500, 60 * GIB), small = fixture_both(&w2, 1, 1);
+    struct demand d = SHARE_AND_MEMORY_OF(500, 60 * GIB), small = SHARE_AND_MEMORY_OF(1, 1);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -357,11 +302,8 @@ static void B2__node_shrinks__free_follows_below_zero(void **state)
 
 static void device_lost__pod_keeps_it_until_gone_and_others_stay_free(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -376,11 +318,8 @@ static void device_lost__pod_keeps_it_until_gone_and_others_stay_free(void **sta
 /* While the pod is taken off its node and put back, nobody holds the device. */
 static void device_lost__its_pod_bound_by_another_decision__stays_and_others_stay_free(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 300), whole = fixture_whole(&w2, 1);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "other", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300), whole = WHOLE_GPUS(1);
+    struct assignment as = RECORD_OF("other", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "first", &whole, NULL, NULL);
@@ -401,8 +340,7 @@ static void device_lost__its_pod_bound_by_another_decision__stays_and_others_sta
  * nothing any more. */
 static void device_lost__its_pod_bound_without_naming_it__goes(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_whole(&w, 2);
+    struct demand d = WHOLE_GPUS(2);
     const struct demand nothing = {.dialect = ""};
 
     (void)state;
@@ -428,11 +366,8 @@ static void device_lost__its_pod_bound_without_naming_it__goes(void **state)
  * finds it. Both answers are safe: it holds what is closed to others, or it counts everywhere. */
 static void device_lost__named_while_its_holder_is_there__taken_and_others_stay_free(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -446,11 +381,8 @@ static void device_lost__named_while_its_holder_is_there__taken_and_others_stay_
 
 static void device_lost__named_when_its_holder_has_left__counts_on_every_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -463,11 +395,8 @@ static void device_lost__named_when_its_holder_has_left__counts_on_every_device(
 
 static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "", 1, 300, 0);
 
     (void)state;
     fixture_node_indexes(&fx, "n2", 2, 80 * GIB);
@@ -482,8 +411,7 @@ static void uuids_appear__pods_known_by_index_stay_on_their_devices(void **state
 /* Found by test_ledger_random: the node was forgotten between taking the pod off it and putting it back. */
 static uint64_t version_of(const char *node)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct ledger_view v;
     struct str name = str_of(node);
     uint64_t version;
@@ -497,8 +425,7 @@ static uint64_t version_of(const char *node)
 /* A list repeats them all: its node must not be computed again for each. */
 static void foreign_pod__observed_again_as_it_was__node_is_not_touched(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 300), more = fixture_share(&w2, 400);
+    struct demand d = SHARE_OF(300), more = SHARE_OF(400);
     uint64_t version;
 
     (void)state;
@@ -517,8 +444,7 @@ static void foreign_pod__observed_again_as_it_was__node_is_not_touched(void **st
 
 static void foreign_pod_on_unseen_node__observed_again__stays_attached(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n9", NULL);
@@ -530,11 +456,8 @@ static void foreign_pod_on_unseen_node__observed_again__stays_attached(void **st
 
 static void pod_before_node__is_charged_when_the_node_appears(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n9-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n9-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n9", &as);
@@ -545,8 +468,7 @@ static void pod_before_node__is_charged_when_the_node_appears(void **state)
 
 static void node_recreated__its_pods_still_count(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -582,9 +504,8 @@ static void exclusion__shares_and_whole_pods_keep_off_each_other(void **state)
 
 static void isolation__works_both_ways(void **state)
 {
-    struct wish w, w2;
     uint64_t app = label_pair_hash(STR("app"), STR("train"));
-    struct demand plain = fixture_share(&w, 300), shy = fixture_share(&w2, 300);
+    struct demand plain = SHARE_OF(300), shy = SHARE_OF(300);
     struct ledger_op train = {.kind = LEDGER_POD_OBSERVED,
                               .pod = {.uid = STR("t"),
                                       .namespace_ = STR("default"),
@@ -608,8 +529,7 @@ static void isolation__works_both_ways(void **state)
 
 static void assignment__round_trip_through_a_restart__same_devices(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 300, 4096);
+    struct demand d = SHARE_AND_MEMORY_OF(300, 4096);
     struct assignment as;
     struct arena a;
 
@@ -631,8 +551,7 @@ static void assignment__round_trip_through_a_restart__same_devices(void **state)
 static void empty_demand__is_not_kept(void **state)
 {
     struct demand none = {.dialect = ""};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &none, NULL, NULL);
@@ -646,11 +565,8 @@ static void empty_demand__is_not_kept(void **state)
 
 static void relist__pod_missing__is_freed(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -663,8 +579,7 @@ static void relist__pod_missing__is_freed(void **state)
 
 static void relist__node_missing__is_forgotten_unless_pods_are_on_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_node(&fx, "n2", 1, GIB);
@@ -676,7 +591,7 @@ static void relist__node_missing__is_forgotten_unless_pods_are_on_it(void **stat
     assert_false(fixture_state(&fx, "n1")->described);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) TWO_GPUS_TEST(f)
 
 int main(void)
 {

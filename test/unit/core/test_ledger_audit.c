@@ -1,17 +1,10 @@
 /* One situation per way in which a ledger can be wrong, and those in which it only looks wrong. */
 #include "core/ledger/audit.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static struct ledger *scratch;
 static uint64_t touched;
 
@@ -72,8 +65,7 @@ static void finds_and_repairs(const struct ledger_op *op, enum ledger_drift want
 
 static void pod__unknown_to_the_ledger__missing(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
     (void)state;
@@ -93,8 +85,7 @@ static void pod__without_gpus__is_nothing_to_miss(void **state)
 
 static void pod__deleted__gone(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
     (void)state;
@@ -106,8 +97,7 @@ static void pod__deleted__gone(void **state)
 
 static void pod__bound_to_another_node__moves(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n2", NULL);
 
     (void)state;
@@ -119,8 +109,7 @@ static void pod__bound_to_another_node__moves(void **state)
 
 static void pod__binding_not_seen__state(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
     (void)state;
@@ -131,8 +120,7 @@ static void pod__binding_not_seen__state(void **state)
 
 static void pod__confirmed_but_its_event_lost__state(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct assignment record;
     struct ledger_op op = observed("a", &d, "n1", &record);
 
@@ -148,8 +136,7 @@ static void pod__confirmed_but_its_event_lost__state(void **state)
 static void pod__no_longer_bound__charge_is_given_back(void **state)
 {
     static const enum ledger_pod_state states[] = {LEDGER_CONFIRMED, LEDGER_BOUND, LEDGER_FOREIGN};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -180,8 +167,7 @@ static void pod__no_longer_bound__charge_is_given_back(void **state)
 static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing(void **state)
 {
     struct ledger_op begin = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 300);
+    struct demand d = ANNOTATED_SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
     (void)state;
@@ -195,8 +181,7 @@ static void pod__annotations_ceased_to_count_since_the_run_began__is_not_missing
 
 static void pod__in_mid_bind__is_never_drift(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op unbound = observed("a", &d, NULL, NULL), bound = observed("a", &d, "n2", NULL),
                      gone = {.kind = LEDGER_POD_GONE, .name = STR("a")};
 
@@ -210,11 +195,8 @@ static void pod__in_mid_bind__is_never_drift(void **state)
 
 static void pod__record_appeared__state_and_devices(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = observed("a", &d, "n1", &record);
 
     (void)state;
@@ -226,12 +208,9 @@ static void pod__record_appeared__state_and_devices(void **state)
 
 static void pod__record_edited_unseen__assignment_and_known_devices_stay(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
-    struct assignment forged = fixture_record(&c2, &dev2, "x", "GPU-n1-0", 0, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct assignment forged = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
     struct ledger_op op = observed("a", &d, "n1", &forged);
 
     (void)state;
@@ -243,12 +222,9 @@ static void pod__record_edited_unseen__assignment_and_known_devices_stay(void **
 
 static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
 {
-    struct wish w, w2, w3;
-    struct demand small = fixture_annotated(&w, 300), large = fixture_annotated(&w2, 500),
-                  tiny = fixture_annotated(&w3, 100);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 24 * GIB);
+    struct demand small = ANNOTATED_SHARE_OF(300), large = ANNOTATED_SHARE_OF(500),
+                  tiny = ANNOTATED_SHARE_OF(100);
+    struct assignment record = RECORD_OF("x", "GPU-n1-0", 0, 300, 24 * GIB);
     struct ledger_op raised = observed("a", &large, "n1", &record),
                      lowered = observed("a", &tiny, "n1", &record);
 
@@ -263,8 +239,7 @@ static void pod__request_raised_unseen__demand_and_larger_charge(void **state)
 
 static void pod__asks_for_nothing_any_more__demand(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 300);
+    struct demand d = ANNOTATED_SHARE_OF(300);
     const struct demand nothing = {.dialect = ""};
     struct ledger_op op = observed("a", &nothing, NULL, NULL);
 
@@ -276,8 +251,7 @@ static void pod__asks_for_nothing_any_more__demand(void **state)
 static void pod__marks_changed__details(void **state)
 {
     static const uint64_t labels[] = {7, 8};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, "n1", NULL);
 
     (void)state;
@@ -329,8 +303,7 @@ static struct ledger_op described(const char *name)
 
 static void node__unknown_or_known_through_pods_only__missing(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = described("n8"), other = described("n9");
 
     (void)state;
@@ -342,8 +315,7 @@ static void node__unknown_or_known_through_pods_only__missing(void **state)
 
 static void node__deleted__gone_and_its_pods_stay(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = {.kind = LEDGER_NODE_GONE, .name = STR("n1")};
 
     (void)state;
@@ -388,11 +360,8 @@ static void node__any_number_of_a_device_differs__inventory(void **state)
 
 static void node__device_lost_but_held__no_drift(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = described("n1");
 
     (void)state;
@@ -406,11 +375,8 @@ static void node__device_lost_but_held__no_drift(void **state)
 static void node__lost_device_named_again__no_drift_in_either_order(void **state)
 {
     static const bool holder_leaves_first[] = {false, true};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_op op = described("n1"), later = observed("b", &d, "n1", &record);
 
     (void)state;
@@ -451,8 +417,7 @@ static void node__other_facts_differ__details(void **state)
 
 static void touched__every_op_about_the_pod__moves_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = observed("a", &d, NULL, NULL);
 
     (void)state;
@@ -483,8 +448,7 @@ static void count_entry(void *ctx, const struct ledger_audit_entry *e)
 
 static void entries__in_slices__each_once_without_reservations(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     unsigned pods = 0, nodes = 0;
     uint32_t at = 0;
 

@@ -3,13 +3,10 @@
  */
 #include "core/ledger/audit.h"
 #include "core/ledger/snapshot.h"
+#include "core/support/ledger_fixture.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,23 +196,13 @@ static void choose_losses(struct simulation *s, const struct world_stream *strea
 /* Whose numbers of devices must be equal? */
 enum numbers { OF_NO_NODE, OF_NODES_WITHOUT_LOST_DEVICES, OF_ALL_NODES };
 
-static const struct snapshot_pod *pod_in(const struct snapshot *snap, struct str uid)
-{
-    for (size_t i = 0; i < snap->pod_n; i++) {
-        if (str_eq(snap->pods[i].uid, uid)) {
-            return &snap->pods[i];
-        }
-    }
-    return NULL;
-}
-
 static void same_pods(struct simulation *s, const struct snapshot *x, const struct snapshot *y)
 {
     if (x->pod_n != y->pod_n) {
         simulation_fail(s, "another number of pods", STR_NULL);
     }
     for (size_t i = 0; i < x->pod_n; i++) {
-        const struct snapshot_pod *p = &x->pods[i], *q = pod_in(y, p->uid);
+        const struct snapshot_pod *p = &x->pods[i], *q = fixture_pod_in(y, p->uid);
 
         if (q == NULL || p->state != q->state || !str_eq(p->node_name, q->node_name) ||
             p->deleting != q->deleting || p->conflict != q->conflict || p->defect != q->defect ||

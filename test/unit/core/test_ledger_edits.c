@@ -1,44 +1,15 @@
 /* What pod authors, and events in an unlucky order, must not achieve: one situation each. Most were found by
  * test_ledger_random.c. */
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static const struct demand nothing = {.dialect = ""};
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
-
-static bool is_known(const char *uid)
-{
-    return ledger_find_pod(fx.l, str_of(uid), &(struct ledger_pod){0});
-}
 
 /* ---- requests that are edited ---- */
 
 static void rule1__foreign_pod_edits_its_request__charge_never_falls(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
+    struct demand d = ANNOTATED_SHARE_OF(500), less = ANNOTATED_SHARE_OF(100);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL); /* seen while it was unbound, so that the request counts */
@@ -53,11 +24,8 @@ static void rule1__foreign_pod_edits_its_request__charge_never_falls(void **stat
 
 static void rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_charge(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 500), less = fixture_annotated(&w2, 100);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 100, 8 * GIB);
+    struct demand d = ANNOTATED_SHARE_OF(500), less = ANNOTATED_SHARE_OF(100);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 100, 8 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -70,8 +38,7 @@ static void rule1__foreign_pod_brings_a_smaller_record__device_keeps_the_larger_
 
 static void rule1__record_of_another_shape__request_counts_everywhere_and_record_on_its_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 300);
+    struct demand d = ANNOTATED_SHARE_OF(300);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 700, 8 * GIB);
@@ -86,8 +53,7 @@ static void rule1__record_of_another_shape__request_counts_everywhere_and_record
 
 static void rule1__foreign_pod_cannot_be_read_for_a_while__charge_returns_to_the_request(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 500);
+    struct demand d = ANNOTATED_SHARE_OF(500);
     struct demand unreadable = {.defect = DEMAND_TOO_LARGE, .dialect = ""};
 
     (void)state;
@@ -160,26 +126,24 @@ static void rule1__restart_after_edit__recorded_amounts_are_summed_over_a_phase(
 
 static void withdrawn_while_pending__bound_by_somebody_else__asks_for_nothing(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 500);
+    struct demand d = ANNOTATED_SHARE_OF(500);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &nothing, "n1", NULL);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_false(fixture_state(&fx, "n1")->devices[0].exclusive);
     assert_int_equal(fixture_state(&fx, "n1")->devices[0].slot_charged, 0);
 }
 
 static void withdrawn_while_pending__bound_to_a_node_never_seen__node_is_not_kept(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 500);
+    struct demand d = ANNOTATED_SHARE_OF(500);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
     fixture_pod(&fx, "a", &nothing, "ghost", NULL);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_null(ledger_check(fx.l));
 }
 
@@ -247,9 +211,8 @@ static void reread__foreign_pod__larger_charge_stays_on_every_device(void **stat
 
 static void reread__whole_gpus_become_shares__the_first_charge_stays(void **state)
 {
-    struct wish w;
     struct demand whole = {.dialect = "native", .unsteered_n = 1};
-    struct demand share = fixture_share(&w, 300);
+    struct demand share = SHARE_OF(300);
 
     (void)state;
     fixture_node_unsteered(&fx, "n2", 2, 1000, 2);
@@ -267,18 +230,15 @@ static void reread__unreadable_for_a_while__no_floor_is_left(void **state)
     fixture_pod(&fx, "a", &unreadable, "n1", NULL);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 0);
     fixture_pod(&fx, "a", &nothing, "n1", NULL);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
 }
 
 /* ---- records that are edited ---- */
 
 static void confirmed__first_seen_with_an_edited_record__keeps_its_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment forged = fixture_record(&c, &dev, "forged", "GPU-n1-1", 1, 1, 1);
+    struct demand d = SHARE_OF(300);
+    struct assignment forged = RECORD_OF("forged", "GPU-n1-1", 1, 1, 1);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -294,11 +254,8 @@ static void confirmed__first_seen_with_an_edited_record__keeps_its_device(void *
 
 static void reserved__bound_by_our_decision_with_edited_devices__keeps_its_device(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment edited = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1, 1);
+    struct demand d = SHARE_OF(300);
+    struct assignment edited = RECORD_OF("a", "GPU-n1-1", 1, 1, 1);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -310,11 +267,8 @@ static void reserved__bound_by_our_decision_with_edited_devices__keeps_its_devic
 
 static void reserved__bound_there_by_another_decision__goes_by_that_record(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment other = fixture_record(&c, &dev, "other", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment other = RECORD_OF("other", "GPU-n1-1", 1, 300, 24 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -328,12 +282,9 @@ static void reserved__bound_there_by_another_decision__goes_by_that_record(void 
 
 static void tamper__record_and_request_edited__the_same_twice_is_the_same_conflict(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 300), more = fixture_annotated(&w2, 400);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 8 * GIB);
-    struct assignment forged = fixture_record(&c2, &dev2, "y", "GPU-n1-0", 0, 300, 8 * GIB);
+    struct demand d = ANNOTATED_SHARE_OF(300), more = ANNOTATED_SHARE_OF(400);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 8 * GIB);
+    struct assignment forged = RECORD_OF("y", "GPU-n1-0", 0, 300, 8 * GIB);
     const char *conflict;
 
     (void)state;
@@ -349,11 +300,8 @@ static void tamper__record_and_request_edited__the_same_twice_is_the_same_confli
 
 static void tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_at_once(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_annotated(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 8 * GIB);
+    struct demand d = ANNOTATED_SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 8 * GIB);
     const char *conflict;
 
     (void)state;
@@ -370,12 +318,9 @@ static void tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_
 
 static void tamper__record_restored__is_no_conflict_any_more(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 300, 0);
-    struct assignment edited = fixture_record(&c2, &dev2, "x", "GPU-n1-1", 1, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 300, 0);
+    struct assignment edited = RECORD_OF("x", "GPU-n1-1", 1, 300, 0);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -389,23 +334,9 @@ static void tamper__record_restored__is_no_conflict_any_more(void **state)
 
 /* ---- events in an unlucky order ---- */
 
-static void foreign__on_a_node_never_seen__observed_again__node_is_still_known(void **state)
-{
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-
-    (void)state;
-    fixture_pod(&fx, "a", &d, "ghost", NULL);
-    fixture_pod(&fx, "a", &d, "ghost", NULL);
-    assert_null(ledger_check(fx.l));
-    fixture_node(&fx, "ghost", 1, 80 * GIB);
-    assert_int_equal(fixture_milli_free(&fx, "ghost", 0), 700);
-}
-
 static void list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -414,13 +345,12 @@ static void list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it(
     fixture_bracket(&fx, LEDGER_PODS_END);
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_RESERVED);
     fixture_name_op(&fx, LEDGER_CONFIRM, "a"); /* bound and deleted, all before the list */
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
 }
 
 static void list__begun_after_the_reservation_lacks_the_pod__release_forgets_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -428,13 +358,12 @@ static void list__begun_after_the_reservation_lacks_the_pod__release_forgets_it(
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     fixture_bracket(&fx, LEDGER_PODS_END);
     fixture_name_op(&fx, LEDGER_RELEASE, "a");
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
 }
 
 static void list__has_the_reserved_pod__confirm_keeps_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -449,8 +378,7 @@ static void list__has_the_reserved_pod__confirm_keeps_it(void **state)
 
 static void list__pod_fetched_after_it_began__stays(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
@@ -463,11 +391,8 @@ static void list__pod_fetched_after_it_began__stays(void **state)
 
 static void list__late_confirm_of_a_bound_pod__does_not_keep_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "a", "GPU-n1-0", 0, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -476,14 +401,13 @@ static void list__late_confirm_of_a_bound_pod__does_not_keep_it(void **state)
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     fixture_name_op(&fx, LEDGER_CONFIRM, "a"); /* slow reply; the pod was deleted meanwhile */
     fixture_bracket(&fx, LEDGER_PODS_END);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
 }
 
 static void release__node_gone_meanwhile__node_is_forgotten(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -516,11 +440,8 @@ static void describe_n2(const char *uuid, int64_t mem_mib)
 
 static void device_replaced__pod_known_by_index__moves_and_leaves_no_ghost(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "", 0, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "", 0, 300, 0);
 
     (void)state;
     describe_n2("GPU-old", 80 * GIB);
@@ -540,11 +461,8 @@ static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
     struct ledger_op op = {
         .kind = LEDGER_NODE_DESCRIBED,
         .node = {.name = STR("n3"), .uid = STR("n3"), .schedulable = true, .inventory = &inventory}};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n3-a", 0, 300, 0);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n3-a", 0, 300, 0);
 
     (void)state;
     assert_int_equal(ledger_apply(fx.l, &op, NULL), 0);
@@ -553,7 +471,7 @@ static void device_renumbered__uuid_wins_over_the_recorded_index(void **state)
     assert_int_equal(fixture_milli_free(&fx, "n3", 1), 700);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) TWO_GPUS_TEST(f)
 
 int main(void)
 {
@@ -576,7 +494,6 @@ int main(void)
         T(tamper__record_and_request_edited__the_same_twice_is_the_same_conflict),
         T(tamper__foreign_pod_gets_a_record_and_loses_its_request__a_conflict_at_once),
         T(tamper__record_restored__is_no_conflict_any_more),
-        T(foreign__on_a_node_never_seen__observed_again__node_is_still_known),
         T(list__begun_after_the_reservation_lacks_the_pod__confirm_forgets_it),
         T(list__begun_after_the_reservation_lacks_the_pod__release_forgets_it),
         T(list__has_the_reserved_pod__confirm_keeps_it),

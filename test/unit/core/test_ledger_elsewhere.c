@@ -1,31 +1,10 @@
 /* GPUs that another system hands out: by the node's own object, or by ResourceSlices, in whatever order the two come. */
 #include "base/compiler.h"
 #include "core/fit/verdict.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 static void slices(const char *node, const char *note)
 {
@@ -58,8 +37,7 @@ static enum verdict place(const char *node, const struct demand *d)
 
 static enum verdict place_share(const char *node)
 {
-    struct wish w;
-    const struct demand d = fixture_share(&w, 100);
+    const struct demand d = SHARE_OF(100);
 
     return place(node, &d);
 }
@@ -82,8 +60,7 @@ static void ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_
 
 static void ledger__item_15_agent_comes_later__what_runs_stays_charged(void **state)
 {
-    struct wish w;
-    const struct demand d = fixture_share(&w, 300);
+    const struct demand d = SHARE_OF(300);
 
     (void)state;
     describe("n", false);
@@ -140,12 +117,10 @@ static void ledger__item_15_resource_slices_of_nobody_knows_which_node__close_al
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_as_before, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(ledger__item_15_agent_comes_later__what_runs_stays_charged, setup, teardown),
-        cmocka_unit_test_setup_teardown(ledger__item_15_resource_slices__close_a_node_seen_or_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(ledger__item_15_resource_slices_of_nobody_knows_which_node__close_all, setup,
-                                        teardown),
+        EMPTY_LEDGER_TEST(ledger__item_15_agent_of_another_system__no_shares_and_its_own_pods_as_before),
+        EMPTY_LEDGER_TEST(ledger__item_15_agent_comes_later__what_runs_stays_charged),
+        EMPTY_LEDGER_TEST(ledger__item_15_resource_slices__close_a_node_seen_or_not),
+        EMPTY_LEDGER_TEST(ledger__item_15_resource_slices_of_nobody_knows_which_node__close_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

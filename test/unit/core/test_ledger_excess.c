@@ -6,34 +6,11 @@
 #include "core/ledger/overcommit.h"
 #include "core/ledger/pod_table.h"
 #include "core/ledger/state.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 static void teardown_broken(void)
 {
@@ -89,13 +66,11 @@ static void expect_excess(const char *device, unsigned causes)
 
 static void recorded(const char *uid, const struct demand *d, int32_t index)
 {
-    struct assigned_container c;
-    struct assigned_device dev;
     char uuid[24];
     struct assignment as;
 
     snprintf(uuid, sizeof(uuid), "GPU-n1-%d", index);
-    as = fixture_record(&c, &dev, uid, uuid, index, d->wishes[0].milli, d->wishes[0].milli * 80 * GIB / 1000);
+    as = RECORD_OF(uid, uuid, index, d->wishes[0].milli, d->wishes[0].milli * 80 * GIB / 1000);
     assert_int_equal(fixture_pod(&fx, uid, d, "n1", &as), 0);
 }
 
@@ -109,8 +84,7 @@ static void placed(const char *uid, const struct demand *d)
 
 static void nothing_over__nothing_handed_out(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
 
     (void)state;
     placed("a", &half);
@@ -122,8 +96,7 @@ static void nothing_over__nothing_handed_out(void **state)
  * so is not stopped; but it is not silent. */
 static void restart__two_recorded_on_one_device__no_broken_invariant_and_never_unseen(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 700);
+    struct demand large = SHARE_OF(700);
 
     (void)state;
     recorded("a", &large, 0);
@@ -140,8 +113,7 @@ static void restart__two_recorded_on_one_device__no_broken_invariant_and_never_u
 
 static void another_process_on_a_device_granted_here__its_pod_is_the_cause(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 700);
+    struct demand large = SHARE_OF(700);
 
     (void)state;
     placed("a", &large);
@@ -156,8 +128,7 @@ static void another_process_on_a_device_granted_here__its_pod_is_the_cause(void 
 
 static void without_a_record__unproven_until_its_devices_are_known(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 700);
+    struct demand large = SHARE_OF(700);
 
     (void)state;
     placed("a", &large);
@@ -169,11 +140,8 @@ static void without_a_record__unproven_until_its_devices_are_known(void **state)
 
 static void request_that_grew__raised(void **state)
 {
-    struct wish w, w2;
-    struct demand half = fixture_annotated(&w, 500), larger = fixture_annotated(&w2, 900);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "b", "GPU-n1-0", 0, 500, 40 * GIB);
+    struct demand half = ANNOTATED_SHARE_OF(500), larger = ANNOTATED_SHARE_OF(900);
+    struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
     (void)state;
     placed("a", &half);
@@ -190,8 +158,7 @@ static void request_that_grew__raised(void **state)
 
 static void capacity_went__a_cause_until_it_is_back(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 500, 40 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
     (void)state;
     placed("a", &d);
@@ -209,11 +176,8 @@ static void capacity_went__a_cause_until_it_is_back(void **state)
 /* A share of the memory falls with it; then another configuration reads an amount, less than what the pod was granted. */
 static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_is_the_cause(void **state)
 {
-    struct wish w, w2;
-    struct demand half = fixture_share(&w, 500), amount = fixture_both(&w2, 500, 30 * GIB);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "b", "GPU-n1-0", 0, 500, 40 * GIB);
+    struct demand half = SHARE_OF(500), amount = SHARE_AND_MEMORY_OF(500, 30 * GIB);
+    struct assignment as = RECORD_OF("b", "GPU-n1-0", 0, 500, 40 * GIB);
 
     (void)state;
     placed("b", &half);
@@ -229,8 +193,7 @@ static void capacity_went_while_all_fitted_and_a_request_is_read_anew__capacity_
 
 static void capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_the_cause(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_both(&w, 400, 40 * GIB), other = fixture_share(&w2, 200);
+    struct demand d = SHARE_AND_MEMORY_OF(400, 40 * GIB), other = SHARE_OF(200);
 
     (void)state;
     placed("a", &d);
@@ -244,8 +207,7 @@ static void capacity_is_back_while_another_pod_is_too_much__that_pod_alone_is_th
 
 static void capacity_of_one_device_went__no_excuse_for_another(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 500, 40 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
     (void)state;
     placed("a", &d);
@@ -271,12 +233,9 @@ static void put_on_the_device_of(const char *uid, const char *first)
 
 static void given_twice_here__broken(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 700);
+    struct demand large = SHARE_OF(700);
 
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
+    two_gpus_setup(state);
     placed("a", &large);
     placed("b", &large);
     assert_null(ledger_check(fx.l));
@@ -287,12 +246,9 @@ static void given_twice_here__broken(void **state)
 
 static void given_twice_here_beside_another_pod__broken_all_the_same(void **state)
 {
-    struct wish w, w2;
-    struct demand large = fixture_share(&w, 700), tiny = fixture_share(&w2, 10);
+    struct demand large = SHARE_OF(700), tiny = SHARE_OF(10);
 
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
+    two_gpus_setup(state);
     placed("a", &large);
     placed("b", &large);
     assert_int_equal(fixture_pod(&fx, "c", &tiny, "n1", NULL), 0);
@@ -304,12 +260,9 @@ static void given_twice_here_beside_another_pod__broken_all_the_same(void **stat
 
 static void given_twice_here_after_capacity_had_gone_and_come_back__broken_all_the_same(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_both(&w, 700, 60 * GIB);
+    struct demand large = SHARE_AND_MEMORY_OF(700, 60 * GIB);
 
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
+    two_gpus_setup(state);
     placed("a", &large);
     placed("b", &large);
     fixture_node(&fx, "n1", 2, 40 * GIB);
@@ -322,8 +275,7 @@ static void given_twice_here_after_capacity_had_gone_and_come_back__broken_all_t
 
 static void reservation_beyond_what_is_free__broken_whoever_else_is_there(void **state)
 {
-    struct wish w, w2, w3;
-    struct demand large = fixture_share(&w, 700), rest = fixture_share(&w2, 300), more = fixture_share(&w3, 400);
+    struct demand large = SHARE_OF(700), rest = SHARE_OF(300), more = SHARE_OF(400);
 
     (void)state;
     fixture_init(&fx);
@@ -352,7 +304,7 @@ static void names_of_causes(void **state)
     assert_string_equal(excess_cause_name(EXCESS_RESERVED), "reserved");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) TWO_GPUS_TEST(f)
 
 int main(void)
 {

@@ -3,31 +3,17 @@
 #include "core/ledger/device_table.h"
 #include "core/ledger/incidents.h"
 #include "core/ledger/state.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GIB 1024
 #define SEEDS 60
 #define STEPS 250
 
-static struct ledger_fixture fx;
 static struct incident *list; /* of the last list() or news() */
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
 
 static int teardown(void **state)
 {
@@ -63,12 +49,9 @@ static size_t news(void)
 /* The pod is seen bound to n1 with a record of `id` for `milli` of GPU `gpu`; `deciding`: we decide already. */
 static void seen_bound(const char *uid, const char *id, int gpu, int32_t milli, int64_t created_ms, bool deciding)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, id, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli,
-                                          (int64_t)milli * 80 * GIB / 1000);
+    struct demand d = SHARE_OF(milli);
+    struct assignment as = RECORD_OF(id, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli,
+                                     (int64_t)milli * 80 * GIB / 1000);
     const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                                  .at_ms = 7000,
                                  .deciding = deciding,
@@ -85,8 +68,7 @@ static void seen_bound(const char *uid, const char *id, int gpu, int32_t milli, 
 
 static void seen_pending(const char *uid, int32_t milli)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
+    struct demand d = SHARE_OF(milli);
 
     assert_int_equal(fixture_pod(&fx, uid, &d, NULL, NULL), 0);
 }
@@ -101,8 +83,7 @@ static void expect_pods(const struct incident *in, const char *older, const char
 /* Item 2: we gave the GPU to another pod; then the write of a predecessor lands. */
 static void late_write_of_a_predecessor__closed_and_both_pods_named_the_younger_last(void **state)
 {
-    struct wish w;
-    struct demand tiny = fixture_share(&w, 1);
+    struct demand tiny = SHARE_OF(1);
     struct placement at;
 
     (void)state;
@@ -164,11 +145,8 @@ static void two_sets_of_recorded_devices_after_a_restart__an_incident_in_any_ord
 
 static void seen_with_unverified_record(const char *uid, int gpu, int32_t milli)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, uid, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, GIB);
+    struct demand d = SHARE_OF(milli);
+    struct assignment as = RECORD_OF(uid, gpu == 0 ? "GPU-n1-0" : "GPU-n1-1", gpu, milli, GIB);
     const struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                                  .at_ms = 7000,
                                  .pod = {.uid = str_of(uid),
@@ -245,8 +223,7 @@ static void repeated_observations_and_lists__told_once(void **state)
 
 static void capacity_that_shrinks__over_committed_but_given_once__until_another_pod_comes(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 300, 30 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(300, 30 * GIB);
 
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -267,8 +244,7 @@ static void capacity_that_shrinks__over_committed_but_given_once__until_another_
 
 static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_incident(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 600);
+    struct demand d = SHARE_OF(600);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
@@ -283,11 +259,8 @@ static void pods_that_nobody_knows_the_devices_of__over_committed_but_no_inciden
 
 static void one_pod_that_is_too_large_by_itself__over_committed_but_given_once(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 500, 100 * GIB);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-0", 0, 500, 100 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(500, 100 * GIB);
+    struct assignment as = RECORD_OF("x", "GPU-n1-0", 0, 500, 100 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -298,8 +271,7 @@ static void one_pod_that_is_too_large_by_itself__over_committed_but_given_once(v
 /* Item 8a. */
 static void foreign_decision__only_for_what_was_pending_here_and_only_while_we_decide(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     seen_bound("unknown", "x", 0, 100, 1, true); /* never seen pending */
@@ -429,7 +401,7 @@ static void random__any_story__bookings_counted_right_and_never_open(void **stat
     list = NULL;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, two_gpus_setup, teardown)
 
 int main(void)
 {

@@ -1,29 +1,13 @@
 /* A GPU that is not there any more takes no pod away from one that is: whose device is where follows from the node and
  * the pod's own record, whatever others say. Found by random ops (test/fuzz/corpus/ledger_ops/regression-*). */
-#include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
 static int setup(void **state)
 {
     (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
     return 0;
 }
 
@@ -36,11 +20,8 @@ static void placed(const char *uid, const struct demand *d)
 /* A signed record of 300 milli and 24 GiB of one GPU. */
 static void signed_on(const char *uid, const char *uuid, int32_t index)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, uid, uuid, index, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF(uid, uuid, index, 300, 24 * GIB);
     struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                            .pod = {.uid = str_of(uid),
                                    .namespace_ = STR("default"),
@@ -59,8 +40,7 @@ static void signed_on(const char *uid, const char *uuid, int32_t index)
  * given away again. */
 static void same_gpu_lost_under_another_index__what_is_held_by_index_stays_held(void **state)
 {
-    struct wish w;
-    struct demand whole = fixture_whole(&w, 1);
+    struct demand whole = WHOLE_GPUS(1);
 
     (void)state;
     placed("a", &whole);
@@ -98,8 +78,7 @@ static void two_records_of_one_gpu_under_two_indexes__order_makes_no_difference(
  * the record says, and no room for a reservation. */
 static void reservation_on_a_lost_device__stays_there_whatever_records_say_of_its_gpu(void **state)
 {
-    struct wish w;
-    struct demand most = fixture_both(&w, 900, 60 * GIB);
+    struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
 
     (void)state;
     placed("a", &most);
@@ -132,8 +111,7 @@ static void describe(const char *uuid, int32_t index, int64_t mem_mib)
  * pod says more of it. */
 static void reservation_whose_gpu_nobody_finds__counts_on_what_is_there_whatever_records_say_of_its_gpu(void **state)
 {
-    struct wish w;
-    struct demand most = fixture_both(&w, 900, 60 * GIB);
+    struct demand most = SHARE_AND_MEMORY_OF(900, 60 * GIB);
 
     (void)state;
     placed("a", &most);
@@ -171,8 +149,7 @@ static void capacity_went_while_nobody_knew_which_gpu_it_is__still_the_cause_whe
  * never on that one, the size of its own is still the cause. */
 static void capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cause(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_both(&w, 500, 40 * GIB);
+    struct demand half = SHARE_AND_MEMORY_OF(500, 40 * GIB);
 
     (void)state;
     placed("a", &half);
@@ -186,7 +163,7 @@ static void capacity_of_a_lost_gpu_went_before_its_pod_comes_back__still_the_cau
     assert_int_equal(fixture_mem_free(&fx, "n", 1), -34 * GIB);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, ledger_teardown)
 
 int main(void)
 {

@@ -3,33 +3,12 @@
 #include "core/dialects/dialect.h"
 #include "core/fit/verdict.h"
 #include "core/inventory/inventory.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 /* "1g.5gb@0 1g.5gb@1", as instances "MIG-<gpu>-<start>" of an A100 of 40 GB; "": none; NULL: not in
  * MIG mode. */
@@ -105,14 +84,6 @@ static struct demand of_profile(struct wish *w, uint16_t count, uint16_t profile
     return d;
 }
 
-static struct demand of_memory(struct wish *w, int64_t mem_mib)
-{
-    struct demand d = fixture_both(w, 0, mem_mib);
-
-    w->kind = WISH_MEMORY;
-    return d;
-}
-
 static int reserve(const char *uid, const struct demand *d, const char *name)
 {
     int r;
@@ -185,12 +156,9 @@ static void steered__parts_and_whole_gpus__never_on_an_instance(void **state)
     struct spec only = {.gpus = {SEVEN}, .gpu_n = 1};
     struct spec both = {.gpus = {SEVEN, NULL}, .gpu_n = 2};
     struct spec empty = {.gpus = {""}, .gpu_n = 1};
-    struct wish w;
-    struct demand demands[] = {fixture_share(&w, 100)};
-    struct wish w2;
-    struct demand whole = fixture_whole(&w2, 1);
-    struct wish w3;
-    struct demand amounts = fixture_both(&w3, 100, 1000);
+    struct demand demands[] = {SHARE_OF(100)};
+    struct demand whole = WHOLE_GPUS(1);
+    struct demand amounts = SHARE_AND_MEMORY_OF(100, 1000);
     struct wish w4;
     struct demand instance = of_profile(&w4, 1, MIG_PROFILE(1, 5));
     struct assignment record;
@@ -232,12 +200,12 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
     (void)state;
     node("n", &s);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct demand d = of_memory(&w, rows[i].mem_mib);
+        struct demand d = fixture_memory(&w, rows[i].mem_mib);
 
         assert_int_equal(reserve(rows[i].uid, &d, "n"), 0);
         assert_string_equal(device_of(rows[i].uid, &record), rows[i].want);
     }
-    large = of_memory(&w, 50000);
+    large = fixture_memory(&w, 50000);
     assert_int_equal(reserve("g", &large, "n"), VERDICT_GPU_TOO_SMALL);
     assert_int_equal(reserve("h",
                              &(struct demand){.dialect = "native",
@@ -255,8 +223,8 @@ static void steered__memory_alone__smallest_instance_that_fits_then_gpus(void **
 static void steered__read_back__the_same_instance_whatever_order_facts_come_in(void **state)
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1};
-    struct wish w, w2;
-    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), shared = of_memory(&w2, 1000);
+    struct wish w;
+    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), shared = MEMORY_OF(1000);
     struct assignment record;
     struct assigned_device device;
     struct assigned_container c;
@@ -293,8 +261,8 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
 {
     struct spec s = {.gpus = {SEVEN}, .gpu_n = 1}, now = {.gpus = {"3g.20gb@4"}, .gpu_n = 1},
                 whole = {.gpus = {NULL}, .gpu_n = 1};
-    struct wish w, w2, w3;
-    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), half = fixture_share(&w2, 500),
+    struct wish w, w3;
+    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), half = SHARE_OF(500),
                   three = of_profile(&w3, 1, MIG_PROFILE(3, 20));
 
     (void)state;
@@ -320,8 +288,8 @@ static void steered__instance_vanishes_under_its_pod__stays_until_the_pod_is_gon
 static void steered__bound_by_somebody_else__counts_on_every_instance(void **state)
 {
     struct spec s = {.gpus = {"3g.20gb@0 3g.20gb@4", NULL}, .gpu_n = 2};
-    struct wish w, w2;
-    struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20)), share = fixture_share(&w2, 300);
+    struct wish w;
+    struct demand d = of_profile(&w, 1, MIG_PROFILE(3, 20)), share = SHARE_OF(300);
 
     (void)state;
     node("n", &s);
@@ -341,8 +309,8 @@ static void changing__any_pod__refused_until_the_layout_is_done(void **state)
     struct spec s = {.gpus = {SEVEN, NULL},
                      .gpu_n = 2,
                      .label = {STR("nvidia.com/mig.config.state"), STR("pending")}};
-    struct wish w, w2;
-    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = fixture_share(&w2, 300);
+    struct wish w;
+    struct demand d = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(300);
     struct demand plugin = {.unsteered_n = 1, .dialect = "native"};
     uint64_t before;
 
@@ -368,11 +336,11 @@ static void counted__a_plugin_by_profile__exact_numbers_and_no_record(void **sta
 {
     struct spec s = {.resources = {{STR("nvidia.com/mig-1g.5gb"), STR("3")},
                                    {STR("nvidia.com/mig-2g.10gb"), STR("2")}}};
-    struct wish w, w2, w3, w4, w5;
+    struct wish w, w2, w3, w4;
     struct demand one = of_profile(&w, 1, MIG_PROFILE(1, 5)),
                   two = of_profile(&w2, 2, MIG_PROFILE(1, 5)),
                   other = of_profile(&w3, 1, MIG_PROFILE(2, 10)),
-                  annotated = of_profile(&w4, 1, MIG_PROFILE(1, 5)), memory = of_memory(&w5, 100);
+                  annotated = of_profile(&w4, 1, MIG_PROFILE(1, 5)), memory = MEMORY_OF(100);
     const struct snapshot_node *n;
 
     (void)state;
@@ -445,8 +413,8 @@ static void counted__whole_gpus_and_instances_of_one_plugin__do_not_disturb_each
 {
     struct spec s = {
         .resources = {{STR("nvidia.com/mig-1g.5gb"), STR("1")}, {STR("nvidia.com/gpu"), STR("1")}}};
-    struct wish w, w2;
-    struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = fixture_share(&w2, 100);
+    struct wish w;
+    struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), share = SHARE_OF(100);
     struct demand plugin = {.unsteered_n = 1, .dialect = "native"};
 
     (void)state;
@@ -465,8 +433,8 @@ static void single__instances_as_whole_gpus__counted_like_gpus_of_a_plugin(void 
     struct spec s = {
         .label = {STR("nvidia.com/gpu.product"), STR("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb")},
         .resources = {{STR("nvidia.com/gpu"), STR("7")}}};
-    struct wish w, w2;
-    struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), memory = of_memory(&w2, 100);
+    struct wish w;
+    struct demand instance = of_profile(&w, 1, MIG_PROFILE(1, 5)), memory = MEMORY_OF(100);
     struct demand plugin = {.unsteered_n = 4, .dialect = "native"};
     struct device_pattern model = {STR("*A100*"), false};
 
@@ -505,7 +473,7 @@ static void constraints__uuid_of_gpu_or_instance__both_are_understood(void **sta
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) EMPTY_LEDGER_TEST(f)
     const struct CMUnitTest tests[] = {
         TEST(steered__seven_1g_of_an_a100__seven_pods_and_no_eighth),
         TEST(steered__four_2g_of_one_gpu__impossible_three_are_not),

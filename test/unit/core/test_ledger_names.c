@@ -3,34 +3,13 @@
 #include "core/ledger/mirror.h"
 #include "core/ledger/state.h"
 #include "core/ledger/walk.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
-#define GIB 1024
 #define MILLION 1000000
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 /* A node with devices of a number each: "GPU-7", "model-7". */
 static void describe(const char *name, unsigned first, unsigned device_n)
@@ -57,8 +36,7 @@ static void describe(const char *name, unsigned first, unsigned device_n)
 
 static void node_with_a_new_uuid_and_model__a_million_times__tables_as_small_as_before(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     describe("n1", 0, 1);
@@ -95,8 +73,7 @@ static void nodes_that_come_and_go__a_million_names__tables_as_small_as_before(v
 /* A device that left the inventory is kept, with its names, while a pod holds it. */
 static void device_that_is_held__keeps_its_names_until_the_pod_goes(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     const struct snapshot_node *n;
 
     (void)state;
@@ -120,8 +97,7 @@ static void device_that_is_held__keeps_its_names_until_the_pod_goes(void **state
 
 static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 700);
+    struct demand large = SHARE_OF(700);
     struct ledger_overcommit news[2];
     struct ledger_walk_filter filter = {0};
     struct ledger_walk *walk;
@@ -168,8 +144,7 @@ static void snapshot_walk_mirror_and_news__read_after_their_node_has_gone(void *
 static void model_in_the_place_of_another__patterns_judge_the_new_one(void **state)
 {
     const struct device_pattern wanted = {.text = STR("model-7")};
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct placement at;
 
     (void)state;
@@ -191,8 +166,7 @@ static void model_in_the_place_of_another__patterns_judge_the_new_one(void **sta
 static void more_models_than_there_is_room_for__said_and_over_when_they_go(void **state)
 {
     enum { FULL = LEDGER_MODELS_MAX / DEVICES_PER_NODE_MAX };
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     char name[24];
 
     (void)state;
@@ -241,8 +215,7 @@ static void pods_without_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(v
 
 static void pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void **state)
 {
-    struct wish w;
-    const struct demand d = fixture_share(&w, 100);
+    const struct demand d = SHARE_OF(100);
     char name[32];
 
     (void)state;
@@ -254,7 +227,7 @@ static void pods_with_gpus_on_nodes_that_do_not_exist__real_nodes_find_room(void
     assert_int_equal(fixture_state(&fx, "real")->device_n, 2);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) EMPTY_LEDGER_TEST(f)
 
 int main(void)
 {

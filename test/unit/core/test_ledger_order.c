@@ -3,32 +3,12 @@
 #include "base/rng.h"
 #include "core/ledger/audit.h"
 #include "core/ledger/view.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 enum { NAMES = 600 };
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 static void check(void)
 {
@@ -83,8 +63,7 @@ static void order__seen_in_a_view__agrees_with_the_names(void **state)
     static const char *const names[] = {"node-10", "node-9", "node-1", "node", "Node-2", "node-1a"};
     const size_t n = sizeof(names) / sizeof(names[0]);
     struct ledger_view v;
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +82,7 @@ static void order__seen_in_a_view__agrees_with_the_names(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) EMPTY_LEDGER_TEST(f)
     const struct CMUnitTest tests[] = {
         T(order__names_from_either_end_and_between_two__stays_that_of_the_names),
         T(order__names_come_and_go_at_random__stays_that_of_the_names),

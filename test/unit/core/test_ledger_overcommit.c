@@ -1,33 +1,19 @@
 /* Over-committed devices are closed to new pods until that is over, and every transition is told
  * once. */
 #include "core/ledger/state.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GIB 1024
 #define SEEDS 100
 #define STEPS 250
 
-static struct ledger_fixture fx;
 static struct ledger_overcommit news[8];
 static size_t news_n; /* in it, held */
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
 
 static int teardown(void **state)
 {
@@ -58,10 +44,7 @@ static void expect_one(const char *uuid, bool begins)
 static void foreign_on(const char *uid, const struct demand *d, const char *uuid, int32_t index,
                        int32_t milli)
 {
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as =
-        fixture_record(&c, &dev, "other", uuid, index, milli, milli * 80 * GIB / 1000);
+    struct assignment as = RECORD_OF("other", uuid, index, milli, milli * 80 * GIB / 1000);
 
     fixture_pod(&fx, uid, d, "n1", &as);
 }
@@ -76,9 +59,8 @@ static enum verdict verdict_for(const struct demand *d)
 
 static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
 {
-    struct wish w, w2, w3;
-    struct demand large = fixture_share(&w, 700), tiny = fixture_share(&w2, 1),
-                  both = fixture_share(&w3, 1);
+    struct demand large = SHARE_OF(700), tiny = SHARE_OF(1),
+                  both = SHARE_OF(1);
 
     (void)state;
     both.wishes = &(struct wish){
@@ -106,8 +88,7 @@ static void bypassed__device_is_closed_until_the_pod_is_gone(void **state)
 static void reservation_computed_before__refused_on_a_device_that_is_over_committed_now(
     void **state)
 {
-    struct wish w, w2;
-    struct demand large = fixture_share(&w, 700), tiny = fixture_share(&w2, 1);
+    struct demand large = SHARE_OF(700), tiny = SHARE_OF(1);
     struct placement at;
     struct ledger_op op = {
         .kind = LEDGER_RESERVE,
@@ -129,8 +110,7 @@ static void reservation_computed_before__refused_on_a_device_that_is_over_commit
 
 static void foreign_without_record__every_device__each_told(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 600);
+    struct demand large = SHARE_OF(600);
 
     (void)state;
     fixture_pod(&fx, "a", &large, "n1", NULL);
@@ -148,11 +128,8 @@ static void foreign_without_record__every_device__each_told(void **state)
 
 static void inventory_shrinks_and_grows__told(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 500, 60 * GIB);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 500, 60 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(500, 60 * GIB);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 500, 60 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", &as);
@@ -166,8 +143,7 @@ static void inventory_shrinks_and_grows__told(void **state)
 
 static void node_gone__over_with_its_devices(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 600);
+    struct demand large = SHARE_OF(600);
 
     (void)state;
     fixture_pod(&fx, "a", &large, "n1", NULL);
@@ -183,8 +159,7 @@ static void node_gone__over_with_its_devices(void **state)
 
 static void many_transitions__taken_in_parts(void **state)
 {
-    struct wish w;
-    struct demand large = fixture_share(&w, 600);
+    struct demand large = SHARE_OF(600);
 
     (void)state;
     fixture_node(&fx, "n2", 11, 80 * GIB);
@@ -347,8 +322,7 @@ static void memory_only_of_a_node__changed_under_its_pods__charges_follow_but_no
 
 static void factors_of_a_node__lowered_under_its_pods__closed_until_raised(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 700, 50 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(700, 50 * GIB);
     uint64_t room;
 
     (void)state;
@@ -392,7 +366,7 @@ static void random__any_story__closed_while_over_committed_and_told_once(void **
     assert_true(begun_n > 5 * SEEDS);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, two_gpus_setup, teardown)
 
 int main(void)
 {

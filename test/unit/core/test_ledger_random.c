@@ -1,12 +1,8 @@
 /* Random clusters, random faults: what must hold after every op, and at quiet points. */
 #include "core/request/mix.h"
 #include "core/support/simulation_checks.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 #define SEEDS 400 /* from 1, or from the environment variable FGPU_TEST_SEED */

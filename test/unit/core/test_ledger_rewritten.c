@@ -1,33 +1,11 @@
 /* Records of a pod that are written again and again: only the first is believed before its signature was verified, so
  * that nobody closes a GPU, or fills a log, by editing an annotation. */
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static const struct demand nothing = {.dialect = ""};
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 static struct ledger_pod_fact fact(const char *uid, const struct demand *d, const struct assignment *record,
                                    enum record_trust trust, const char *proof)
@@ -69,16 +47,12 @@ static bool must_verify(const char *uid, const struct demand *d, const struct as
 
 static const char *conflict_of(const char *uid)
 {
-    const struct snapshot_node *n = fixture_state(&fx, "n1");
+    const struct snapshot_pod *pod;
 
-    assert_non_null(n);
-    for (size_t i = 0; i < fx.snapshot.pod_n; i++) {
-        if (str_eq(fx.snapshot.pods[i].uid, str_of(uid))) {
-            return fx.snapshot.pods[i].conflict_text;
-        }
-    }
-    fail_msg("%s is not shown", uid);
-    return NULL;
+    fixture_state(&fx, "n1");
+    pod = fixture_pod_in(&fx.snapshot, str_of(uid));
+    assert_non_null(pod);
+    return pod->conflict_text;
 }
 
 static size_t overcommits_told(void)
@@ -100,12 +74,9 @@ static void expect_closed_for_nobody(int32_t free0, int32_t free1)
 static void record_edited_after_one_was_refused__charges_nothing_more_and_closes_no_gpu(void **state)
 {
     enum { EDITS = 100 };
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 100), of_b = fixture_share(&w2, 800);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB);
-    struct assignment good = fixture_record(&c2, &dev2, "b", "GPU-n1-1", 1, 800, GIB);
+    struct demand d = SHARE_OF(100), of_b = SHARE_OF(800);
+    struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB);
+    struct assignment good = RECORD_OF("b", "GPU-n1-1", 1, 800, GIB);
     struct ledger_unverified left;
     struct arena a;
     char proof[16];
@@ -133,12 +104,9 @@ static void record_edited_after_one_was_refused__charges_nothing_more_and_closes
 
 static void record_that_holds_comes_after_one_that_was_refused__granted_and_room_is_told(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB);
-    struct assignment good = fixture_record(&c2, &dev2, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB);
+    struct assignment good = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
     uint64_t room;
 
     (void)state;
@@ -162,11 +130,8 @@ static void record_that_holds_comes_after_one_that_was_refused__granted_and_room
 /* The devices were chosen here and stay; what is shown ends when the record that was written is back. */
 static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_nothing(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB), own;
+    struct demand d = SHARE_OF(300);
+    struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB), own;
     struct arena a;
 
     (void)state;
@@ -189,11 +154,8 @@ static void own_record_is_spoilt_and_put_back__conflict_ends_and_edits_change_no
 
 static void which_records_are_verified_before_they_count__all_but_the_first_of_a_pod_that_asks(void **state)
 {
-    struct wish w, w2;
-    struct demand asks = fixture_share(&w, 300), text = fixture_annotated(&w2, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, GIB);
+    struct demand asks = SHARE_OF(300), text = ANNOTATED_SHARE_OF(300);
+    struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, GIB);
 
     (void)state;
     apply(&(struct ledger_op){.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}});
@@ -212,7 +174,7 @@ static void which_records_are_verified_before_they_count__all_but_the_first_of_a
     assert_false(must_verify("pending", &text, &record, "p"));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) TWO_GPUS_TEST(f)
 
 int main(void)
 {

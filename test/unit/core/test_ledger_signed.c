@@ -2,36 +2,14 @@
  * as before it. One situation each; random histories are in test_ledger_signed_random.c. */
 #include "base/compiler.h"
 #include "core/ledger/audit.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static const struct demand nothing = {.dialect = ""};
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 /* The process starts anew: its first lists have begun. */
 static void restart(void)
@@ -121,28 +99,15 @@ static struct assignment bind_pod(const char *uid, const struct demand *d, const
 static const struct snapshot_pod *shown(const char *uid, const char *node)
 {
     fixture_state(&fx, node);
-    for (size_t i = 0; i < fx.snapshot.pod_n; i++) {
-        if (str_eq(fx.snapshot.pods[i].uid, str_of(uid))) {
-            return &fx.snapshot.pods[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_known(const char *uid)
-{
-    return ledger_find_pod(fx.l, str_of(uid), &(struct ledger_pod){0});
+    return fixture_pod_in(&fx.snapshot, str_of(uid));
 }
 
 /* ---- item 3: an edited record does not become truth ---- */
 
 static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_conflict_is_shown(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record, forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 10, 10);
+    struct demand d = SHARE_OF(300);
+    struct assignment record, forged = RECORD_OF("a", "GPU-n1-1", 1, 10, 10);
     struct arena a;
 
     (void)state;
@@ -167,8 +132,8 @@ static void item3__record_of_a_running_pod_is_edited__first_granted_stays_and_a_
 static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and_no_plugin_beside_it(void **state)
 {
     struct demand plugin = {.dialect = "native", .unsteered_n = 1};
-    struct wish w, other;
-    struct demand d = fixture_annotated(&w, 300), edited = fixture_annotated(&other, 0);
+    struct wish other;
+    struct demand d = ANNOTATED_SHARE_OF(300), edited = fixture_annotated(&other, 0);
     struct assignment record;
     struct arena a;
 
@@ -193,8 +158,7 @@ static void item3__annotations_ask_for_an_instance_afterwards__still_a_share_and
 
 static void item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowhere_if_not(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     restart();
@@ -203,18 +167,15 @@ static void item3__restart_after_the_edit__counts_everywhere_if_it_asks_and_nowh
     observe("asks-not", &nothing, "n1", NULL, RECORD_UNSIGNED, "");
     listed();
     assert_int_equal(fixture_pod_state(&fx, "asks"), LEDGER_FOREIGN);
-    assert_false(is_known("asks-not"));
+    assert_false(fixture_knows_pod(&fx, "asks-not"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
 }
 
 static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_without_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 10, 10);
+    struct demand d = SHARE_OF(300);
+    struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 10, 10);
 
     (void)state;
     restart();
@@ -229,7 +190,7 @@ static void item3__forged_record_is_believed_until_the_verdict__then_it_is_as_wi
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 980);
     judge("a", "forged", false);
     judge("none", "forged too", false);
-    assert_false(is_known("none"));
+    assert_false(fixture_knows_pod(&fx, "none"));
     assert_int_equal(fixture_pod_state(&fx, "a"), LEDGER_FOREIGN);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 700);
@@ -246,11 +207,8 @@ static void rotation__key_went_before_the_verdict_and_comes_back__believed_again
 {
     const struct ledger_op gone = {.kind = LEDGER_RECORD_JUDGED,
                                    .judged = {.uid = STR("a"), .proof = STR("p"), .key_gone = true}};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
 
     (void)state;
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
@@ -269,11 +227,8 @@ static void rotation__key_went_before_the_verdict_and_comes_back__believed_again
 
 static void item3__signature_holds__nothing_changes_and_nothing_is_left_to_verify(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
     struct ledger_unverified left[2];
     struct arena a;
 
@@ -293,12 +248,9 @@ static void item3__signature_holds__nothing_changes_and_nothing_is_left_to_verif
 
 static void item3__verified_record_comes_after_a_provisional_one__it_wins(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment forged = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 10, 10);
-    struct assignment record = fixture_record(&c2, &dev2, "a", "GPU-n1-0", 0, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment forged = RECORD_OF("x", "GPU-n1-1", 1, 10, 10);
+    struct assignment record = RECORD_OF("a", "GPU-n1-0", 0, 300, 24 * GIB);
 
     (void)state;
     observe("a", &d, "n1", &forged, RECORD_PROVISIONAL, "f");
@@ -312,8 +264,7 @@ static void item3__verified_record_comes_after_a_provisional_one__it_wins(void *
 
 static void item3__own_record_is_seen_unverified_and_refused__devices_chosen_here_stay(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct assignment record;
     struct arena a;
 
@@ -332,11 +283,8 @@ static void item3__own_record_is_seen_unverified_and_refused__devices_chosen_her
 static void item3__unverified_records__listed_oldest_first_by_node_or_all(void **state)
 {
     enum { PODS = 500 };
-    struct wish w;
-    struct demand d = fixture_share(&w, 1);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1, 1);
+    struct demand d = SHARE_OF(1);
+    struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 1, 1);
     struct ledger_unverified got[PODS];
     struct arena a;
     char uid[16];
@@ -596,12 +544,9 @@ static enum ledger_drift drift_of(const struct demand *d, const struct assignmen
 
 static void item4__audit_of_signed_records__finds_what_was_missed_and_nothing_else(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 300), grown = fixture_share(&w2, 800);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 300, 24 * GIB);
-    struct assignment other = fixture_record(&c2, &dev2, "a", "GPU-n1-1", 1, 200, 24 * GIB);
+    struct demand d = SHARE_OF(300), grown = SHARE_OF(800);
+    struct assignment record = RECORD_OF("a", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct assignment other = RECORD_OF("a", "GPU-n1-1", 1, 200, 24 * GIB);
 
     (void)state;
     observe("a", &d, "n1", &record, RECORD_PROVISIONAL, "p");
@@ -726,8 +671,7 @@ static void item4__request_cannot_be_read__phases_come_from_the_spec(void **stat
 
 static void item10__record_names_a_gpu_that_is_not_there__the_other_seven_stay_open(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_whole(&w, 1);
+    struct demand d = WHOLE_GPUS(1);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment record = fixture_record(&c, &dev, "a", "GPU-n8-7", 7, 1000, 80 * GIB);
@@ -766,11 +710,8 @@ static void item10__record_names_a_gpu_that_is_not_there__the_other_seven_stay_o
 
 static void item10__lost_gpu_of_several_pods__forgotten_with_the_last_and_same_whatever_came_first(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment record = fixture_record(&c, &dev, "a", "GPU-gone", 5, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment record = RECORD_OF("a", "GPU-gone", 5, 300, 24 * GIB);
 
     (void)state;
     observe("a", &d, "n1", &record, RECORD_VERIFIED, "");
@@ -790,12 +731,9 @@ static void item10__lost_gpu_of_several_pods__forgotten_with_the_last_and_same_w
 
 static void item10__indexes_without_uuids__the_lost_index_is_charged_and_no_other(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment last = fixture_record(&c, &dev, "a", "", 3, 300, 24 * GIB);
-    struct assignment first = fixture_record(&c2, &dev2, "b", "", 0, 200, 16 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment last = RECORD_OF("a", "", 3, 300, 24 * GIB);
+    struct assignment first = RECORD_OF("b", "", 0, 200, 16 * GIB);
 
     (void)state;
     restart();
@@ -816,12 +754,9 @@ static void item10__indexes_without_uuids__the_lost_index_is_charged_and_no_othe
 
 static void item10__gpu_has_another_index_now__charged_by_its_uuid(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c, c2;
-    struct assigned_device dev, dev2;
-    struct assignment gone = fixture_record(&c, &dev, "a", "GPU-gone", 0, 300, 24 * GIB);
-    struct assignment moved = fixture_record(&c2, &dev2, "b", "GPU-n1-0", 1, 200, 16 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment gone = RECORD_OF("a", "GPU-gone", 0, 300, 24 * GIB);
+    struct assignment moved = RECORD_OF("b", "GPU-n1-0", 1, 200, 16 * GIB);
 
     (void)state;
     observe("a", &d, "n1", &gone, RECORD_VERIFIED, "");
@@ -833,8 +768,8 @@ static void item10__gpu_has_another_index_now__charged_by_its_uuid(void **state)
 
 static void item10__lost_instance__its_gpu_is_not_given_away_whole(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_whole(&w, 1), share = fixture_share(&w2, 950);
+    struct wish w;
+    struct demand d = fixture_whole(&w, 1), share = SHARE_OF(950);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment record = fixture_record(&c, &dev, "a", "MIG-x", DEVICE_INSTANCE_INDEX(1, 4), 428, 20 * GIB);
@@ -856,23 +791,22 @@ static void item14__no_request_and_no_valid_record__no_gpu_pod(void **state)
 {
     (void)state;
     observe("a", &nothing, "n1", NULL, RECORD_UNSIGNED, "");
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 1000);
 }
 
 static void item14__annotation_first_seen_on_a_bound_pod__is_no_request(void **state)
 {
-    struct wish w, w2;
-    struct demand text = fixture_annotated(&w, 1000), asks = fixture_share(&w2, 200);
+    struct demand text = ANNOTATED_SHARE_OF(1000), asks = SHARE_OF(200);
     const struct demand both = {
         .source = DEMAND_FROM_ANNOTATIONS, .dialect = "native", .defect = DEMAND_TWICE}; /* beside resources */
 
     (void)state;
     observe("preset", &text, "n1", NULL, RECORD_UNSIGNED, "");
-    assert_false(is_known("preset"));
+    assert_false(fixture_knows_pod(&fx, "preset"));
     observe("light", &nothing, "n1", NULL, RECORD_UNSIGNED, "");
     observe("light", &text, "n1", NULL, RECORD_UNSIGNED, "");
-    assert_false(is_known("light"));
+    assert_false(fixture_knows_pod(&fx, "light"));
     observe("asks", &asks, "n1", NULL, RECORD_UNSIGNED, "");
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 800);
     observe("asks", &both, "n1", NULL, RECORD_UNSIGNED, "");
@@ -882,8 +816,7 @@ static void item14__annotation_first_seen_on_a_bound_pod__is_no_request(void **s
 
 static void item14__annotation_seen_while_unbound_or_in_the_first_list__counts_and_edits_do_not(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_annotated(&w, 200), more = fixture_annotated(&w2, 900);
+    struct demand d = ANNOTATED_SHARE_OF(200), more = ANNOTATED_SHARE_OF(900);
 
     (void)state;
     restart();
@@ -902,8 +835,7 @@ static void item14__annotation_seen_while_unbound_or_in_the_first_list__counts_a
 
 static void item14__another_configuration_reads_the_list__annotations_count_as_in_the_first(void **state)
 {
-    struct wish w;
-    struct demand text = fixture_annotated(&w, 300);
+    struct demand text = ANNOTATED_SHARE_OF(300);
     const struct ledger_op reread = {.kind = LEDGER_PODS_BEGIN, .list = {.reread = true}};
 
     (void)state;
@@ -911,32 +843,29 @@ static void item14__another_configuration_reads_the_list__annotations_count_as_i
     fixture_bracket(&fx, LEDGER_PODS_BEGIN);
     observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
     fixture_bracket(&fx, LEDGER_PODS_END);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(ledger_apply(fx.l, &reread, NULL), 0);
     observe("a", &text, "n1", NULL, RECORD_UNSIGNED, "");
     fixture_bracket(&fx, LEDGER_PODS_END);
     assert_int_equal(fixture_milli_free(&fx, "n1", 0), 700);
     observe("b", &text, "n1", NULL, RECORD_UNSIGNED, "");
-    assert_false(is_known("b"));
+    assert_false(fixture_knows_pod(&fx, "b"));
 }
 
 static void item14__forged_provisional_record_beside_text__charges_nothing_once_it_is_judged(void **state)
 {
-    struct wish w;
-    struct demand text = fixture_annotated(&w, 1000);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment forged = fixture_record(&c, &dev, "a", "GPU-n1-1", 1, 1000, GIB);
+    struct demand text = ANNOTATED_SHARE_OF(1000);
+    struct assignment forged = RECORD_OF("a", "GPU-n1-1", 1, 1000, GIB);
 
     (void)state;
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
     observe("a", &text, "n1", &forged, RECORD_PROVISIONAL, "p");
     judge("a", "p", false);
-    assert_false(is_known("a"));
+    assert_false(fixture_knows_pod(&fx, "a"));
     assert_int_equal(fixture_milli_free(&fx, "n1", 1), 1000);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) TWO_GPUS_TEST(f)
 
 int main(void)
 {

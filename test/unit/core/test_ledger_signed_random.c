@@ -5,15 +5,11 @@
 #include "base/rng.h"
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define SEEDS 300 /* from 1, or from the environment variable FGPU_TEST_SEED */
 #define STEPS 120

@@ -1,32 +1,15 @@
 /* One container that wants whole GPUs and a part of one more (decision 0028). */
 #include "core/dialects/dialect.h"
-#include "core/support/ledger_fixture.h"
 #include "core/fit/verdict.h"
+#include "core/support/tested_ledger.h"
 #include "base/compiler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
+#include "support/cmocka.h"
 
 static int setup(void **state)
 {
     (void)state;
     fixture_init(&fx);
     fixture_node(&fx, "n", 4, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
     return 0;
 }
 
@@ -146,16 +129,12 @@ static void two_and_a_half__record_of_other_amounts__counts_on_every_device(void
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, ledger_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_is_shared, setup,
-            teardown),
-        cmocka_unit_test_setup_teardown(two_and_a_half__one_gpu_too_few__all_or_nothing, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(
-            two_and_a_half__record__is_one_container_and_reads_back_the_same, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            two_and_a_half__record_of_other_amounts__counts_on_every_device, setup, teardown),
+        TEST(two_and_a_half__empty_node__whole_ones_are_held_alone_and_the_rest_is_shared),
+        TEST(two_and_a_half__one_gpu_too_few__all_or_nothing),
+        TEST(two_and_a_half__record__is_one_container_and_reads_back_the_same),
+        TEST(two_and_a_half__record_of_other_amounts__counts_on_every_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

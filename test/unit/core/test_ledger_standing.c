@@ -1,33 +1,8 @@
 /* What stands out about a pod or a node, before and after ops. */
 #include "core/ledger/standing.h"
 
-#include "core/support/ledger_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    fixture_node(&fx, "n1", 2, 80 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
 static struct ledger_pod_standing of_pod(const char *uid)
 {
@@ -73,8 +48,7 @@ static void standing__of_nothing_known__is_zero(void **state)
 
 static void standing__of_a_pod__follows_its_life(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -91,11 +65,8 @@ static void standing__of_a_pod__follows_its_life(void **state)
 
 static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n1-1", 1, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n1-1", 1, 300, 24 * GIB);
 
     (void)state;
     fixture_pod(&fx, "a", &d, "n1", NULL);
@@ -108,8 +79,7 @@ static void standing__of_a_pod_bound_by_others__is_not_decided_here(void **state
 
 static void standing__of_a_pod_that_claims_a_record__until_it_does_not(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                            .pod = {.uid = STR("a"),
                                    .namespace_ = STR("ns"),
@@ -138,8 +108,7 @@ static void standing__of_a_node__counts_lost_and_unhealthy_devices(void **state)
 {
     struct device devices[] = {{.uuid = STR("GPU-n1-0"), .index = 0, .mem_mib = 80 * GIB, .slot_n = 16},
                                {.uuid = STR("GPU-n1-1"), .index = 1, .mem_mib = 80 * GIB, .slot_n = 16}};
-    struct wish w;
-    struct demand d = fixture_whole(&w, 2);
+    struct demand d = WHOLE_GPUS(2);
 
     (void)state;
     fixture_pod(&fx, "a", &d, NULL, NULL);
@@ -156,7 +125,7 @@ static void standing__of_a_node__counts_lost_and_unhealthy_devices(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) TWO_GPUS_TEST(name)
     const struct CMUnitTest tests[] = {
         TEST(standing__of_nothing_known__is_zero),
         TEST(standing__of_a_pod__follows_its_life),

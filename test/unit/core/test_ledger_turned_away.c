@@ -3,19 +3,13 @@
 #include "core/ledger/audit.h"
 #include "core/ledger/mirror.h"
 #include "core/ledger/walk.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 
-#define GIB 1024
 enum { NODES = 4, PODS = 6 };
 
-static struct ledger_fixture fx;
 static struct wish wish;
 static struct demand share;
 
@@ -40,13 +34,6 @@ static int setup(void **state)
     list(LEDGER_NODES_BEGIN, LEDGER_NODES_END);
     list(LEDGER_PODS_BEGIN, LEDGER_PODS_END);
     share = fixture_share(&wish, 300);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
     return 0;
 }
 
@@ -79,8 +66,7 @@ static enum verdict verdict_of(const char *node, const struct demand *d)
 
 static void is_shut(const char *node)
 {
-    struct wish w;
-    const struct demand whole = fixture_whole(&w, 1);
+    const struct demand whole = WHOLE_GPUS(1);
     const struct demand of_plugin = {.dialect = "native", .unsteered_n = 1};
 
     assert_int_equal(verdict_of(node, &share), VERDICT_UNCOUNTED);
@@ -306,8 +292,7 @@ static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **s
 {
     const struct ledger_limits limits = {
         .hash_key = {1, 2}, .overcommit_milli = 1000, .overcommit_mem_milli = 1000, .nodes_max = NODES, .pods_max = PODS};
-    struct wish w;
-    const struct demand annotated = fixture_annotated(&w, 300);
+    const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
     (void)state;
     ledger_free(fx.l);
@@ -331,8 +316,7 @@ static void annotated_pod_of_the_first_list__charged_when_there_is_room(void **s
 
 static void annotated_pod_that_was_pending__charged_when_there_is_room(void **state)
 {
-    struct wish w;
-    const struct demand annotated = fixture_annotated(&w, 300);
+    const struct demand annotated = ANNOTATED_SHARE_OF(300);
 
     (void)state;
     fill_names();
@@ -459,7 +443,7 @@ static void audit__misses_no_pod_that_no_repair_could_enter(void **state)
     ledger_free(scratch);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, ledger_teardown)
 
 int main(void)
 {

@@ -1,20 +1,15 @@
 /* Walks show the ledger of one generation, whatever is applied while they are read. */
 #include "core/ledger/walk.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "core/support/simulation_checks.h"
 
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GIB 1024
 #define KEPT_MAX ((size_t)64 << 20)
 
 /* ---- a copy as text: nodes in order, then pods sorted ---- */
@@ -268,8 +263,6 @@ static void random__walks_beside_everything__show_the_generation_of_their_openin
 
 /* ---- one thing at a time ---- */
 
-static struct ledger_fixture fx;
-
 static int setup(void **state)
 {
     (void)state;
@@ -277,13 +270,6 @@ static int setup(void **state)
     fixture_node(&fx, "n2", 2, 80 * GIB);
     fixture_node(&fx, "n1", 1, 40 * GIB);
     fixture_node(&fx, "n3", 4, 40 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
     return 0;
 }
 
@@ -295,8 +281,7 @@ static void finish(struct reader *r)
 
 static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
 {
-    struct wish w, w2;
-    struct demand third = fixture_both(&w, 300, 4 * GIB), half = fixture_share(&w2, 500);
+    struct demand third = SHARE_AND_MEMORY_OF(300, 4 * GIB), half = SHARE_OF(500);
     struct reader r = {0};
 
     (void)state;
@@ -321,8 +306,7 @@ static void walk__pods_go_through_all_states__shown_as_they_were(void **state)
 
 static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct reader r = {0};
 
     (void)state;
@@ -340,8 +324,7 @@ static void walk__lists_sweep_everything_away__shown_as_it_was(void **state)
 
 static void walk__nothing_changes__nothing_is_kept(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct reader r = {0};
     size_t before;
 
@@ -375,8 +358,7 @@ static void walk__keeps_more_than_it_may__torn_until_it_is_closed(void **state)
 static void walk__pending_pods_beyond_its_bound__torn(void **state)
 {
     const struct ledger_walk_filter all = {0};
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct snapshot totals, s;
     struct ledger_walk *walk;
     char uid[16];
@@ -398,8 +380,7 @@ static void walk__pending_pods_beyond_its_bound__torn(void **state)
 
 static void walk__several_at_different_generations__each_its_own(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct reader r[3] = {0};
 
     (void)state;
@@ -414,8 +395,7 @@ static void walk__several_at_different_generations__each_its_own(void **state)
 
 static void walk__one_node_or_namespace__no_more(void **state)
 {
-    struct wish w;
-    struct demand half = fixture_share(&w, 500);
+    struct demand half = SHARE_OF(500);
     struct reader r = {0};
 
     (void)state;
@@ -429,7 +409,7 @@ static void walk__one_node_or_namespace__no_more(void **state)
     finish(&r);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, ledger_teardown)
 
 int main(void)
 {

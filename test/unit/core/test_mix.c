@@ -1,11 +1,6 @@
 /* The demand mix: counting, forgetting, settling, churn. */
 #include "core/request/mix.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static struct demand pod(struct wish *w, int32_t cpu, uint16_t count, int32_t milli)
 {

@@ -3,14 +3,9 @@
 #include "core/ledger/ledger.h"
 #include "core/report/mix.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct mix *mix;
 static struct mix_report report;
@@ -206,8 +201,7 @@ static void prices__whole_machines_are_wanted__have_a_price(void **state)
     struct outlook *o = outlook_new();
     const struct strategy *rsp = strategy_find(STR("rsp"));
     struct outlook_report r = {.scarce_n = 0};
-    struct wish eight, part;
-    const struct demand gang = fixture_whole(&eight, 8), share = fixture_share(&part, 600);
+    const struct demand gang = WHOLE_GPUS(8), share = SHARE_OF(600);
     struct outlook_scarce places, sized;
 
     (void)state;

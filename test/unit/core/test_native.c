@@ -1,14 +1,9 @@
 /* Amounts of the native vocabulary: what each combination of resources and annotations asks. */
 #include "core/support/pod_notation.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void native__resources__as_in_the_table(void **state)
 {

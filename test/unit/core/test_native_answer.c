@@ -3,14 +3,9 @@
 #include "core/record/assignment.h"
 #include "core/dialects/dialect.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ARENA_BYTES (1 << 22)
 

@@ -1,15 +1,10 @@
 /* The native vocabulary on whole pods: constraints, phases, many containers, hostile text. */
 #include "base/rng.h"
 #include "core/support/pod_notation.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define DIGITS_50 "12345678901234567890123456789012345678901234567890"
 #define DIGITS_400 DIGITS_50 DIGITS_50 DIGITS_50 DIGITS_50 DIGITS_50 DIGITS_50 DIGITS_50 DIGITS_50

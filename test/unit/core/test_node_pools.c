@@ -2,12 +2,7 @@
 #include "core/time/node_pools.h"
 
 #include "base/compiler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #define LABELS(...)                                                                                \
     {                                                                                              \

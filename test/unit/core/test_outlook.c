@@ -3,12 +3,7 @@
 #include "core/ledger/ledger.h"
 #include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static const struct strategy seer = {.name = "seer", .looks_ahead = true};
 
@@ -110,6 +105,52 @@ static void typical__strategy_that_does_not_look_ahead__costs_nothing(void **sta
     fixture_fini(&f);
 }
 
+/* ---- shapes of nodes ---- */
+
+enum { MANY_MACHINES = 1000, FEW_MACHINES = 200 };
+
+/* No two nodes are alike in cores and memory, and all have one free GPU. */
+static void unlike_machines(struct node_state *nodes, struct device_state *devices)
+{
+    for (uint32_t i = 0; i < MANY_MACHINES; i++) {
+        nodes[i] = (struct node_state){.name_order = i, .first_device = i, .device_n = 1, .flags = NODE_DESCRIBED, .version = i + 1};
+        nodes[i].host.cpu_cap_milli = nodes[i].host.cpu_free_milli = 64000 + 600 * (int32_t)(i % 100);
+        nodes[i].host.mem_cap_mib = nodes[i].host.mem_free_mib = 65536 + 1200 * (int32_t)(i / 100);
+        devices[i] = (struct device_state){.milli_free = 1000, .milli_cap = 1000, .mem_free_mib = 16384, .mem_cap_mib = 16384,
+                                           .mem_base_mib = 16384, .slot_free = 10, .slot_cap = 10, .flags = DEVICE_HEALTHY};
+    }
+}
+
+static void shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_anew(void **state)
+{
+    static struct node_state nodes[MANY_MACHINES];
+    static struct device_state devices[MANY_MACHINES];
+    struct intern *models = intern_new((struct hash_key){1, 2}, 8);
+    struct mix *m = mix_new();
+    struct outlook *grown = outlook_new(), *fresh = outlook_new();
+    const struct strategy *rsp = fixture_params("rsp")->node_strategy;
+    struct cluster_view c = {.nodes = nodes, .devices = devices, .models = models, .mix = m, .version = 1, .names_version = 1, .gpus_version = 1};
+
+    (void)state;
+    unlike_machines(nodes, devices);
+    arrive(m, 1000, 1, 1, 500, 100);
+    c.node_n = FEW_MACHINES;
+    while (!outlook_follow(grown, c, rsp)) {
+    }
+    c.node_n = MANY_MACHINES;
+    c.version = c.names_version = 2;
+    while (!outlook_follow(grown, c, rsp)) {
+    }
+    while (!outlook_follow(fresh, c, rsp)) {
+    }
+    assert_int_equal(outlook_prices(grown)->n, outlook_prices(fresh)->n);
+    assert_memory_equal(outlook_prices(grown)->price, outlook_prices(fresh)->price, sizeof(outlook_prices(fresh)->price));
+    outlook_free(grown);
+    outlook_free(fresh);
+    mix_free(m);
+    intern_free(models);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +158,7 @@ int main(void)
         cmocka_unit_test(typical__enough_covered__leaves_the_rest_out),
         cmocka_unit_test(typical__unchanged__keeps_its_version),
         cmocka_unit_test(typical__strategy_that_does_not_look_ahead__costs_nothing),
+        cmocka_unit_test(shapes__more_than_are_kept_once_nodes_are_counted__all_are_counted_anew),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

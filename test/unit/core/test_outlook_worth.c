@@ -3,12 +3,8 @@
 #include "core/forecast/internal.h"
 #include "core/ledger/ledger.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { BOTH = WORTH_FILLED | WORTH_AMONG, ROOMS = 200000 };
@@ -27,8 +23,7 @@ static void follow(struct outlook *o, const struct ledger *l)
 
 static void expect(struct scene *s, int32_t milli, int32_t cpu_milli, int times)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
+    struct demand d = SHARE_OF(milli);
 
     d.host.cpu_milli = cpu_milli;
     for (int i = 0; i < times; i++) {

@@ -1,21 +1,14 @@
 /* Order, points and holds, over views of a real ledger. */
 #include "base/rng.h"
 #include "core/placement/pack.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NODES 60
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static char name_text[NODES][16];
 static struct str names[NODES];
 static struct arena arena;
@@ -27,8 +20,7 @@ static int setup(void **state)
     fixture_init(&fx);
     arena_init(&arena, 64 << 20);
     for (int i = 0; i < NODES; i++) {
-        struct wish w;
-        struct demand d = fixture_share(&w, 50 + 10 * (i * 7 % 31));
+        struct demand d = SHARE_OF(50 + 10 * (i * 7 % 31));
         char uid[16];
 
         snprintf(name_text[i], sizeof(name_text[i]), "n%02d", i);
@@ -78,8 +70,7 @@ static size_t rank_all(const struct demand *d, const struct pack_hold *holds, si
 
 static void pack_rank__limit__gives_the_head_of_the_full_order(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct pack_result all[NODES], some[NODES];
 
     (void)state;
@@ -94,8 +85,7 @@ static void pack_rank__limit__gives_the_head_of_the_full_order(void **state)
 
 static void pack_rank__order_of_the_request__does_not_matter(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct pack_result forward[NODES], backward[NODES];
     struct str reversed[NODES];
 
@@ -178,8 +168,7 @@ static void pack_rank__any_results__as_sorted_and_none_lost(void **state)
 
 static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_whole(&w, 2);
+    struct demand d = WHOLE_GPUS(2);
     struct str asked[] = {names[0], STR("nobody"), names[1]};
     struct pack_result r[3];
 
@@ -193,8 +182,7 @@ static void pack_nodes__unknown_and_full_nodes__have_their_verdicts(void **state
 
 static void pack_some__name_again__is_left_out(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct str asked[] = {names[4], names[2], names[4], names[2], names[9]};
     uint64_t seen[NODES / 64 + 1] = {0};
     struct ledger_view v = view_for(&d);
@@ -213,8 +201,7 @@ static void pack_some__name_again__is_left_out(void **state)
 
 static void pack_holds__demote_and_never_refuse(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 960), held = fixture_share(&w2, 960);
+    struct demand d = SHARE_OF(960), held = SHARE_OF(960);
     struct pack_result free_r[NODES], held_r[NODES];
     size_t fit = rank_all(&d, NULL, 0, 0, names, NODES, free_r);
     struct pack_hold hold = {free_r[0].name, &held};
@@ -229,8 +216,7 @@ static void pack_holds__demote_and_never_refuse(void **state)
 
 static void pack_holds__room_for_both__change_nothing(void **state)
 {
-    struct wish w, w2;
-    struct demand d = fixture_share(&w, 300), held = fixture_share(&w2, 300);
+    struct demand d = SHARE_OF(300), held = SHARE_OF(300);
     struct pack_result free_r[NODES], held_r[NODES];
     struct pack_hold hold;
 
@@ -320,8 +306,7 @@ static void pack_points__many_nodes__spread_over_nine_to_zero_in_order(void **st
 
 static void view__uuid_list__denies_the_other_devices(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct device_pattern only = {STR("GPU-n05-1"), false};
     struct device_state room[DEVICES_PER_NODE_MAX];
     struct ledger_view v;
@@ -338,8 +323,7 @@ static void view__uuid_list__denies_the_other_devices(void **state)
 
 static void view__arena_too_small__is_an_error(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct device_pattern any = {STR("*"), false};
     struct arena small;
     struct ledger_view v;

@@ -4,12 +4,8 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "core/request/demand.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

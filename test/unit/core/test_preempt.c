@@ -3,17 +3,12 @@
 #include "base/rng.h"
 #include "core/ledger/preempt.h"
 #include "core/placement/pack.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct ledger_fixture fx;
 static struct arena arena;
 
 static struct score_cache *cache; /* what one call has remembered the next one finds */
@@ -48,8 +43,7 @@ struct running {
 
 static void observe(const struct running *p)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, p->milli);
+    struct demand d = SHARE_OF(p->milli);
     struct assigned_container c;
     struct assigned_device device;
     char uuid[64];
@@ -170,8 +164,7 @@ static void preempt__unknown_victim__kept_where_it_was(void **state)
 
 static void preempt__reserved_or_pending__no_victim_and_unknown_node__impossible(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 800);
+    struct demand d = SHARE_OF(800);
 
     (void)state;
     fixture_node(&fx, "n", 1, 1000);
@@ -280,8 +273,7 @@ static void preempt__random_nodes__fits_without_the_victims_and_needs_each(void 
 static enum verdict verdict_for(const char *uid, int32_t milli, int32_t priority)
 {
     const struct pack_params params = *fixture_params("tight-fit");
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
+    struct demand d = SHARE_OF(milli);
     struct pack_result result, remembered;
     struct pack_query q;
     struct ledger_view v;

@@ -5,15 +5,10 @@
 #include "core/placement/pack.h"
 #include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 /* A node of four GPUs and 16 cores; pods that hold parts of it are bound first. */
 struct scene {

@@ -6,19 +6,13 @@
 #include "base/rng.h"
 #include "core/fit/device_state.h"
 #include "core/dialects/dialect.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static struct ledger_fixture fx;
 static struct arena records; /* that of the fixture ends with every snapshot */
 
 static int setup(void **state)
@@ -188,8 +182,7 @@ static struct assignment bound_by_us(const char *uid, const struct demand *d)
 
 static void pod_that_says_nothing__bound__has_what_the_node_said_then(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 10);
+    struct demand d = SHARE_OF(10);
     struct assignment as;
 
     (void)state;
@@ -210,8 +203,7 @@ static void pod_that_says_nothing__bound__has_what_the_node_said_then(void **sta
 
 static void restart__record_says_equal_share__charged_as_before(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 10);
+    struct demand d = SHARE_OF(10);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment as = record_of(&c, &dev, 62, QOS_EQUAL_SHARE);
@@ -224,8 +216,7 @@ static void restart__record_says_equal_share__charged_as_before(void **state)
 
 static void restart__record_of_an_earlier_version__fixed_share_whatever_the_node_says(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 10);
+    struct demand d = SHARE_OF(10);
     struct assigned_container c;
     struct assigned_device dev;
     struct assignment as = record_of(&c, &dev, 10, QOS_FIXED_SHARE);
@@ -271,8 +262,7 @@ static void restart__annotation_and_record_differ__the_larger(void **state)
 
 static void release__of_a_refused_binding__decides_anew(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 10);
+    struct demand d = SHARE_OF(10);
 
     (void)state;
     node(QOS_EQUAL_SHARE, LEND_ALLOW, 16);
@@ -287,8 +277,8 @@ static void release__of_a_refused_binding__decides_anew(void **state)
 
 static void pod_bound_past_us__what_it_asks_for_whatever_the_node_says(void **state)
 {
-    struct wish w, v;
-    struct demand silent = fixture_share(&w, 10), equal = says(&v, 10, QOS_EQUAL_SHARE);
+    struct wish v;
+    struct demand silent = SHARE_OF(10), equal = says(&v, 10, QOS_EQUAL_SHARE);
 
     (void)state;
     node(QOS_EQUAL_SHARE, LEND_ALLOW, 16);
@@ -325,8 +315,7 @@ static void mixed_kinds_on_one_gpu__nothing_lent__caps_add_up_to_the_gpu(void **
 
         node(of_node, LEND_FORBID, slots);
         for (int i = 0; refused < 3 && i < 40; i++) {
-            struct wish w;
-            struct demand d = fixture_share(&w, 10 + (int32_t)rng_below(&rng, 300));
+            struct demand d = SHARE_OF(10 + (int32_t)rng_below(&rng, 300));
             char uid[16];
             struct assignment as;
             int r;

@@ -1,12 +1,8 @@
 /* The rollout against a naive walk over the same lists, and what the order of devices may not change. */
 #include "base/rng.h"
 #include "core/forecast/rollout.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 enum { CASES = 400 };

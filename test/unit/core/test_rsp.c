@@ -3,12 +3,7 @@
 #include "core/ledger/ledger.h"
 #include "core/placement/pack.h"
 #include "core/support/ledger_fixture.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 struct scene {
     struct ledger_fixture f;
@@ -92,8 +87,7 @@ static void price__learned_from_few_pods__is_less_sure(void **state)
 static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **state)
 {
     static const char *const names[] = {"full", "part"};
-    struct wish eight, small, half;
-    struct demand gang = fixture_whole(&eight, 8), share = fixture_share(&small, 500), two = fixture_share(&half, 500);
+    struct demand gang = WHOLE_GPUS(8), share = SHARE_OF(500), two = SHARE_OF(500);
     struct scene s;
     int64_t scores[2];
 
@@ -113,8 +107,8 @@ static void rsp__whole_machines_are_wanted__leaves_the_last_one_alone(void **sta
 static void rsp__pods_of_one_size__takes_the_hole_of_that_size(void **state)
 {
     static const char *const names[] = {"a", "b"};
-    struct wish w3, w7, held;
-    struct demand small = fixture_share(&w3, 300), large = fixture_share(&w7, 700), use;
+    struct wish held;
+    struct demand small = SHARE_OF(300), large = SHARE_OF(700), use;
     struct scene s;
     int64_t scores[2];
 
@@ -138,8 +132,7 @@ static void rsp__pods_of_one_size__takes_the_hole_of_that_size(void **state)
 static void rsp__equal_nodes__are_worth_the_same_in_any_order(void **state)
 {
     static const char *const names[] = {"a", "b", "c"}, *const back[] = {"c", "b", "a"};
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
+    struct demand d = SHARE_OF(300);
     struct scene s;
     int64_t scores[3];
 
@@ -159,8 +152,7 @@ static void rsp__equal_nodes__are_worth_the_same_in_any_order(void **state)
 static void rsp__nothing_expected__still_takes_what_fits(void **state)
 {
     static const char *const names[] = {"a"};
-    struct wish w;
-    struct demand d = fixture_whole(&w, 2);
+    struct demand d = WHOLE_GPUS(2);
     struct scene s;
     int64_t score;
 
@@ -174,8 +166,7 @@ static void rsp__nothing_expected__still_takes_what_fits(void **state)
 static void rsp__memory_gone__compute_left_over_is_worth_nothing(void **state)
 {
     static const char *const names[] = {"big", "tight"};
-    struct wish w, h;
-    struct demand d = fixture_both(&w, 200, 512), use = fixture_both(&h, 200, 512);
+    struct demand d = SHARE_AND_MEMORY_OF(200, 512), use = SHARE_AND_MEMORY_OF(200, 512);
     struct scene s;
     int64_t scores[2];
 

@@ -5,12 +5,8 @@
 #include "core/support/ledger_fixture.h"
 #include "core/support/random_demand.h"
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 enum { SEEDS = 25, STEPS = 150, DEMANDS = 6 };
@@ -26,16 +22,6 @@ static const struct pack_params *both(size_t node_strategy, size_t device_strate
 
     p = (struct pack_params){.node_strategy = strategies[node_strategy], .device_strategy = strategies[device_strategy]};
     return &p;
-}
-
-static size_t strategy_n(void)
-{
-    size_t n = 0;
-
-    while (strategies[n] != NULL) {
-        n++;
-    }
-    return n;
 }
 
 static void follow(struct outlook *o, const struct ledger *l, const struct pack_params *p)
@@ -105,7 +91,7 @@ static void same_answers(struct simulation *s, const struct demand *d, const str
 static void after_op(struct simulation *s)
 {
     for (unsigned i = 0; i < DEMANDS; i++) {
-        size_t all = strategy_n(), node = (s->seed * DEMANDS + i) % all;
+        size_t all = strategy_count(), node = (s->seed * DEMANDS + i) % all;
 
         same_answers(s, &cases[i].demand, both(node, i % 2 == 0 ? node : (s->seed + i) / 2 % all));
     }
@@ -144,8 +130,7 @@ static void random__every_op__remembered_answers_are_those_computed_afresh(void 
 static void node__replaced_by_another__is_judged_anew(void **state)
 {
     struct ledger_fixture fx;
-    struct wish w;
-    struct demand d = fixture_share(&w, 500);
+    struct demand d = SHARE_OF(500);
     struct str name;
 
     (void)state;

@@ -5,12 +5,8 @@
 #include "core/placement/score_terms.h"
 #include "core/request/mix.h"
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 /* Nodes by how many GPUs they have, each filled otherwise. */
@@ -27,8 +23,7 @@ struct scene {
 
 static void expect(struct scene *s, int32_t milli, int times)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, milli);
+    struct demand d = SHARE_OF(milli);
 
     for (int i = 0; i < times; i++) {
         mix_arrived(s->expected, &d);
@@ -48,11 +43,8 @@ static void begin(struct scene *s)
         s->names[i] = str_of(s->texts[i]);
         fixture_node(&s->f, s->texts[i], i + 1, 0);
         for (int k = 0; k <= i; k++) {
-            struct assigned_container c;
-            struct assigned_device dev;
-            struct wish w;
-            struct demand d = fixture_share(&w, 50 + 50 * k);
-            struct assignment as = fixture_record(&c, &dev, "d", "", k, 50 + 50 * k, 0);
+            struct demand d = SHARE_OF(50 + 50 * k);
+            struct assignment as = RECORD_OF("d", "", k, 50 + 50 * k, 0);
             char uid[32];
 
             snprintf(uid, sizeof(uid), "%d-%d", i, k);
@@ -95,8 +87,7 @@ static void gain__other_pods_expected__as_judged_anew(void **state)
 {
     static const int32_t sizes[] = {700, 450, 120, 1000, 300};
     struct pack_result anew[NODES], again[NODES];
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct score_row row;
     struct scene s;
     int64_t score;

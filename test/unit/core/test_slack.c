@@ -4,33 +4,12 @@
 #include "base/compiler.h"
 #include "core/ledger/view.h"
 #include "core/placement/pack.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-static struct ledger_fixture fx;
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 enum what { SLICE, INSTANCE, COUNTED, GPU };
 
@@ -104,14 +83,6 @@ static void expect_under_all(const struct demand *d, const char *want)
     }
 }
 
-static struct demand of_memory(struct wish *w, int64_t mem_mib)
-{
-    struct demand d = fixture_both(w, 0, mem_mib);
-
-    w->kind = WISH_MEMORY;
-    return d;
-}
-
 static void take(const char *uid, const struct demand *d, const char *at)
 {
     assert_int_equal(fixture_pod(&fx, uid, d, NULL, NULL), 0);
@@ -122,7 +93,7 @@ static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_ev
     void **state)
 {
     struct wish w;
-    struct demand d = of_memory(&w, 6144);
+    struct demand d = fixture_memory(&w, 6144);
 
     (void)state;
     node("s16", SLICE, 1, 16384);
@@ -131,16 +102,16 @@ static void memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_ev
     expect_under_all(&d, "s8 s16");
     take("a", &d, "s8");
     expect_under_all(&d, "s16");
-    d = of_memory(&w, 4096);
+    d = fixture_memory(&w, 4096);
     expect_under_all(&d, "s4 s16");
-    d = of_memory(&w, 16385);
+    d = fixture_memory(&w, 16385);
     expect_under_all(&d, "");
 }
 
 static void memory_alone__instances_and_gpus__smallest_instance_then_shares(void **state)
 {
     struct wish w;
-    struct demand d = of_memory(&w, 4096);
+    struct demand d = fixture_memory(&w, 4096);
 
     (void)state;
     node("gpu", GPU, 2, 81920);
@@ -171,7 +142,7 @@ static void compute_too__shares_first_then_the_smallest_slice(void **state)
 static void several_slices__the_node_with_the_least_slack_in_all(void **state)
 {
     struct wish w;
-    struct demand d = of_memory(&w, 3000);
+    struct demand d = fixture_memory(&w, 3000);
 
     (void)state;
     w.count = 2;
@@ -186,8 +157,7 @@ static void several_slices__the_node_with_the_least_slack_in_all(void **state)
 
 static void slices_of_one_size__the_strategy_decides(void **state)
 {
-    struct wish w, v;
-    struct demand d = of_memory(&w, 6144), taken = of_memory(&v, 6144);
+    struct demand d = MEMORY_OF(6144), taken = MEMORY_OF(6144);
 
     (void)state;
     node("a", SLICE, 2, 8192);
@@ -200,7 +170,7 @@ static void slices_of_one_size__the_strategy_decides(void **state)
 static void slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors(void **state)
 {
     struct wish w;
-    const struct demand d = of_memory(&w, 1);
+    const struct demand d = fixture_memory(&w, 1);
     const struct snapshot_node *n;
 
     (void)state;
@@ -248,18 +218,12 @@ static void slack__rounded_up_to_steps_and_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_every_strategy, setup,
-            teardown),
-        cmocka_unit_test_setup_teardown(
-            memory_alone__instances_and_gpus__smallest_instance_then_shares, setup, teardown),
-        cmocka_unit_test_setup_teardown(compute_too__shares_first_then_the_smallest_slice, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(several_slices__the_node_with_the_least_slack_in_all, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(slices_of_one_size__the_strategy_decides, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors, setup, teardown),
+        EMPTY_LEDGER_TEST(memory_alone__slices_of_three_sizes__the_smallest_that_fits_under_every_strategy),
+        EMPTY_LEDGER_TEST(memory_alone__instances_and_gpus__smallest_instance_then_shares),
+        EMPTY_LEDGER_TEST(compute_too__shares_first_then_the_smallest_slice),
+        EMPTY_LEDGER_TEST(several_slices__the_node_with_the_least_slack_in_all),
+        EMPTY_LEDGER_TEST(slices_of_one_size__the_strategy_decides),
+        EMPTY_LEDGER_TEST(slice__taken_by_any_wish__is_taken_whole_and_knows_no_factors),
         cmocka_unit_test(slack__rounded_up_to_steps_and_bounded),
     };
 

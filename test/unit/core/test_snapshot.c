@@ -1,17 +1,9 @@
 /* The copy of everything for people: what is in it, and that it is one moment's. */
 #include "core/ledger/snapshot.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
-
-#define GIB 1024
-
-static struct ledger_fixture fx;
 
 static int setup(void **state)
 {
@@ -19,13 +11,6 @@ static int setup(void **state)
     fixture_init(&fx);
     fixture_node(&fx, "n2", 2, 80 * GIB);
     fixture_node(&fx, "n1", 1, 40 * GIB);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
     return 0;
 }
 
@@ -40,25 +25,12 @@ static const struct snapshot *take(const char *node, const char *namespace_)
 /* Default's pod "a" on GPU 0 of n2, "f" without a record on n1, "p" pending. */
 static void fill(void)
 {
-    struct wish w, w2;
-    struct demand third = fixture_both(&w, 300, 4 * GIB), half = fixture_share(&w2, 500);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "decided", "GPU-n2-0", 0, 300, 4 * GIB);
+    struct demand third = SHARE_AND_MEMORY_OF(300, 4 * GIB), half = SHARE_OF(500);
+    struct assignment as = RECORD_OF("decided", "GPU-n2-0", 0, 300, 4 * GIB);
 
     fixture_pod(&fx, "a", &third, "n2", &as);
     fixture_pod(&fx, "f", &half, "n1", NULL);
     fixture_pod(&fx, "p", &half, NULL, NULL);
-}
-
-static const struct snapshot_pod *pod(const struct snapshot *s, const char *uid)
-{
-    for (size_t i = 0; i < s->pod_n; i++) {
-        if (str_eq_cstr(s->pods[i].uid, uid)) {
-            return &s->pods[i];
-        }
-    }
-    return NULL;
 }
 
 static void take__nodes_devices_pods__are_all_there_nodes_by_name(void **state)
@@ -98,16 +70,16 @@ static void take__pods__state_node_decision_and_conflict(void **state)
     (void)state;
     fill();
     s = take(NULL, NULL);
-    assert_int_equal(pod(s, "a")->state, LEDGER_BOUND);
-    assert_true(str_eq_cstr(pod(s, "a")->decision_id, "decided"));
-    assert_true(str_eq_cstr(pod(s, "a")->node_name, "n2"));
-    assert_false(pod(s, "a")->conflict);
-    assert_int_equal(pod(s, "a")->since_ms, 1000);
-    assert_int_equal(pod(s, "f")->state, LEDGER_FOREIGN);
-    assert_true(pod(s, "f")->conflict);
-    assert_non_null(pod(s, "f")->conflict_text);
-    assert_int_equal(pod(s, "p")->state, LEDGER_PENDING);
-    assert_int_equal(pod(s, "p")->node_name.n, 0);
+    assert_int_equal(fixture_pod_in(s, STR("a"))->state, LEDGER_BOUND);
+    assert_true(str_eq_cstr(fixture_pod_in(s, STR("a"))->decision_id, "decided"));
+    assert_true(str_eq_cstr(fixture_pod_in(s, STR("a"))->node_name, "n2"));
+    assert_false(fixture_pod_in(s, STR("a"))->conflict);
+    assert_int_equal(fixture_pod_in(s, STR("a"))->since_ms, 1000);
+    assert_int_equal(fixture_pod_in(s, STR("f"))->state, LEDGER_FOREIGN);
+    assert_true(fixture_pod_in(s, STR("f"))->conflict);
+    assert_non_null(fixture_pod_in(s, STR("f"))->conflict_text);
+    assert_int_equal(fixture_pod_in(s, STR("p"))->state, LEDGER_PENDING);
+    assert_int_equal(fixture_pod_in(s, STR("p"))->node_name.n, 0);
 }
 
 static void take__foreign_pod__one_allocation_per_device_without_container(void **state)
@@ -133,7 +105,7 @@ static void take__one_node__its_devices_and_pods_only(void **state)
     assert_int_equal(s->node_n, 1);
     assert_true(str_eq_cstr(s->nodes[0].name, "n2"));
     assert_int_equal(s->pod_n, 1);
-    assert_non_null(pod(s, "a"));
+    assert_non_null(fixture_pod_in(s, STR("a")));
     assert_int_equal(take("nowhere", NULL)->node_n, 0);
 }
 
@@ -154,8 +126,7 @@ static void take__one_namespace__other_pods_are_numbers_only(void **state)
 /* A node that only its pods speak of, whether its object is gone or was never seen: nobody says that it takes pods. */
 static void take__node_without_an_object__is_not_schedulable(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     const struct snapshot *s;
 
     (void)state;
@@ -185,7 +156,7 @@ static void take__later_ops__do_not_change_it(void **state)
     fixture_node(&fx, "n9", 4, GIB);
     assert_true(str_eq_cstr(s->nodes[1].name, "n2"));
     assert_true(str_eq_cstr(s->nodes[1].devices[0].uuid, "GPU-n2-0"));
-    assert_true(str_eq_cstr(pod(s, "a")->name, "a"));
+    assert_true(str_eq_cstr(fixture_pod_in(s, STR("a"))->name, "a"));
     assert_int_equal(s->nodes[1].devices[0].milli_charged, 300);
 }
 
@@ -259,8 +230,7 @@ static void totals__agree_with_the_full_snapshot(void **state)
 
 static void totals__device_below_zero__counts_as_overcommitted(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 100, 60 * GIB);
+    struct demand d = SHARE_AND_MEMORY_OF(100, 60 * GIB);
     struct snapshot t;
 
     (void)state;
@@ -271,11 +241,8 @@ static void totals__device_below_zero__counts_as_overcommitted(void **state)
 
 static void totals__devices_of_a_node_that_is_gone__do_not_count(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 300);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "x", "GPU-n7-0", 0, 300, 24 * GIB);
+    struct demand d = SHARE_OF(300);
+    struct assignment as = RECORD_OF("x", "GPU-n7-0", 0, 300, 24 * GIB);
     struct snapshot before, t;
 
     (void)state;
@@ -290,7 +257,7 @@ static void totals__devices_of_a_node_that_is_gone__do_not_count(void **state)
     assert_int_equal(t.milli_charged, before.milli_charged);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, ledger_teardown)
 
 int main(void)
 {

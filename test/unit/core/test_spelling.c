@@ -1,13 +1,8 @@
 /* Item 16: typing errors fail closed, on pods that are not bound yet and on no others. */
 #include "core/support/pod_notation.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void item16__unknown_key__refused_with_what_was_meant(void **state)
 {

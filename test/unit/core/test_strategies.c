@@ -5,15 +5,10 @@
 #include "core/placement/strategies/strategies_internal.h"
 #include "core/support/oracle.h"
 #include "core/support/random_demand.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEED 4711
 #define CASES 6000
@@ -35,8 +30,7 @@ static void for_all(int cases, size_t device_max, check_fn *check)
     }
 }
 
-#define FAIL_CASE(k, c, s, why)                                                                    \
-    fail_msg("seed %d case %d, %s: %s\n%s", SEED, k, (s)->name, why, random_case_text(c))
+#define FAIL_UNDER(s, k, c, why) FAIL_CASE(k, c, "%s: %s", (s)->name, why)
 
 static enum verdict place(const struct random_case *c, const struct strategy *s,
                           struct placement *ret)
@@ -73,7 +67,7 @@ static void check_never_overcommits(int k, const struct random_case *c, const st
 
         if (used &&
             (after[i].milli_free < 0 || after[i].mem_free_mib < 0 || after[i].slot_free < 0)) {
-            FAIL_CASE(k, c, s, "a device is over-committed");
+            FAIL_UNDER(s, k, c, "a device is over-committed");
         }
     }
 }
@@ -95,13 +89,13 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
     copy = *c;
     copy.demand.wishes = copy.wishes;
     if (place(&copy, s, &q) != v) {
-        FAIL_CASE(k, c, s, "another verdict the second time");
+        FAIL_UNDER(s, k, c, "another verdict the second time");
     }
     if (v != VERDICT_FITS) {
         return;
     }
     if (memcmp(p.wish_devices, q.wish_devices, c->demand.wish_n * sizeof(q.wish_devices[0])) != 0) {
-        FAIL_CASE(k, c, s, "another placement the second time");
+        FAIL_UNDER(s, k, c, "another placement the second time");
     }
     take_all(c, &p, after);
     if (s->node_score(NULL, &(struct strategy_node){.demand = &c->demand,
@@ -114,7 +108,7 @@ static void check_same_twice(int k, const struct random_case *c, const struct st
                                                    .before = copy.devices,
                                                    .after = after,
                                                    .device_n = c->node.device_n})) {
-        FAIL_CASE(k, c, s, "another score the second time");
+        FAIL_UNDER(s, k, c, "another score the second time");
     }
 }
 
@@ -140,11 +134,11 @@ static void check_more_is_not_worse(int k, const struct random_case *c, const st
     more.devices[i].mem_free_mib += 1000;
     more.devices[i].slot_free++;
     if (place(&more, s, &p) != VERDICT_FITS) {
-        FAIL_CASE(k, c, s, "does not fit any more where more is free");
+        FAIL_UNDER(s, k, c, "does not fit any more where more is free");
     }
     more.devices[i].flags = DEVICE_HEALTHY;
     if (place(&more, s, &p) != VERDICT_FITS) {
-        FAIL_CASE(k, c, s, "does not fit any more when others have left");
+        FAIL_UNDER(s, k, c, "does not fit any more when others have left");
     }
 }
 
@@ -186,13 +180,13 @@ static void check_equal_devices(int k, const struct random_case *c, const struct
     }
     v = place(&forth, s, &p);
     if (place(&back, s, &q) != v) {
-        FAIL_CASE(k, &forth, s, "another verdict in another order of devices");
+        FAIL_UNDER(s, k, &forth, "another verdict in another order of devices");
     }
     /* Between kinds that cost the same the ordinal decides, so there the order may show. */
     if (v == VERDICT_FITS && c->demand.wish_n == 1 &&
         s->device_cost(a, &charge_a) != s->device_cost(b, &charge_b) &&
         (got(&p, forth_a) != got(&q, back_a) || got(&p, ~forth_a) != got(&q, ~back_a))) {
-        FAIL_CASE(k, &forth, s, "other kinds of devices in another order of them");
+        FAIL_UNDER(s, k, &forth, "other kinds of devices in another order of them");
     }
 }
 
@@ -424,7 +418,7 @@ static void tight_fit__used_device_fits__no_empty_one_is_opened(void **state)
             on_trial++;
             assert_int_equal(place(&c, &strategy_tight_fit, &p), VERDICT_FITS);
             if (breaks_empty(&c, &p)) {
-                FAIL_CASE(k, &c, &strategy_tight_fit, "opens an empty device");
+                FAIL_UNDER(&strategy_tight_fit, k, &c, "opens an empty device");
             }
         }
     }

@@ -1,18 +1,14 @@
 /* Limits of tenants: what counts, what is refused, when there is room again, and that no order of binds passes a
  * limit. */
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
 #include "core/support/simulation.h"
 
 #include "base/compiler.h"
 #include "core/ledger/preempt.h"
 #include "core/placement/pack.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 #include <stdio.h>
 
 #define NO TENANT_UNLIMITED
@@ -20,23 +16,8 @@
     .gpu_permille = (gpu_permille_), .milli = (milli_), .mem_permille = (mem_permille_),           \
     .mem_mib = (mem_mib_)
 
-static struct ledger_fixture fx;
 static const struct str research[] = {{"default", 7}};
 static const struct str teams[] = {{"team-*", 6}, {"lab", 3}};
-
-static int setup(void **state)
-{
-    (void)state;
-    fixture_init(&fx);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_fini(&fx);
-    return 0;
-}
 
 static void set_tenants(struct ledger *l, const struct tenant *t, size_t n)
 {
@@ -87,8 +68,7 @@ static void pod(const char *uid, const char *namespace_, const struct demand *d,
 static void share_pods(unsigned n, int32_t milli)
 {
     for (unsigned i = 0; i < n; i++) {
-        struct wish w;
-        struct demand d = fixture_share(&w, milli);
+        struct demand d = SHARE_OF(milli);
         char uid[16];
 
         snprintf(uid, sizeof(uid), "p%u", i);
@@ -150,8 +130,7 @@ static void limit__reserve_without_a_search__refused_all_the_same(void **state)
 
 static void limit__of_zero__nothing_that_asks_for_it(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_both(&w, 0, 100);
+    struct demand d = SHARE_AND_MEMORY_OF(0, 100);
 
     (void)state;
     fixture_node(&fx, "n", 1, 10000);
@@ -182,8 +161,7 @@ static void limit__other_namespaces__not_theirs(void **state)
         {.name = STR("a"), .namespaces = teams, .namespace_n = 2, LIMITS(NO, 500, NO, NO)},
         {.name = STR("b"), .namespaces = research, .namespace_n = 1, LIMITS(NO, 1000, NO, NO)},
     };
-    struct wish w;
-    struct demand d = fixture_share(&w, 400);
+    struct demand d = SHARE_OF(400);
 
     (void)state;
     fixture_node(&fx, "n", 4, 10000);
@@ -205,8 +183,7 @@ static void limit__filter__same_answer_as_bind(void **state)
     const struct str names[] = {STR("large"), STR("small"), STR("none")};
     struct score_cache *cache = score_cache_new();
     struct pack_result r[3];
-    struct wish w;
-    struct demand d = fixture_share(&w, 500);
+    struct demand d = SHARE_OF(500);
 
     (void)state;
     fixture_node(&fx, "large", 1, 20000);
@@ -230,8 +207,7 @@ static void limit__filter__same_answer_as_bind(void **state)
 
 static void limit__preemption__only_when_the_tenants_own_pods_make_room(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 600);
+    struct demand d = SHARE_OF(600);
     struct preempt_request r = {.node_name = STR("n"), .uid = STR("new"), .namespace_ = STR("default"),
                                 .priority = 5, .demand = &d,
                                 .device_strategy = fixture_params("binpack")->device_strategy};
@@ -297,11 +273,8 @@ static void limit__lowered__nobody_leaves_and_nobody_comes(void **state)
 
 static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **state)
 {
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, "d", "GPU-n-0", 0, 400, 4000);
-    struct wish w;
-    struct demand d = fixture_share(&w, 400);
+    struct assignment as = RECORD_OF("d", "GPU-n-0", 0, 400, 4000);
+    struct demand d = SHARE_OF(400);
     uint64_t room;
 
     (void)state;
@@ -320,8 +293,7 @@ static void foreign_pod__counts_on_every_gpu_until_its_devices_are_known(void **
 
 static void room__of_a_tenant__said_when_it_grows_and_only_then(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 400);
+    struct demand d = SHARE_OF(400);
     uint64_t room;
 
     (void)state;
@@ -487,7 +459,7 @@ static void random__any_interleaving_of_binds__no_reservation_passes_a_limit(voi
 
 int main(void)
 {
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+#define TEST(name_) EMPTY_LEDGER_TEST(name_)
     const struct CMUnitTest tests[] = {
         TEST(limit__reached_by_reservations__refused_until_one_is_released),
         TEST(limit__of_memory__counts_what_the_share_takes_there),

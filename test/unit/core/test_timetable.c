@@ -5,12 +5,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/rng.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Berlin 2026: forward on March 29 at 02:00, back on October 25 at 03:00; both 01:00 UTC. */
 static const struct zone_transition berlin_transitions[] = {{1774746000, 7200}, {1792890000, 3600}};

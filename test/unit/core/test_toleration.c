@@ -2,15 +2,10 @@
 #include "core/request/toleration.h"
 
 #include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define T(key_, op, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, op, effect_}
 #define TAINT(key_, value_, effect_) {{key_, sizeof(key_) - 1}, {value_, sizeof(value_) - 1}, effect_}
@@ -140,8 +135,7 @@ static void describe(struct ledger_fixture *f, const struct taint *taints, size_
 
 static void observe(struct ledger_fixture *f, const struct toleration *t, size_t n)
 {
-    struct wish w;
-    const struct demand d = fixture_share(&w, 100);
+    const struct demand d = SHARE_OF(100);
     const struct ledger_op op = {
         .kind = LEDGER_POD_OBSERVED,
         .pod = {.uid = STR("p"), .namespace_ = STR("default"), .name = STR("p"), .demand = &d, .tolerations = t,

@@ -4,14 +4,9 @@
 
 #include "base/compiler.h"
 #include "core/support/pod_notation.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct compute_resource compute[] = {{STR("fgpu.io/gpu-milli"), 1000, ABOVE_REFUSE, PICKS_FGPU},
                                                   {STR("x/metagpu"), 100, ABOVE_SPAN, PICKS_FGPU},

@@ -1,15 +1,10 @@
 /* What kube-scheduler shows of us: words that never vary. */
 #include "base/compiler.h"
 #include "core/fit/verdict.h"
+#include "support/cmocka.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void verdict_words__every_verdict__unique_plain_and_constant(void **state)
 {

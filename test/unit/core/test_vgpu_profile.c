@@ -2,12 +2,7 @@
 #include "core/inventory/vgpu_profile.h"
 
 #include "base/compiler.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static void vgpu_profile__names__known_or_refused(void **state)
 {

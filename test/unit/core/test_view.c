@@ -1,18 +1,11 @@
 /* What a view says of devices for one demand. */
 #include "core/ledger/view.h"
 #include "core/placement/pack.h"
-#include "core/support/ledger_fixture.h"
+#include "core/support/tested_ledger.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
-#define GIB 1024
-
-static struct ledger_fixture fx;
 static struct arena arena;
 static uint64_t loud, quiet;
 
@@ -39,11 +32,8 @@ static int teardown(void **state)
 static void bound_pod(const char *uid, const char *namespace_, int32_t index, const uint64_t *label,
                       const uint64_t *isolate)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
-    struct assigned_container c;
-    struct assigned_device dev;
-    struct assignment as = fixture_record(&c, &dev, uid, "", index, 100, 0);
+    struct demand d = SHARE_OF(100);
+    struct assignment as = RECORD_OF(uid, "", index, 100, 0);
     struct ledger_op op = {.kind = LEDGER_POD_OBSERVED,
                            .pod = {.uid = str_of(uid),
                                    .namespace_ = str_of(namespace_),
@@ -87,8 +77,7 @@ static unsigned flagged(const char *uid, const struct demand *d, const uint64_t 
 
 static void isolation__mine__marks_devices_of_matching_pods_of_my_namespace(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     d.isolate = &loud;
@@ -101,8 +90,7 @@ static void isolation__mine__marks_devices_of_matching_pods_of_my_namespace(void
 
 static void isolation__theirs__marks_devices_of_pods_that_keep_away_from_me(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     bound_pod("a", "default", 0, NULL, &loud);
@@ -114,8 +102,7 @@ static void isolation__theirs__marks_devices_of_pods_that_keep_away_from_me(void
 
 static void isolation__from_ones_own_kind__not_from_oneself(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     d.isolate = &loud;
@@ -127,8 +114,7 @@ static void isolation__from_ones_own_kind__not_from_oneself(void **state)
 
 static void isolation__pod_of_unknown_devices__marks_all_of_its_node(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     d.isolate = &loud;
@@ -139,8 +125,7 @@ static void isolation__pod_of_unknown_devices__marks_all_of_its_node(void **stat
 
 static void isolation__pod_gone__no_mark_any_more(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     bound_pod("a", "default", 0, NULL, &loud);
@@ -164,8 +149,7 @@ static void uuids__inclusion_and_exclusion__deny_the_rest(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct wish w;
-        struct demand d = fixture_share(&w, 100);
+        struct demand d = SHARE_OF(100);
         unsigned denied;
 
         d.uuids = rows[i].patterns;
@@ -180,8 +164,7 @@ static void uuids__inclusion_and_exclusion__deny_the_rest(void **state)
 static void uuids__devices_known_by_index__meet_no_inclusion(void **state)
 {
     struct device_pattern named = {STR("GPU-n1-1"), false}, excluded = {STR("GPU-n1-1"), true};
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
 
     (void)state;
     fixture_node_indexes(&fx, "n1", 3, 80 * GIB);
@@ -204,8 +187,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
     struct device_pattern wanted = {STR("*l4"), false};
     struct str names[] = {STR("n1"), STR("n2")};
     struct pack_result results[2];
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct ledger_view v;
 
     (void)state;
@@ -222,8 +204,7 @@ static void models__listed__only_nodes_that_have_them_fit(void **state)
 
 static void find__name_never_seen_gone_or_only_mentioned_by_a_pod(void **state)
 {
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct ledger_view v;
     const struct node_state *mentioned;
 
@@ -244,8 +225,7 @@ static void empty_ledger__gives_an_empty_view(void **state)
 {
     struct ledger_limits limits = {{1, 2}, 1000, 1000};
     struct ledger *l = ledger_new(&limits);
-    struct wish w;
-    struct demand d = fixture_share(&w, 100);
+    struct demand d = SHARE_OF(100);
     struct ledger_view v;
 
     (void)state;

@@ -2,16 +2,11 @@
 #include "demo/apiserver/apiserver.h"
 #include "demo/support/http.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SPEC "\"spec\":{\"containers\":[{\"name\":\"main\"}]}"
 #define PODS "/api/v1/namespaces/ns/pods"

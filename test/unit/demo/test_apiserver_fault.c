@@ -1,15 +1,11 @@
 /* Fault rules, through the C API and through /_faults. */
 #include "demo/support/http.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <curl/curl.h>
 
 #define BINDING "/api/v1/namespaces/ns/pods/p/binding"

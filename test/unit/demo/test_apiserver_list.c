@@ -1,16 +1,11 @@
 /* GET of lists and single objects: contract.md 5.1, 5.2. */
 #include "demo/support/http.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int item_n(const struct http_reply *r)
 {

@@ -1,16 +1,12 @@
 /* Watches: contract.md 5.1, 5.2, 5.4. */
 #include "demo/support/http.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <curl/curl.h>
 
 static struct watcher *watch_from(uint64_t rv, const char *more)

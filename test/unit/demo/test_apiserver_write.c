@@ -1,15 +1,10 @@
 /* Create, update, patch, delete. */
 #include "demo/support/http.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define PODS "/api/v1/namespaces/ns/pods"
 #define POD(name)                                                                                  \

@@ -2,15 +2,10 @@
 #include "demo/checker/checker.h"
 #include "demo/apiserver/cluster.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* One node with two GPUs of 1000 MiB, one of them with two slots. */
 #define NODE                                                                                       \

@@ -1,11 +1,5 @@
 #include "demo/scheduler/latency.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 static void quantile__empty__zero(void **state)
 {

@@ -1,15 +1,10 @@
 /* The picture as golden text: a fixed state in, exact lines out. */
 #include "demo/picture/picture.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct checker_device devices[8][4];
 static struct checker_node nodes[8];

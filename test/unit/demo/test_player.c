@@ -6,20 +6,15 @@
 #include "demo/scheduler/player.h"
 #include "demo/support/extender.h"
 #include "demo/support/server.h"
+#include "support/cmocka.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct extender *extender;
 static struct player *player;

@@ -5,16 +5,11 @@
 #include "demo/support/server.h"
 
 #include "base/clock.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the tables ---- */
 
@@ -209,25 +204,35 @@ static void claims__of_state__compared_as_json(void **state)
 
 /* ---- the storyteller ---- */
 
+static struct clock_shifted shifted;
+
+/* Of one cluster without fgpu; the caller joins and frees it. */
+static struct storyteller *start_telling(const struct story *story, atomic_bool *stop)
+{
+    const struct storyteller_options o = {.story = story,
+                                          .apiserver = server,
+                                          .ops_url = "http://127.0.0.1:1",
+                                          .clock = &shifted,
+                                          .for_ms = 1,
+                                          .fd = -1,
+                                          .stop = stop};
+    struct storyteller *t;
+
+    clock_shifted_init(&shifted);
+    assert_int_equal(storyteller_start(&o, &t, NULL), 0);
+    return t;
+}
+
 static void storyteller__a_claim_after_a_stop__the_story_is_not_finished(void **state)
 {
     static const struct story_step steps[] = {SAY("Once"), BOUND("nobody")};
     static const struct story story = {.name = "s", .steps = steps, .step_n = 2};
     atomic_bool stop = false;
-    struct clock_shifted clock;
-    const struct storyteller_options o = {.story = &story,
-                                          .apiserver = server,
-                                          .ops_url = "http://127.0.0.1:1",
-                                          .clock = &clock,
-                                          .for_ms = 1,
-                                          .fd = -1,
-                                          .stop = &stop};
     struct storyteller *t;
     struct story_result r;
 
     (void)state;
-    clock_shifted_init(&clock);
-    assert_int_equal(storyteller_start(&o, &t, NULL), 0);
+    t = start_telling(&story, &stop);
     atomic_store(&stop, true);
     storyteller_join(t, &r);
     assert_false(r.finished);
@@ -254,27 +259,18 @@ static void storyteller__steps__taken_in_order(void **state)
     static const struct story story = {
         .name = "s", .steps = steps, .step_n = sizeof(steps) / sizeof(steps[0])};
     atomic_bool stop = false;
-    struct clock_shifted clock;
-    const struct storyteller_options o = {.story = &story,
-                                          .apiserver = server,
-                                          .ops_url = "http://127.0.0.1:1",
-                                          .clock = &clock,
-                                          .for_ms = 1,
-                                          .fd = -1,
-                                          .stop = &stop};
     struct storyteller *t;
     struct story_result r;
     char when[CLOCK_RFC3339_MAX];
 
     (void)state;
-    clock_shifted_init(&clock);
-    assert_int_equal(storyteller_start(&o, &t, NULL), 0);
+    t = start_telling(&story, &stop);
     storyteller_join(t, &r);
     assert_true(r.finished && atomic_load(&stop));
     assert_int_equal(r.scene_n, 2);
     assert_int_equal(r.claim_n, 1);
     assert_false(apiserver_find(server, APISERVER_PODS, "story", "a-1", nobody, NULL));
-    clock_rfc3339(clock_wall_ms(&clock.clock), when);
+    clock_rfc3339(clock_wall_ms(&shifted.clock), when);
     assert_memory_equal(when, "2026-03-28T18:5", 15);
     storyteller_free(t);
 }

@@ -1,15 +1,11 @@
 #include "extender/access_cache_internal.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct auth_cache *c;
 static const struct digest_keys keys = {{1, 2}, {3, 4}};

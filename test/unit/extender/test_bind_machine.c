@@ -2,12 +2,8 @@
 #include "extender/bind_machine.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 

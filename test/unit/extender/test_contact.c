@@ -3,16 +3,11 @@
 
 #include "base/compiler.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define S INT64_C(1000000000)
 

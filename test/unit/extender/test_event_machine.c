@@ -3,15 +3,11 @@
 #include "extender/event_machine.h"
 
 #include "base/rng.h"
+#include "support/cmocka.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS INT64_C(1000000)
 #define MINUTE (60000 * MS)

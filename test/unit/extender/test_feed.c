@@ -6,15 +6,10 @@
 #include "base/strbuf.h"
 #include "core/ledger/snapshot.h"
 #include "extender/unreadable.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct clock_manual the_clock;
 static struct store *store;

@@ -1,28 +1,14 @@
 /* defects.md H2 and H8: from when on the decisions of others are incidents, and who hears of them. */
-#include "extender/store.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #define MS INT64_C(1000000)
 
 static struct clock_manual now;
-static struct store *store;
 static unsigned told_n[INCIDENT_KIND__MAX], ended_n;
-static struct wish wish = {
-    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 700, .phases = 1};
-static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
-
-static void op(enum ledger_op_kind kind, const char *name)
-{
-    struct ledger_op o = {.kind = kind, .name = str_of(name)};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
-}
+static const struct demand demand = DEMAND_OF_SHARE(700);
 
 static void describe_node(void)
 {
@@ -46,11 +32,9 @@ static void listen_to(void *ctx, const struct incident *in)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     clock_manual_init(&now, 1000 * MS, 5000);
-    store = store_new(&limits, &now.clock);
+    store_open(&now.clock);
     memset(told_n, 0, sizeof(told_n));
     ended_n = 0;
     store_watch_incidents(store, listen_to, told_n);
@@ -61,9 +45,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_null(store_check(store));
     store_watch_incidents(store, NULL, NULL);
-    store_free(store);
+    store_check_and_free();
     return 0;
 }
 
@@ -95,9 +78,9 @@ static void decisions_of_others__no_incident_until_we_decide_ourselves(void **st
     (void)state;
     store_hold_off(store, now.mono_ns + 6000 * MS);
     decided_elsewhere("while listing");
-    op(LEDGER_POD_GONE, "while listing");
-    op(LEDGER_PODS_END, NULL);
-    op(LEDGER_NODES_END, NULL);
+    apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("while listing")});
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
     clock_manual_advance_ms(&now, 5999);
     decided_elsewhere("while holding off");
     assert_int_equal(told_n[INCIDENT_FOREIGN_DECISION], 0);
@@ -121,8 +104,8 @@ static void found_by_an_audit__an_incident_as_well(void **state)
     uint64_t touched;
 
     (void)state;
-    op(LEDGER_PODS_END, NULL);
-    op(LEDGER_NODES_END, NULL);
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
     assert_int_equal(store_apply(store, &pending, NULL), 0);
     scratch = store_audit_scratch(store);
     assert_int_equal(store_drift(store, scratch, &bound, &touched), DRIFT_POD_STATE);
@@ -138,8 +121,8 @@ static void listed__and_counted_beyond_what_is_listed(void **state)
     uint64_t n;
 
     (void)state;
-    op(LEDGER_PODS_END, NULL);
-    op(LEDGER_NODES_END, NULL);
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
     decided_elsewhere("a");
     decided_elsewhere("b");
     list = store_incidents(store, 1, &n);
@@ -147,7 +130,7 @@ static void listed__and_counted_beyond_what_is_listed(void **state)
     assert_int_equal(list->kind, INCIDENT_DOUBLE_BOOKING);
     assert_null(list->next);
     incidents_free(list);
-    op(LEDGER_POD_GONE, "b");
+    apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = STR("b")});
     assert_int_equal(ended_n, 1);
     incidents_free(store_incidents(store, 10, &n));
     assert_int_equal(n, 1);

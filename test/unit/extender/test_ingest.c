@@ -1,57 +1,19 @@
 /* Objects as the API server has them, and what the ledger knows afterwards. */
-#include "extender/ingest.h"
+#include "extender/support/tested_store.h"
+#include "extender/support/warnings.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
-static struct store *store;
 static struct ingest ingest;
-static struct arena arena;
-static struct log log_counter;
-static unsigned warnings;
-
-static void count_warnings(void *ctx, const struct log_record *rec)
-{
-    (void)ctx;
-    warnings += rec->level == LOG_LEVEL_WARNING;
-}
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    warnings = 0;
-    log_counter = (struct log){.write = count_warnings};
-    store = store_new(&limits, clock_system());
-    ingest = (struct ingest){store, policy_defaults(), &log_counter, NULL};
-    arena_init(&arena, 16 << 20);
+    warnings_reset();
+    store_open(clock_system());
+    ingest = (struct ingest){store, policy_defaults(), &warnings_log, NULL};
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_null(store_check(store));
-    store_free(store);
-    arena_fini(&arena);
-    return 0;
-}
-
-#define GPUS                                                                                                \
-    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                                     \
-    "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}"
-
-static void add_node(void)
-{
-    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
-    const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
-
-    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
 }
 
 /* Pod d/a that asks for 300 milli. */
@@ -79,14 +41,6 @@ static enum ledger_pod_state state_of(const char *uid)
     return LEDGER_POD_STATE__MAX; /* unknown */
 }
 
-static int64_t charged(void)
-{
-    struct snapshot s;
-
-    store_totals(store, &s);
-    return s.milli_charged;
-}
-
 #define RECORD_AT(uuid, index)                                                                          \
     "{\"v\":1,\"id\":\"x\",\"containers\":[{\"name\":\"c\",\"init\":false,\"devices\":[{\"uuid\":" uuid \
     ",\"index\":" index ",\"milli\":300,\"memMib\":24576}]}]}"
@@ -99,23 +53,23 @@ static void pod__through_its_life__pending_bound_terminal(void **state)
     struct pod p = pod(&limit, &c);
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_PENDING);
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_BOUND);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     p.deleting = true;
     p.phase = POD_RUNNING;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-    assert_int_equal(charged(), 300); /* until it is gone */
+    assert_int_equal(milli_charged(), 300); /* until it is gone */
     p.phase = POD_SUCCEEDED;
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_POD_STATE__MAX);
-    assert_int_equal(charged(), 0);
-    assert_int_equal(warnings, 0);
+    assert_int_equal(milli_charged(), 0);
+    assert_int_equal(warnings(), 0);
 }
 
 static void pod__phase__only_terminal_ones_free(void **state)
@@ -129,12 +83,12 @@ static void pod__phase__only_terminal_ones_free(void **state)
     struct pod p = pod(&limit, &c);
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     for (size_t i = 0; i < 4; i++) {
         p.phase = rows[i].phase;
         assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-        assert_int_equal(charged(), rows[i].charged); /* foreign: on both GPUs */
+        assert_int_equal(milli_charged(), rows[i].charged); /* foreign: on both GPUs */
     }
 }
 
@@ -145,11 +99,11 @@ static void pod__record_while_it_is_not_bound__is_somebodys_text(void **state)
     struct pod p = pod(&limit, &c);
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_PENDING);
-    assert_int_equal(charged(), 0);
+    assert_int_equal(milli_charged(), 0);
 }
 
 /* defects.md B4: an index of 99 or -1, or any other text, makes elastic-gpu and gpu-admission panic. */
@@ -161,7 +115,7 @@ static void B4__unreadable_record__counts_on_every_device_and_is_reported(void *
     };
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
         struct kv limit, record = {STR("fgpu.io/assignment"), str_of(records[i])};
         struct container c;
@@ -170,9 +124,9 @@ static void B4__unreadable_record__counts_on_every_device_and_is_reported(void *
         p.node_name = STR("n1");
         p.annotations = (struct kv_list){&record, 1};
         assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-        if (state_of("a") != LEDGER_FOREIGN || charged() != 600 || warnings != i + 1) {
+        if (state_of("a") != LEDGER_FOREIGN || milli_charged() != 600 || warnings() != i + 1) {
             fail_msg("record %s: state %d, charged %d, %u warnings", records[i], (int)state_of("a"),
-                     (int)charged(), warnings);
+                     (int)milli_charged(), warnings());
         }
         assert_int_equal(ingest_pod_gone(&ingest, STR("a"), NULL), 0);
     }
@@ -185,14 +139,14 @@ static void pod__nonsense_in_the_request__is_a_defect_of_that_pod(void **state)
     struct pod p = pod(&limit, &c);
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     limit.value = STR("-1");
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(state_of("a"), LEDGER_PENDING);
-    assert_int_equal(charged(), 0);
+    assert_int_equal(milli_charged(), 0);
     p.node_name = STR("n1"); /* somebody bound it all the same */
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-    assert_int_equal(charged(), 2000);
+    assert_int_equal(milli_charged(), 2000);
 }
 
 static void pod__without_gpu__is_not_kept(void **state)
@@ -229,16 +183,16 @@ static void pod_unusable__bound__counts_as_whole_devices_until_it_can_be_read(vo
     struct err err;
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     salvaged.node_name = STR("n1");
     assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
-    assert_int_equal(charged(), 2000);
+    assert_int_equal(milli_charged(), 2000);
     p.node_name = STR("n1");
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
-    assert_int_equal(charged(), 600);
+    assert_int_equal(milli_charged(), 600);
     salvaged.phase = POD_FAILED;
     assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, NULL), 0);
-    assert_int_equal(charged(), 0);
+    assert_int_equal(milli_charged(), 0);
     salvaged.uid = STR_NULL;
     assert_int_equal(ingest_pod_unusable(&ingest, &salvaged, &err), -ERR_INVALID);
 }
@@ -250,17 +204,17 @@ static void pod_unusable__bound_by_us__keeps_what_it_holds(void **state)
     struct pod p = pod(&limit, &c);
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(ingest_pod_unusable(&ingest, &p, NULL), 0);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
 }
 
 static void node__cordoned_redescribed_and_gone(void **state)
 {
-    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(TWO_GPUS)};
     struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
     struct snapshot s;
 
@@ -298,14 +252,14 @@ static void node_unusable__keeps_its_pods_and_offers_nothing(void **state)
     struct err err;
 
     (void)state;
-    add_node();
+    ingest_two_gpus(&ingest, STR("n1"));
     p.node_name = STR("n1");
     p.annotations = (struct kv_list){&record, 1};
     assert_int_equal(ingest_pod(&ingest, &arena, &p, NULL), 0);
     assert_int_equal(ingest_node_unusable(&ingest, &n, NULL), 0);
-    assert_int_equal(charged(), 300); /* on the GPU that is listed as lost */
-    add_node();
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300); /* on the GPU that is listed as lost */
+    ingest_two_gpus(&ingest, STR("n1"));
+    assert_int_equal(milli_charged(), 300);
     assert_int_equal(ingest_node_unusable(&ingest, &nameless, &err), -ERR_INVALID);
 }
 
@@ -314,7 +268,7 @@ static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothin
     struct kv limit;
     struct container c;
     struct pod p = pod(&limit, &c);
-    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
+    const struct kv annotation = {STR("fgpu.io/gpus"), STR(TWO_GPUS)};
     const struct node n = {.name = STR("n1"), .uid = STR("n1"), .annotations = {&annotation, 1}};
     struct arena small;
     struct err err;
@@ -331,7 +285,7 @@ static void memory__object_larger_than_the_arena__is_an_error_and_changes_nothin
     assert_int_equal(store_generation(store), before);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, store_teardown)
 
 int main(void)
 {

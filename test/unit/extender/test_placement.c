@@ -1,13 +1,9 @@
 /* filter, prioritize and reservations on a real store, without HTTP. Names with a B number are defects seen in
  * other extenders (defects.md). */
-#include "extender/ingest.h"
 #include "extender/placement.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,45 +12,14 @@
 
 #define NODES 3
 
-static struct store *store;
 static struct placement_context context;
 static struct ingest ingest;
-static struct arena arena;
 static const struct str names[NODES] = {{"n0", 2}, {"n1", 2}, {"n2", 2}};
-
-static void op(enum ledger_op_kind kind)
-{
-    struct ledger_op o = {.kind = kind};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
-}
-
-static void sync_now(void)
-{
-    op(LEDGER_NODES_BEGIN);
-    op(LEDGER_NODES_END);
-    op(LEDGER_PODS_BEGIN);
-    op(LEDGER_PODS_END);
-}
-
-static void add_node(struct str name)
-{
-    const struct kv gpus = {
-        STR("fgpu.io/gpus"),
-        STR("{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"
-            "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}")};
-    const struct node n = {.name = name, .uid = name, .annotations = {&gpus, 1}};
-
-    assert_int_equal(ingest_node(&ingest, &arena, &n, NULL), 0);
-}
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    arena_init(&arena, 64 << 20);
-    store = store_new(&limits, clock_system());
+    store_open(clock_system());
     ingest = (struct ingest){store, policy_defaults(), NULL, NULL};
     return placement_context_init(&context, store, policy_defaults(), NULL);
 }
@@ -63,20 +28,11 @@ static int setup_synced(void **state)
 {
     int r = setup(state);
 
-    sync_now();
+    apply_empty_lists();
     for (size_t i = 0; i < NODES; i++) {
-        add_node(names[i]);
+        ingest_two_gpus(&ingest, names[i]);
     }
     return r;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_null(store_check(store));
-    store_free(store);
-    arena_fini(&arena);
-    return 0;
 }
 
 /* A pod with one container and one limit; milli NULL: none. */
@@ -125,7 +81,7 @@ static void B5__not_synced__every_verb_is_an_error(void **state)
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
     assert_int_equal(placement_prioritize(&context, &arena, &p.pod, names, NODES, &q, &err),
                      -ERR_UNAVAILABLE);
-    sync_now();
+    apply_empty_lists();
     store_hold_off(store, INT64_MAX);
     assert_int_equal(placement_filter(&context, &arena, &p.pod, names, NODES, &f, &err), -ERR_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "earlier bindings"));
@@ -682,9 +638,9 @@ static void filter__nodes_come_and_go_meanwhile__each_name_once(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup_synced, store_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(B5__not_synced__every_verb_is_an_error, setup, store_teardown),
         T(filter__names_sent_again__are_answered_once),
         T(filter__nodes_come_and_go_meanwhile__each_name_once),
         T(filter__pod_without_gpu__is_not_ours),

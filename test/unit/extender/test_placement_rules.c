@@ -1,34 +1,21 @@
 /* filter and bind by rules, on a real store of more nodes than one section takes. */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "extender/ingest.h"
 #include "extender/placement.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NODES (STORE_PACK_SECTION + 44)
 
-static struct store *store;
 static struct ingest ingest;
-static struct arena arena;
 static struct policy policy;
 static struct placement_context context;
 static char name_text[NODES][8];
 static struct str names[NODES];
-
-static void op(enum ledger_op_kind kind)
-{
-    struct ledger_op o = {.kind = kind};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
-}
 
 static const struct kv pools[] = {{{"pool", 4}, {"a", 1}}, {{"pool", 4}, {"b", 1}}, {{"pool", 4}, {"c", 1}}};
 
@@ -60,11 +47,8 @@ static void use(const struct packing_rule *rules, size_t rule_n)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    arena_init(&arena, 64 << 20);
-    store = store_new(&limits, clock_system());
+    store_open(clock_system());
     policy = *policy_defaults();
     policy.candidates = 0;
     policy.node_strategy = policy.device_strategy = STR("tight-fit");
@@ -74,20 +58,8 @@ static int setup(void **state)
         snprintf(name_text[i], sizeof(name_text[i]), "n%03zu", i);
         names[i] = str_of(name_text[i]);
     }
-    op(LEDGER_NODES_BEGIN);
-    op(LEDGER_NODES_END);
-    op(LEDGER_PODS_BEGIN);
-    op(LEDGER_PODS_END);
+    apply_empty_lists();
     use(NULL, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_null(store_check(store));
-    store_free(store);
-    arena_fini(&arena);
     return 0;
 }
 
@@ -327,7 +299,7 @@ static void random__any_rules__the_same_nodes_fit(void **state)
 
 int main(void)
 {
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, store_teardown)
     const struct CMUnitTest tests[] = {
         TEST(rule__of_a_namespace__its_pods_only),
         TEST(rule__of_a_pool__its_nodes_before_all_others_in_the_order_of_the_rules),

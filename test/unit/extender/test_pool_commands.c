@@ -3,22 +3,18 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
+#include "support/temp_dir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define PATIENCE_MS 30000
 #define POLL_US 2000
 
-static char directory[64];
+static struct temp_dir directory;
 static struct pool_commands *commands;
 static struct arena arena;
 
@@ -27,21 +23,18 @@ static int setup(void **state)
     const struct pool_commands_options o = {.clock = clock_system(), .retry_min_ms = 20};
 
     (void)state;
-    snprintf(directory, sizeof(directory), "/tmp/fgpu-pools-XXXXXX");
-    assert_non_null(mkdtemp(directory));
+    temp_dir_init(&directory);
     arena_init(&arena, 1 << 20);
     return pool_commands_new(&o, &commands, NULL);
 }
 
 static int teardown(void **state)
 {
-    char command[128];
-
     (void)state;
     pool_commands_free(commands);
     arena_fini(&arena);
-    snprintf(command, sizeof(command), "rm -r %s", directory);
-    return system(command);
+    temp_dir_fini(&directory);
+    return 0;
 }
 
 static const struct str selector_key = {"p", 1};
@@ -99,7 +92,7 @@ static const char *told(void)
     char path[128];
     FILE *f;
 
-    snprintf(path, sizeof(path), "%s/told", directory);
+    temp_dir_path(&directory, "told", path, sizeof(path));
     f = fopen(path, "r");
     if (f == NULL) {
         return "";
@@ -112,7 +105,7 @@ static const char *told(void)
 /* sh is named by the test as the admin's program; fgpu itself uses no shell. */
 static void script(struct str argv[3], char *buffer, size_t size, const char *body)
 {
-    snprintf(buffer, size, "d=%s; %s", directory, body);
+    snprintf(buffer, size, "d=%s; %s", directory.path, body);
     argv[0] = STR("/bin/sh");
     argv[1] = STR("-c");
     argv[2] = str_of(buffer);
@@ -178,7 +171,7 @@ static void command__fails__is_tried_again_until_it_works(void **state)
     assert_string_equal(await(0, 1, POOL_COMMAND_FAILED, 2)->error,
                         "ended with exit code 3: no hypervisor");
     assert_int_equal(pool_commands_failing(commands), 1);
-    snprintf(body, sizeof(body), "%s/ready", directory);
+    temp_dir_path(&directory, "ready", body, sizeof(body));
     assert_int_equal(fclose(fopen(body, "w")), 0);
     assert_null(await(0, 1, POOL_COMMAND_OK, 3)->error);
     assert_int_equal(pool_commands_failing(commands), 0);
@@ -243,7 +236,7 @@ static void pool__changes_while_a_command_runs__the_new_state_has_the_last_word(
     p.state = NODE_POOL_CLOSED;
     set(&p, 1);
     assert_int_equal(status(0, 1)->result, POOL_COMMAND_WAITING);
-    snprintf(body, sizeof(body), "%s/go", directory);
+    temp_dir_path(&directory, "go", body, sizeof(body));
     assert_int_equal(fclose(fopen(body, "w")), 0);
     assert_int_equal(await(0, 1, POOL_COMMAND_OK, 1)->state, NODE_POOL_CLOSED);
     assert_string_equal(told(), "night open;night closed;");

@@ -1,26 +1,14 @@
 /* Records: signed when written, judged when read (design.md 3.1.1, 5a). */
 #include "extender/ingest.h"
 #include "extender/record.h"
+#include "extender/support/warnings.h"
 #include "extender/warn_limit.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct arena arena;
 static struct signing *ours, *others;
-static struct log log_counter;
-static unsigned warnings;
-
-static void count_warnings(void *ctx, const struct log_record *rec)
-{
-    (void)ctx;
-    warnings += rec->level == LOG_LEVEL_WARNING;
-}
 
 static struct warn_limit *limit;
 static const struct kv share = {STR("fgpu.io/gpu-milli"), STR("300")};
@@ -30,13 +18,12 @@ static bool asks;
 static int setup(void **state)
 {
     (void)state;
-    warnings = 0;
+    warnings_reset();
     asks = true;
-    log_counter = (struct log){.write = count_warnings};
     arena_init(&arena, 16 << 20);
     limit = warn_limit_new(clock_system());
-    return signing_new_ephemeral(&log_counter, &ours, NULL) != 0 ||
-           signing_new_ephemeral(&log_counter, &others, NULL) != 0;
+    return signing_new_ephemeral(&warnings_log, &ours, NULL) != 0 ||
+           signing_new_ephemeral(&warnings_log, &others, NULL) != 0;
 }
 
 static int teardown(void **state)
@@ -67,7 +54,7 @@ static struct str written(struct signing *by, const char *uid, const char *node)
 static struct ledger_pod_fact fact(struct signing *by, int64_t accept_before_ms, int64_t created_ms, struct str record)
 {
     const struct ingest in = {.policy = policy_defaults(),
-                              .log = &log_counter,
+                              .log = &warnings_log,
                               .signing = by,
                               .accept_unsigned_before_ms = accept_before_ms,
                               .warnings = limit};
@@ -106,7 +93,7 @@ static void record__signed_for_this_pod_and_node__provisional_and_its_proof_hold
     assert_int_equal(f.record_trust, RECORD_PROVISIONAL);
     assert_true(holds(ours, f.proof));
     assert_false(holds(others, f.proof));
-    assert_int_equal(warnings, 0);
+    assert_int_equal(warnings(), 0);
 }
 
 /* A valid signature, but of another pod, another node, or other amounts: known key, and the proof does not hold. */
@@ -131,7 +118,7 @@ static void record__signed_by_an_unknown_key__grants_nothing(void **state)
     (void)state;
     assert_null(f.assignment);
     assert_int_equal(f.proof.n, 0);
-    assert_int_equal(warnings, 1);
+    assert_int_equal(warnings(), 1);
 }
 
 static void record__not_signed__only_of_pods_created_before(void **state)
@@ -191,7 +178,7 @@ static void record__ignored_a_thousand_times__one_warning_all_counted(void **sta
         (void)fact(ours, 0, 1, written(others, "u", "n"));
         arena_reset(&arena);
     }
-    assert_int_equal(warnings, 1);
+    assert_int_equal(warnings(), 1);
     signing_stats(ours, &stats);
     assert_int_equal(stats.ignored_n, 1000);
 }
@@ -208,7 +195,7 @@ static void record__of_a_pod_that_asks_for_nothing__verified_at_once(void **stat
     assert_non_null(good.assignment);
     assert_int_equal(good.record_trust, RECORD_VERIFIED);
     assert_null(copied.assignment);
-    assert_int_equal(warnings, 1);
+    assert_int_equal(warnings(), 1);
 }
 
 static void proof__of_any_length__never_read_beyond_its_end(void **state)

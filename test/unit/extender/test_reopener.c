@@ -4,15 +4,10 @@
 
 #include "base/compiler.h"
 #include "core/inventory/inventory.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct clock_manual the_clock;
 static struct log the_log;

@@ -1,15 +1,10 @@
 /* Which rules hold for whom while they change. */
 #include "base/bug.h"
 #include "extender/feed.h"
+#include "extender/support/tested_store.h"
 #include "extender/rulebook.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-static struct store *store;
 static struct rulebook *book;
 static unsigned released[8];
 
@@ -48,13 +43,11 @@ static uint64_t newest(void)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(released); i++) {
         released[i] = 0;
     }
-    store = store_new(&limits, clock_system());
+    store_open(clock_system());
     book = rulebook_new(rules(1));
     return 0;
 }
@@ -67,7 +60,7 @@ static int teardown(void **state)
         assert_true(released[i] <= 1);
     }
     assert_int_equal(released[1], 1);
-    store_free(store);
+    store_check_and_free();
     return 0;
 }
 

@@ -1,14 +1,10 @@
 /* Strategies on trial: what is counted, and that equal strategies never differ. */
 #include "extender/shadow.h"
+#include "extender/support/tested_store.h"
 
 #include "base/rng.h"
 #include "core/dialects/dialect.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,33 +12,11 @@
 #define NODES 12
 #define PODS 150
 
-static struct store *store;
 static struct shadow *shadow;
-static struct arena arena;
 static struct policy policy;
 static struct placement_context context;
 static struct str names[NODES];
 static char texts[NODES][16];
-
-static void apply(struct ledger_op op)
-{
-    assert_int_equal(store_apply(store, &op, NULL), 0);
-}
-
-static void node(const char *name, int gpu_n)
-{
-    struct device devices[4];
-    struct inventory inv = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
-
-    for (int i = 0; i < gpu_n; i++) {
-        devices[i] = (struct device){
-            .index = i, .model = STR("A100"), .mem_mib = 40000, .slot_n = 16, .healthy = true};
-    }
-    apply(
-        (struct ledger_op){.kind = LEDGER_NODE_DESCRIBED,
-                           .node = {.name = str_of(name), .schedulable = true, .inventory = &inv}});
-}
 
 /* In use on both levels, and on trial on both. */
 static void strategies_are(const char *live, const char *candidate)
@@ -55,18 +29,13 @@ static void strategies_are(const char *live, const char *candidate)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    arena_init(&arena, 16 << 20);
-    store = store_new(&limits, clock_system());
-    for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
-        apply((struct ledger_op){.kind = (enum ledger_op_kind)kind});
-    }
+    store_open(clock_system());
+    apply_empty_lists();
     for (int i = 0; i < NODES; i++) {
         snprintf(texts[i], sizeof(texts[i]), "n%d", i);
         names[i] = str_of(texts[i]);
-        node(texts[i], 1 + i % 4);
+        apply_node(texts[i], 1 + i % 4, 40000, true);
     }
     assert_int_equal(shadow_new(store, &shadow, NULL), 0);
     return 0;
@@ -76,8 +45,7 @@ static int teardown(void **state)
 {
     (void)state;
     shadow_free(shadow);
-    store_free(store);
-    arena_fini(&arena);
+    store_check_and_free();
     return 0;
 }
 

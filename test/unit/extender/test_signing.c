@@ -1,24 +1,20 @@
 /* Keys that change under everybody: which files count, from when on, and what stays. */
 #include "base/bug.h"
 #include "extender/signing.h"
+#include "support/cmocka.h"
+#include "support/temp_dir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define PATH_MAX_ 256
 
 /* A Secret as kubelet mounts it: the files are links into ..data, which is a link to the version of the moment. */
 struct fixture {
-    char directory[PATH_MAX_];
+    struct temp_dir directory;
     struct str private_, public_;
     struct sign_key keys[2];
     struct log log;
@@ -38,12 +34,12 @@ static void write_version(struct fixture *f, const char *name, const struct sign
 {
     char path[PATH_MAX_ * 2];
 
-    snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+    temp_dir_path(&f->directory, name, path, sizeof(path));
     assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(path, sizeof(path), "%s/%s/key.pem", f->directory, name);
+    snprintf(path, sizeof(path), "%s/%s/key.pem", f->directory.path, name);
     assert_int_equal(sign_key_write(private_, path, NULL), 0);
     if (further != NULL) {
-        snprintf(path, sizeof(path), "%s/%s/further", f->directory, name);
+        snprintf(path, sizeof(path), "%s/%s/further", f->directory.path, name);
         assert_int_equal(sign_key_write(further, path, NULL), 0);
         assert_int_equal(unlink(path), 0); /* the public half stays */
     }
@@ -54,8 +50,8 @@ static void swap_to(struct fixture *f, const char *version)
 {
     char from[PATH_MAX_ * 2], to[PATH_MAX_ * 2];
 
-    snprintf(from, sizeof(from), "%s/..data_tmp", f->directory);
-    snprintf(to, sizeof(to), "%s/..data", f->directory);
+    temp_dir_path(&f->directory, "..data_tmp", from, sizeof(from));
+    temp_dir_path(&f->directory, "..data", to, sizeof(to));
     assert_int_equal(symlink(version, from), 0);
     assert_int_equal(rename(from, to), 0);
 }
@@ -66,10 +62,10 @@ static void set_up_links(struct fixture *f)
 
     write_version(f, "v1", &f->keys[0], NULL);
     swap_to(f, "v1");
-    snprintf(private_, sizeof(private_), "%s/key.pem", f->directory);
+    temp_dir_path(&f->directory, "key.pem", private_, sizeof(private_));
     assert_int_equal(symlink("..data/key.pem", private_), 0);
     f->private_ = str_of(private_);
-    snprintf(public_, sizeof(public_), "%s/..data", f->directory);
+    temp_dir_path(&f->directory, "..data", public_, sizeof(public_));
     f->public_ = str_of(public_);
 }
 
@@ -78,8 +74,7 @@ static int set_up(void **state)
     struct fixture *f = xcalloc(1, sizeof(*f));
     struct signing_options o;
 
-    snprintf(f->directory, sizeof(f->directory), "/tmp/fgpu-signing-XXXXXX");
-    assert_non_null(mkdtemp(f->directory));
+    temp_dir_init(&f->directory);
     assert_int_equal(sign_key_make(&f->keys[0], NULL), 0);
     assert_int_equal(sign_key_make(&f->keys[1], NULL), 0);
     set_up_links(f);
@@ -93,13 +88,11 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char command[PATH_MAX_ + 16];
 
     signing_free(f->signing);
-    snprintf(command, sizeof(command), "rm -r '%s'", f->directory);
-    int r = system(command); /* a directory of our own, made a moment ago */
+    temp_dir_fini(&f->directory);
     free(f);
-    return r;
+    return 0;
 }
 
 static bool knows(struct fixture *f, const struct sign_key *key)
@@ -161,7 +154,7 @@ static void look__wrong_new_keys__old_ones_stay_and_one_error(void **state)
     FILE *out;
     char path[PATH_MAX_ * 2];
 
-    snprintf(path, sizeof(path), "%s/v1/key.pem", f->directory);
+    temp_dir_path(&f->directory, "v1/key.pem", path, sizeof(path));
     out = fopen(path, "we");
     assert_non_null(out);
     fputs("half a key", out);

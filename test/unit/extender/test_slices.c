@@ -1,26 +1,14 @@
 /* What the ledger hears of ResourceSlices, as they come through the reflector's callbacks. */
 #include "base/compiler.h"
 #include "extender/slices.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 static const struct str drivers[] = {STR("gpu.nvidia.com")};
-static struct store *store;
 static struct slices *slices;
 static struct reflector_handler handler;
-
-static void bracket(enum ledger_op_kind kind)
-{
-    struct ledger_op op = {.kind = kind};
-
-    assert_int_equal(store_apply(store, &op, NULL), 0);
-}
 
 static void describe(struct str node)
 {
@@ -34,18 +22,16 @@ static void describe(struct str node)
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    store = store_new(&limits, clock_system());
+    store_open(clock_system());
     slices = slices_new(store, NULL, drivers, ARRAY_LEN(drivers), (struct hash_key){3, 4});
     handler = slices_handler(slices);
-    bracket(LEDGER_NODES_BEGIN);
+    apply_bracket(LEDGER_NODES_BEGIN);
     describe(STR("a"));
     describe(STR("b"));
-    bracket(LEDGER_NODES_END);
-    bracket(LEDGER_PODS_BEGIN);
-    bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
+    apply_bracket(LEDGER_PODS_BEGIN);
+    apply_bracket(LEDGER_PODS_END);
     return 0;
 }
 
@@ -53,7 +39,7 @@ static int teardown(void **state)
 {
     (void)state;
     slices_free(slices);
-    store_free(store);
+    store_check_and_free();
     return 0;
 }
 
@@ -84,15 +70,10 @@ static void list_ends(bool complete)
 static bool is_closed(const char *node)
 {
     struct snapshot s;
-    struct arena a;
-    bool closed;
 
-    arena_init(&a, 1 << 20);
-    assert_int_equal(store_snapshot(store, &a, str_of(node), STR_NULL, &s, NULL), 0);
+    assert_int_equal(store_snapshot(store, &arena, str_of(node), STR_NULL, &s, NULL), 0);
     assert_int_equal(s.node_n, 1);
-    closed = s.nodes[0].elsewhere;
-    arena_fini(&a);
-    return closed;
+    return s.nodes[0].elsewhere;
 }
 
 #define assert_closed(a_, b_)                                                                                          \

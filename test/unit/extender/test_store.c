@@ -2,13 +2,9 @@
 #include "base/bug.h"
 #include "core/placement/pack.h"
 #include "core/placement/plan.h"
-#include "extender/store.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,49 +12,14 @@
 #define MS INT64_C(1000000)
 
 static struct clock_manual now;
-static struct store *store;
-static struct arena arena;
-static struct wish wish = {
-    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 300, .phases = 1};
-static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
+static const struct demand demand = DEMAND_OF_SHARE(300);
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     clock_manual_init(&now, 1000 * MS, 5000);
-    store = store_new(&limits, &now.clock);
-    arena_init(&arena, 16 << 20);
+    store_open(&now.clock);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_null(store_check(store));
-    store_free(store);
-    arena_fini(&arena);
-    return 0;
-}
-
-static void op(enum ledger_op_kind kind)
-{
-    struct ledger_op o = {.kind = kind};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
-}
-
-static void observe(const char *uid, const char *node)
-{
-    struct ledger_op o = {.kind = LEDGER_POD_OBSERVED,
-                          .pod = {.uid = str_of(uid),
-                                  .namespace_ = STR("d"),
-                                  .name = str_of(uid),
-                                  .node_name = str_of(node),
-                                  .demand = &demand}};
-
-    assert_int_equal(store_apply(store, &o, NULL), 0);
 }
 
 /* ---- readiness ---- */
@@ -69,22 +30,22 @@ static void ready__only_when_both_lists_are_complete(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        op(steps[i]);
+        apply_bracket(steps[i]);
         assert_false(store_is_synced(store));
         assert_non_null(strstr(store_not_ready(store), "still reading"));
     }
-    op(LEDGER_NODES_END);
+    apply_bracket(LEDGER_NODES_END);
     assert_true(store_is_synced(store));
     assert_null(store_not_ready(store));
-    op(LEDGER_PODS_BEGIN); /* a later list does not make it unready: the ledger stays what it was */
+    apply_bracket(LEDGER_PODS_BEGIN); /* a later list does not make it unready: the ledger stays what it was */
     assert_true(store_is_ready(store));
 }
 
 static void ready__holding_off__until_the_time_has_come(void **state)
 {
     (void)state;
-    op(LEDGER_PODS_END);
-    op(LEDGER_NODES_END);
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
     store_hold_off(store, now.mono_ns + 6000 * MS);
     assert_non_null(strstr(store_not_ready(store), "earlier bindings"));
     clock_manual_advance_ms(&now, 5999);
@@ -96,14 +57,14 @@ static void ready__holding_off__until_the_time_has_come(void **state)
 static void closed__never_ready_again_and_the_first_reason_stays(void **state)
 {
     (void)state;
-    op(LEDGER_PODS_END);
-    op(LEDGER_NODES_END);
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
     assert_null(store_closed(store));
     store_close(store, "first");
     store_close(store, "second");
     assert_string_equal(store_closed(store), "first");
     assert_string_equal(store_not_ready(store), "first");
-    op(LEDGER_PODS_END);
+    apply_bracket(LEDGER_PODS_END);
     assert_false(store_is_ready(store));
 }
 
@@ -115,11 +76,11 @@ static void apply__stamps_the_wall_time(void **state)
 
     (void)state;
     now.wall_ms = 777;
-    observe("a", NULL);
+    apply_pod("a", NULL, &demand);
     assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
     assert_int_equal(s.pods[0].since_ms, 777);
     now.wall_ms = 888;
-    observe("a", "n1");
+    apply_pod("a", "n1", &demand);
     assert_int_equal(store_snapshot(store, &arena, STR_NULL, STR_NULL, &s, NULL), 0);
     assert_int_equal(s.pods[0].since_ms, 888);
 }
@@ -133,14 +94,14 @@ static void apply__refused_op__is_an_error_and_no_new_generation(void **state)
     (void)state;
     assert_int_equal(store_apply(store, &confirm, &err), -ERR_NOT_FOUND);
     assert_int_equal(store_generation(store), before);
-    observe("a", NULL);
+    apply_pod("a", NULL, &demand);
     assert_int_equal(store_generation(store), before + 1);
 }
 
 static void node__mentioned_by_a_pod_only__is_not_had(void **state)
 {
     (void)state;
-    observe("a", "n1");
+    apply_pod("a", "n1", &demand);
     assert_false(store_has_node(store, STR("n1"))); /* its object was not seen */
 }
 
@@ -260,7 +221,7 @@ static void *everything(void *arg)
         size_t n;
 
         pack_plans_single(&plans, &params);
-        observe(uid, i % 2 == 0 ? NULL : "n1");
+        apply_pod(uid, i % 2 == 0 ? NULL : "n1", &demand);
         store_hold(store, str_of(uid), STR("n1"), &demand, 3000);
         BUG_ON(store_holds(store, &a, str_of(uid), &h, &n, NULL) != 0);
         BUG_ON(store_pack(store, &a, &key, &plans, h, n, &(struct str){"n1", 2}, 1, &answer, NULL) != 0);
@@ -290,7 +251,7 @@ static void threads__every_call_at_once__invariants_hold(void **state)
     assert_null(store_check(store));
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, store_teardown)
 
 int main(void)
 {

@@ -1,12 +1,8 @@
 /* Walks from several threads beside writers: each shows one moment. */
 #include "base/bug.h"
-#include "extender/store.h"
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -16,13 +12,11 @@
 enum { NODES = 40, DEVICES = 4, PODS = 60, WRITERS = 3, READERS = 3, WALKS = 40 };
 
 static struct clock_manual now;
-static struct store *store;
 static atomic_bool over;
-static struct wish wish = {
-    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 70, .phases = 1};
-static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
+static const struct demand demand = DEMAND_OF_SHARE(70);
 
-static void apply(struct ledger_op *op)
+/* From any thread. */
+static void apply_or_stop(struct ledger_op *op)
 {
     BUG_ON(store_apply(store, op, NULL) != 0);
 }
@@ -46,28 +40,18 @@ static void describe(unsigned node)
                                      .healthy = true};
     }
     op.node.name = str_of(name);
-    apply(&op);
+    apply_or_stop(&op);
 }
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     clock_manual_init(&now, 1000, 5000);
-    store = store_new(&limits, &now.clock);
+    store_open(&now.clock);
     atomic_store(&over, false);
     for (unsigned i = 0; i < NODES; i++) {
         describe(i);
     }
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_null(store_check(store));
-    store_free(store);
     return 0;
 }
 
@@ -101,7 +85,7 @@ static void *write_on(void *arg)
             op.pod.uid = str_of(uid);
             op.pod.node_name = what < 60 ? STR_NULL : str_of(node);
         }
-        apply(&op);
+        apply_or_stop(&op);
     }
     return NULL;
 }
@@ -195,7 +179,7 @@ static void walks__beside_writers__sums_are_those_of_the_opening(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(walks__beside_writers__sums_are_those_of_the_opening, setup, teardown),
+        cmocka_unit_test_setup_teardown(walks__beside_writers__sums_are_those_of_the_opening, setup, store_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,7 @@
 /* How much room there is: which nodes count, which sizes, and when it is computed again. */
 #include "extender/vacancy.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "extender/support/tested_store.h"
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,30 +12,9 @@ static const struct named_size sizes[] = {
 };
 
 static struct clock_manual now;
-static struct store *store;
 static struct rulebook *book;
 static struct vacancy *vacancy;
 static struct policy policy;
-
-static void apply(struct ledger_op op)
-{
-    assert_int_equal(store_apply(store, &op, NULL), 0);
-}
-
-static void node(const char *name, int gpu_n, bool schedulable)
-{
-    struct device devices[8];
-    struct inventory inv = {
-        .source = INVENTORY_ANNOTATION, .devices = devices, .device_n = (size_t)gpu_n};
-
-    for (int i = 0; i < gpu_n; i++) {
-        devices[i] = (struct device){
-            .index = i, .model = STR("A100"), .mem_mib = 10000, .slot_n = 16, .healthy = true};
-    }
-    apply((struct ledger_op){
-        .kind = LEDGER_NODE_DESCRIBED,
-        .node = {.name = str_of(name), .schedulable = schedulable, .inventory = &inv}});
-}
 
 /* A pod on GPU 0 of the node. */
 static void pod(const char *uid, const char *on, int32_t milli)
@@ -60,26 +35,15 @@ static void pod(const char *uid, const char *on, int32_t milli)
                                      .assignment = &as}});
 }
 
-static const struct rules *rules(uint64_t generation)
-{
-    const struct ingest facts = {.store = store, .policy = &policy};
-    const struct rules *r;
-
-    assert_int_equal(rules_new(&facts, generation, NULL, NULL, &r, NULL), 0);
-    return r;
-}
-
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     policy = *policy_defaults();
     policy.sizes = sizes;
     policy.size_n = 2;
     clock_manual_init(&now, 1000000000, 1795161600123);
-    store = store_new(&limits, &now.clock);
-    book = rulebook_new(rules(1));
+    store_open(&now.clock);
+    book = rulebook_new(rules_of(&policy, 1));
     vacancy = vacancy_new(store, book, &now.clock);
     return 0;
 }
@@ -89,15 +53,8 @@ static int teardown(void **state)
     (void)state;
     vacancy_free(vacancy);
     rulebook_free(book);
-    store_free(store);
+    store_check_and_free();
     return 0;
-}
-
-static void sync(void)
-{
-    for (int kind = LEDGER_PODS_BEGIN; kind <= LEDGER_NODES_END; kind++) {
-        apply((struct ledger_op){.kind = (enum ledger_op_kind)kind});
-    }
 }
 
 static struct vacancy_report read_now(void)
@@ -132,10 +89,10 @@ static void read__sizes_and_holes__of_nodes_that_take_pods(void **state)
     struct vacancy_report r;
 
     (void)state;
-    sync();
-    node("n1", 4, true);
-    node("n2", 2, true);
-    node("cordoned", 8, false);
+    apply_empty_lists();
+    apply_node("n1", 4, 10000, true);
+    apply_node("n2", 2, 10000, true);
+    apply_node("cordoned", 8, 10000, false);
     pod("p", "n1", 300);
     r = read_now();
     assert_true(r.known);
@@ -162,8 +119,8 @@ static void read__fragmentation__by_what_has_been_asked_for(void **state)
     struct vacancy_report r;
 
     (void)state;
-    sync();
-    node("n1", 8, true);
+    apply_empty_lists();
+    apply_node("n1", 8, 10000, true);
     assert_int_equal(read_now().typical_n, 0);
     assert_int_equal(vacancy_permille(&(struct vacancy_report){0}), 0);
     for (int i = 0; i < 64; i++) { /* the mix learns in steps */
@@ -186,10 +143,10 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
     struct vacancy_report first, r;
 
     (void)state;
-    sync();
-    node("n1", 2, true);
+    apply_empty_lists();
+    apply_node("n1", 2, 10000, true);
     first = read_now();
-    node("n2", 2, true);
+    apply_node("n2", 2, 10000, true);
     assert_int_equal(read_now().node_n, 1); /* too early */
     assert_int_equal(read_now().generation, first.generation);
     clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
@@ -199,7 +156,7 @@ static void read__again__computed_when_changed_and_not_too_often(void **state)
     clock_manual_advance_ms(&now, VACANCY_INTERVAL_MS);
     assert_int_equal(read_now().at_ms, r.at_ms); /* nothing has changed */
     policy.size_n = 1;
-    rulebook_publish(book, rules(2));
+    rulebook_publish(book, rules_of(&policy, 2));
     assert_int_equal(read_now().size_n, 1 + VACANCY_WHOLE_N);
 }
 

@@ -2,71 +2,40 @@
 #include "base/bug.h"
 #include "core/dialects/dialect.h"
 #include "extender/record.h"
+#include "extender/support/tested_store.h"
+#include "extender/support/warnings.h"
 #include "extender/verifier.h"
 #include "extender/warn_limit.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define PATIENCE_MS 60000
 #define POLL_US 2000
 
-static struct store *store;
 static struct signing *signing;
 static struct ingest in;
-static struct arena arena;
-static struct log log_counter;
-static unsigned warnings;
-
-static void count_warnings(void *ctx, const struct log_record *rec)
-{
-    (void)ctx;
-    __atomic_add_fetch(&warnings, rec->level == LOG_LEVEL_WARNING, __ATOMIC_RELAXED);
-}
-
-#define GPUS                                                                                                \
-    "{\"v\":1,\"gpus\":[{\"uuid\":\"GPU-0\",\"index\":0,\"memMib\":81920},"                                     \
-    "{\"uuid\":\"GPU-1\",\"index\":1,\"memMib\":81920}]}"
-
-static void add_node(const char *name)
-{
-    const struct kv annotation = {STR("fgpu.io/gpus"), STR(GPUS)};
-    const struct node n = {.name = str_of(name), .uid = str_of(name), .annotations = {&annotation, 1}};
-
-    assert_int_equal(ingest_node(&in, &arena, &n, NULL), 0);
-}
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
-    warnings = 0;
-    log_counter = (struct log){.write = count_warnings};
-    store = store_new(&limits, clock_system());
-    arena_init(&arena, 64 << 20);
-    assert_int_equal(signing_new_ephemeral(&log_counter, &signing, NULL), 0);
-    in = (struct ingest){.store = store, .policy = policy_defaults(), .log = &log_counter, .signing = signing};
-    add_node("n1");
-    add_node("n2");
+    warnings_reset();
+    store_open(clock_system());
+    assert_int_equal(signing_new_ephemeral(&warnings_log, &signing, NULL), 0);
+    in = (struct ingest){.store = store, .policy = policy_defaults(), .log = &warnings_log, .signing = signing};
+    ingest_two_gpus(&in, STR("n1"));
+    ingest_two_gpus(&in, STR("n2"));
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    assert_null(store_check(store));
-    store_free(store);
+    store_check_and_free();
     signing_free(signing);
-    arena_fini(&arena);
     return 0;
 }
 
@@ -127,14 +96,6 @@ static void observe(const char *uid, const char *node, const char *signed_for)
     see(&(struct seen){uid, node, signed_for, 300, false});
 }
 
-static int64_t charged(void)
-{
-    struct snapshot s;
-
-    store_totals(store, &s);
-    return s.milli_charged;
-}
-
 static void verify__record_that_holds__charged_as_it_says(void **state)
 {
     size_t refuted_n;
@@ -142,14 +103,14 @@ static void verify__record_that_holds__charged_as_it_says(void **state)
     (void)state;
     observe("a", "n1", "a");
     assert_int_equal(store_unverified_n(store), 1);
-    assert_int_equal(charged(), 300); /* provisionally */
+    assert_int_equal(milli_charged(), 300); /* provisionally */
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     assert_int_equal(refuted_n, 0);
     assert_int_equal(store_unverified_n(store), 0);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     observe("a", "n1", "a"); /* the same again, as every event of the watch brings it */
     assert_int_equal(store_unverified_n(store), 0);
-    assert_int_equal(warnings, 0);
+    assert_int_equal(warnings(), 0);
 }
 
 static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(void **state)
@@ -159,11 +120,11 @@ static void verify__record_of_another_pod__counts_everywhere_and_is_told_once(vo
 
     (void)state;
     observe("a", "n1", "b");
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     assert_int_equal(refuted_n, 1);
-    assert_int_equal(charged(), 600);
-    assert_int_equal(warnings, 1);
+    assert_int_equal(milli_charged(), 600);
+    assert_int_equal(warnings(), 1);
     signing_stats(signing, &stats);
     assert_int_equal(stats.refuted_n, 1);
 }
@@ -200,13 +161,8 @@ static void verify__more_than_a_batch__all_of_them(void **state)
 
 static void end_lists(void)
 {
-    static const enum ledger_op_kind kinds[] = {LEDGER_PODS_END, LEDGER_NODES_END};
-
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        struct ledger_op op = {.kind = kinds[i]};
-
-        assert_int_equal(store_apply(store, &op, NULL), 0);
-    }
+    apply_bracket(LEDGER_PODS_END);
+    apply_bracket(LEDGER_NODES_END);
 }
 
 static enum store_reserve_result reserve(const char *uid, const char *node)
@@ -282,14 +238,14 @@ static void record__rewritten_a_hundred_times__closes_a_gpu_once_and_warns_twice
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     edit_for_long("a", false);
     assert_int_equal(overcommit_n, 2); /* begins and ends */
-    assert_int_equal(charged(), 300 + 2 * 300);
-    assert_int_equal(warnings, 2); /* that one does not hold, and that it is ignored */
+    assert_int_equal(milli_charged(), 300 + 2 * 300);
+    assert_int_equal(warnings(), 2); /* that one does not hold, and that it is ignored */
     see(&(struct seen){"a", "n1", "a", 300, false}); /* the one that fgpu wrote is put back */
-    assert_int_equal(charged(), 300 + 300);
+    assert_int_equal(milli_charged(), 300 + 300);
     edit_for_long("a", false);
-    assert_int_equal(charged(), 300 + 300);
+    assert_int_equal(milli_charged(), 300 + 300);
     assert_int_equal(overcommit_n, 2);
-    assert_int_equal(warnings, 2);
+    assert_int_equal(warnings(), 2);
     store_watch_overcommit(store, NULL, NULL);
     warn_limit_free(limit);
 }
@@ -310,14 +266,14 @@ static void record__of_a_pod_whose_annotations_ask_too_late__charges_nothing_not
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     end_lists();
     edit_for_long("a", true);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     assert_int_equal(overcommit_n, 0);
     see(&forged);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     /* An audit would have missed it each time. */
     assert_int_equal(store_drift(store, scratch, &read_pod(&forged)->op, &touched), DRIFT_NONE);
     see(&own);
-    assert_int_equal(charged(), 600);
+    assert_int_equal(milli_charged(), 600);
     store_watch_overcommit(store, NULL, NULL);
     ledger_free(scratch);
 }
@@ -335,10 +291,10 @@ static void audit__record_that_holds_after_one_that_was_refuted__is_a_drift_and_
     observe("a", "n1", "b");
     assert_true(verify_records(&in, STR_NULL, &refuted_n));
     end_lists();
-    assert_int_equal(charged(), 600);
+    assert_int_equal(milli_charged(), 600);
     assert_int_equal(store_drift(store, scratch, &read_pod(&own)->op, &touched), DRIFT_POD_STATE);
     assert_int_equal(store_repair(store, scratch, &read_pod(&own)->op, touched, &drift, NULL), 0);
-    assert_int_equal(charged(), 300);
+    assert_int_equal(milli_charged(), 300);
     ledger_free(scratch);
 }
 
@@ -369,7 +325,7 @@ static void verifier__records_that_come_meanwhile__are_verified_by_its_thread(vo
         usleep(POLL_US);
     }
     verifier_stop(v);
-    assert_int_equal(charged(), 99 * 300 + 2 * 300);
+    assert_int_equal(milli_charged(), 99 * 300 + 2 * 300);
     rulebook_free(book);
 }
 

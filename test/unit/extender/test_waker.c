@@ -1,26 +1,20 @@
 /* When kube-scheduler is woken, and when not. No duration is asserted. */
 #include "extender/waker.h"
+#include "extender/support/tested_store.h"
 
 #include "extender/rulebook.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
 
 static struct clock_manual now;
-static struct store *store;
 static struct waker *waker;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int sent_n, answered_n;
 static enum wake_result next_result;
 
-static struct wish wish = {
-    .container = {"main", 4}, .count = 1, .kind = WISH_MILLI, .milli = 300, .phases = 1};
-static struct demand demand = {.dialect = "native", .wishes = &wish, .wish_n = 1};
+static const struct demand demand = DEMAND_OF_SHARE(300);
 
 static void send(void *ctx, struct waker *w)
 {
@@ -62,28 +56,14 @@ static void assert_stays(int n)
     assert_int_equal(sent(), n);
 }
 
-static void apply(struct ledger_op *op)
-{
-    assert_int_equal(store_apply(store, op, NULL), 0);
-}
-
 static void pod_gone(const char *uid)
 {
-    struct ledger_op o = {.kind = LEDGER_POD_GONE, .name = str_of(uid)};
-
-    apply(&o);
+    apply((struct ledger_op){.kind = LEDGER_POD_GONE, .name = str_of(uid)});
 }
 
 static void pod_runs(const char *uid)
 {
-    struct ledger_op o = {.kind = LEDGER_POD_OBSERVED,
-                          .pod = {.uid = str_of(uid),
-                                  .namespace_ = STR("d"),
-                                  .name = str_of(uid),
-                                  .node_name = STR("n1"),
-                                  .demand = &demand}};
-
-    apply(&o);
+    apply_pod(uid, "n1", &demand);
 }
 
 static void node(int gpus)
@@ -98,16 +78,14 @@ static void node(int gpus)
         devices[i] = (struct device){
             .index = i, .minor = -1, .mem_mib = 1000, .slot_n = 16, .numa = -1, .healthy = true};
     }
-    apply(&o);
+    apply(o);
 }
 
 static int setup(void **state)
 {
-    const struct ledger_limits limits = {{1, 2}, 1000, 1000};
-
     (void)state;
     clock_manual_init(&now, 1000000000, 5000);
-    store = store_new(&limits, &now.clock);
+    store_open(&now.clock);
     sent_n = answered_n = 0;
     next_result = WAKE_DONE;
     node(1);
@@ -119,7 +97,7 @@ static int teardown(void **state)
     (void)state;
     waker_stop(waker);
     waker_free(waker);
-    store_free(store);
+    store_check_and_free();
     return 0;
 }
 
@@ -284,13 +262,9 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
     (void)state;
     arena_init(&a, 1 << 20);
     assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
-    for (enum ledger_op_kind k = LEDGER_PODS_BEGIN; k <= LEDGER_NODES_END; k++) { /* empty lists: it is ready */
-        struct ledger_op op = {.kind = k};
-
-        apply(&op);
-    }
-    apply(&second);
-    apply(&nominated);
+    apply_empty_lists();
+    apply(second);
+    apply(nominated);
     refused();
     assert_int_equal(store_reserve(store, &a, STR("a"), STR("d"), STR("a"), STR("n2"), STR("x"), &plans, &got, NULL),
                      STORE_RESERVED);
@@ -298,22 +272,13 @@ static void wake__refused_for_a_nomination_and_the_pod_is_reserved_elsewhere__wa
     arena_fini(&a);
 }
 
-static const struct rules *rules_of(uint64_t generation)
-{
-    const struct ingest facts = {.store = store, .policy = policy_defaults()};
-    const struct rules *r;
-
-    assert_int_equal(rules_new(&facts, generation, NULL, NULL, &r, NULL), 0);
-    return r;
-}
-
 /* The other policy was current, and said to make room, before the refusal by the old one was known. */
 static void wake__refused_by_rules_that_hold_no_longer__wakes(void **state)
 {
-    struct rulebook *book = rulebook_new(rules_of(1));
+    struct rulebook *book = rulebook_new(rules_of(policy_defaults(), 1));
 
     (void)state;
-    rulebook_publish(book, rules_of(2));
+    rulebook_publish(book, rules_of(policy_defaults(), 2));
     waker_room(waker);
     waker_refused_by(waker, store_generation(store), book, 2);
     assert_stays(0);
@@ -330,7 +295,7 @@ static void wake__refused_and_then_another_policy_is_told_to_the_ledger__wakes(v
 
     (void)state;
     refused();
-    apply(&tenants);
+    apply(tenants);
     wait_sent(1);
 }
 

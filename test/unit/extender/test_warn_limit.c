@@ -1,15 +1,10 @@
 #include "extender/warn_limit.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct clock_manual the_clock;
 static uint64_t withheld;

@@ -116,111 +116,106 @@ static enum httpd_action handler_stream(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
-#define STREAM_ROUTE(feed)                                                                         \
-    {                                                                                              \
-        .method = "GET", .path = "/watch", .handle = handler_stream, .ctx = (feed)                 \
-    }
+/* A client that watches a feed. */
+struct watch {
+    struct feed feed;
+    struct httpd_route route;
+    struct fixture f;
+    struct client c;
+};
+
+static void watch_begin(struct watch *w, const char *method)
+{
+    char head[64];
+    feed_init(&w->feed);
+    w->route = (struct httpd_route){
+        .method = "GET", .path = "/watch", .handle = handler_stream, .ctx = &w->feed};
+    fixture_start(&w->f, NULL, &w->route, 1);
+    client_open(&w->c, w->f.port);
+    snprintf(head, sizeof(head), "%s /watch HTTP/1.1\r\nHost: x\r\n\r\n", method);
+    client_text(&w->c, head);
+}
+
+static void watch_end(struct watch *w)
+{
+    client_close(&w->c);
+    fixture_stop(&w->f);
+    feed_fini(&w->feed);
+}
+
+/* The body has no end. */
+static void expect_cut(struct watch *w)
+{
+    struct reply r;
+    assert_true(client_reply(&w->c, &r));
+    assert_false(r.complete);
+    reply_fini(&r);
+}
 
 static void stream__data_over_time__each_piece_arrives_when_produced(void **state)
 {
     (void)state;
-    struct feed feed;
-    feed_init(&feed);
-    const struct httpd_route route = STREAM_ROUTE(&feed);
-    struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
-    struct client c;
-    client_open(&c, f.port);
-    client_text(&c, "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct watch w;
+    watch_begin(&w, "GET");
     for (int i = 0; i < 50; i++) {
         char event[32];
         snprintf(event, sizeof(event), "{\"event\":%d}\n", i);
-        feed_add(&feed, event);
-        assert_true(client_wait_for(&c, event)); /* before the next one is produced */
+        feed_add(&w.feed, event);
+        assert_true(client_wait_for(&w.c, event)); /* before the next one is produced */
     }
     poll(NULL, 0, 300); /* would be thousands of reads if waiting were a loop */
-    pthread_mutex_lock(&feed.lock);
-    const size_t reads = feed.reads;
-    pthread_mutex_unlock(&feed.lock);
+    pthread_mutex_lock(&w.feed.lock);
+    const size_t reads = w.feed.reads;
+    pthread_mutex_unlock(&w.feed.lock);
     assert_in_range(reads, 50, 300);
-    feed_end(&feed, false);
+    feed_end(&w.feed, false);
     struct reply r;
-    assert_true(client_reply(&c, &r));
+    assert_true(client_reply(&w.c, &r));
     assert_true(r.complete);
-    assert_int_equal(r.body_n, feed.n);
-    assert_memory_equal(r.body, feed.text, feed.n);
+    assert_int_equal(r.body_n, w.feed.n);
+    assert_memory_equal(r.body, w.feed.text, w.feed.n);
     assert_false(reply_has(&r, "Connection: close"));
     reply_fini(&r);
-    feed_wait_closed(&feed);
-    httpd_stream_wake(feed.stream); /* over: nothing happens */
-    client_close(&c);
-    fixture_stop(&f);
-    feed_fini(&feed);
+    feed_wait_closed(&w.feed);
+    httpd_stream_wake(w.feed.stream); /* over: nothing happens */
+    watch_end(&w);
 }
 
 static void stream__source_aborts__the_client_sees_a_cut_body(void **state)
 {
     (void)state;
-    struct feed feed;
-    feed_init(&feed);
-    const struct httpd_route route = STREAM_ROUTE(&feed);
-    struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
-    struct client c;
-    client_open(&c, f.port);
-    client_text(&c, "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n");
-    feed_add(&feed, "half");
-    assert_true(client_wait_for(&c, "half"));
-    feed_end(&feed, true);
-    struct reply r;
-    assert_true(client_reply(&c, &r));
-    assert_false(r.complete);
-    reply_fini(&r);
-    client_close(&c);
-    fixture_stop(&f);
-    feed_fini(&feed);
+    struct watch w;
+    watch_begin(&w, "GET");
+    feed_add(&w.feed, "half");
+    assert_true(client_wait_for(&w.c, "half"));
+    feed_end(&w.feed, true);
+    expect_cut(&w);
+    watch_end(&w);
 }
 
 static void stream__client_hangs_up_while_waiting__source_is_closed(void **state)
 {
     (void)state;
-    struct feed feed;
-    feed_init(&feed);
-    const struct httpd_route route = STREAM_ROUTE(&feed);
-    struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
-    struct client c;
-    client_open(&c, f.port);
-    client_text(&c, "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n");
-    feed_wait_waiting(&feed);
-    client_close(&c);
-    feed_wait_closed(&feed); /* without anybody producing anything */
-    fixture_stop(&f);
-    feed_fini(&feed);
+    struct watch w;
+    watch_begin(&w, "GET");
+    feed_wait_waiting(&w.feed);
+    client_close(&w.c);
+    feed_wait_closed(&w.feed); /* without anybody producing anything */
+    fixture_stop(&w.f);
+    feed_fini(&w.feed);
 }
 
 static void stream__server_stops__waiting_stream_is_cut(void **state)
 {
     (void)state;
-    struct feed feed;
-    feed_init(&feed);
-    const struct httpd_route route = STREAM_ROUTE(&feed);
-    struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
-    struct client c;
-    client_open(&c, f.port);
-    client_text(&c, "GET /watch HTTP/1.1\r\nHost: x\r\n\r\n");
-    feed_add(&feed, "half");
-    assert_true(client_wait_for(&c, "half"));
-    feed_wait_waiting(&feed);
-    httpd_server_stop(f.server, CLIENT_PATIENCE_S * 1000); /* does not wait for the stream */
-    struct reply r;
-    assert_true(client_reply(&c, &r));
-    assert_false(r.complete);
-    reply_fini(&r);
-    client_close(&c);
-    fixture_stop(&f);
-    feed_fini(&feed);
+    struct watch w;
+    watch_begin(&w, "GET");
+    feed_add(&w.feed, "half");
+    assert_true(client_wait_for(&w.c, "half"));
+    feed_wait_waiting(&w.feed);
+    httpd_server_stop(w.f.server, CLIENT_PATIENCE_S * 1000); /* does not wait for the stream */
+    expect_cut(&w);
+    watch_end(&w);
 }
 
 /* Never ends, always has more. */
@@ -257,33 +252,27 @@ static void stream__client_that_does_not_read__does_not_hold_up_the_stop(void **
 static void stream__head_or_never_sent__source_is_closed_once(void **state)
 {
     (void)state;
-    struct feed feed;
-    feed_init(&feed);
-    const struct httpd_route route = STREAM_ROUTE(&feed);
-    struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
-    struct client c;
-    client_open(&c, f.port);
-    client_text(&c, "HEAD /watch HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct watch w;
+    watch_begin(&w, "HEAD");
     struct reply r;
-    assert_true(client_reply_head(&c, &r));
+    assert_true(client_reply_head(&w.c, &r));
     assert_int_equal(r.status, 200);
     reply_fini(&r);
-    client_close(&c);
-    fixture_stop(&f);
-    assert_int_equal(feed.reads, 0);
-    feed_fini(&feed);
+    client_close(&w.c);
+    fixture_stop(&w.f);
+    assert_int_equal(w.feed.reads, 0);
+    feed_fini(&w.feed);
 
-    feed_init(&feed);
+    feed_init(&w.feed);
     struct httpd_response resp;
     httpd_response_init(&resp, 100);
-    resp.stream = httpd_stream_ref(feed.stream);
+    resp.stream = httpd_stream_ref(w.feed.stream);
     httpd_response_fini(&resp);
-    assert_false(feed.closed);
-    httpd_stream_unref(feed.stream);
-    assert_true(feed.closed);
-    feed.stream = NULL;
-    feed_fini(&feed);
+    assert_false(w.feed.closed);
+    httpd_stream_unref(w.feed.stream);
+    assert_true(w.feed.closed);
+    w.feed.stream = NULL;
+    feed_fini(&w.feed);
 }
 
 int main(void)

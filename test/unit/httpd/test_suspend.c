@@ -14,6 +14,7 @@ struct shelf {
     pthread_cond_t more;
     struct httpd_request *reqs[MANY];
     size_t n;
+    struct httpd_route route; /* of shelf_serve() */
 };
 
 static void shelf_init(struct shelf *s)
@@ -51,6 +52,15 @@ static enum httpd_action handler_stopping(void *ctx, struct httpd_request *req,
     return HTTPD_REPLY;
 }
 
+/* A server whose POST /bind puts requests onto the shelf. */
+static void shelf_serve(struct shelf *s, struct fixture *f)
+{
+    shelf_init(s);
+    s->route = (struct httpd_route){
+        .method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = s};
+    fixture_start(f, NULL, &s->route, 1);
+}
+
 static void shelf_wait(struct shelf *s, size_t n)
 {
     pthread_mutex_lock(&s->lock);
@@ -82,11 +92,8 @@ static void suspend__three_hundred_resumed_from_another_thread__each_gets_its_ow
 {
     (void)state;
     struct shelf shelf;
-    shelf_init(&shelf);
-    const struct httpd_route route = {
-        .method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = &shelf};
     struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
+    shelf_serve(&shelf, &f);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, resume_all, &shelf), 0);
     static struct client clients[MANY];
@@ -155,11 +162,8 @@ static void suspend__client_hung_up__resume_is_harmless(void **state)
 {
     (void)state;
     struct shelf shelf;
-    shelf_init(&shelf);
-    const struct httpd_route route = {
-        .method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = &shelf};
     struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
+    shelf_serve(&shelf, &f);
     for (size_t i = 0; i < 20; i++) {
         struct client c;
         client_open(&c, f.port);
@@ -233,11 +237,8 @@ static void suspend__resumed_while_the_server_drains__gets_its_answer_and_close(
 {
     (void)state;
     struct shelf shelf;
-    shelf_init(&shelf);
-    const struct httpd_route route = {
-        .method = "POST", .path = "/bind", .handle = handler_shelve, .ctx = &shelf};
     struct fixture f;
-    fixture_start(&f, NULL, &route, 1);
+    shelf_serve(&shelf, &f);
     struct client a, b;
     client_open(&a, f.port);
     client_open(&b, f.port);

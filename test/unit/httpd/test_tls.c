@@ -2,6 +2,7 @@
 #include "httpd/support/certs.h"
 #include "httpd/support/fixture.h"
 #include "httpd/tls.h"
+#include "support/temp_dir.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static const struct str names[] = {{"system:kube-scheduler", 21},
 
 /* A directory with ca.pem, cert.pem, key.pem, and who signed them. */
 struct world {
-    char dir[64];
+    struct temp_dir dir;
     struct cert ca, server;
     struct httpd_tls *tls;
     struct fixture f;
@@ -41,7 +42,7 @@ struct world {
 
 static void path_in(const struct world *w, const char *name, char ret[128])
 {
-    snprintf(ret, 128, "%s/%s", w->dir, name);
+    temp_dir_path(&w->dir, name, ret, 128);
 }
 
 static void write_files(const struct world *w, const char *dir, const struct cert *cert,
@@ -115,8 +116,7 @@ static int new_tls(struct world *w, struct httpd_tls **ret, struct err *reterr)
 static void world_begin(struct world *w, bool optional)
 {
     static const char *const files[] = {"cert.pem", "key.pem", "ca.pem"};
-    snprintf(w->dir, sizeof(w->dir), "/tmp/fgpu-test-tls-XXXXXX");
-    assert_non_null(mkdtemp(w->dir));
+    temp_dir_init(&w->dir);
     cert_make(&w->ca, &(struct cert_wish){.cn = "ca", .ca = true});
     cert_make(&w->server, &(struct cert_wish){.cn = "fgpu",
                                               .dns = "localhost",
@@ -140,13 +140,11 @@ static void world_begin(struct world *w, bool optional)
 
 static void world_end(struct world *w)
 {
-    char command[128];
     fixture_stop(&w->f);
     httpd_tls_free(w->tls);
     cert_free(&w->ca);
     cert_free(&w->server);
-    snprintf(command, sizeof(command), "rm -r %s", w->dir);
-    assert_int_equal(system(command), 0);
+    temp_dir_fini(&w->dir);
 }
 
 static int ask(const struct world *w, const struct cert *cert, const struct cert *intermediate,

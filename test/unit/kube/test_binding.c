@@ -2,14 +2,10 @@
 
 #include "base/compiler.h"
 #include "base/json_read.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
     struct strbuf path, body;

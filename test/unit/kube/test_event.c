@@ -1,14 +1,10 @@
 #include "kube/event.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct strbuf path, body;
 

@@ -4,15 +4,10 @@
 #include "base/compiler.h"
 #include "kube/objects.h"
 #include "kube/support/render.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct json_reader reader;
 

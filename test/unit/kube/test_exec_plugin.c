@@ -2,19 +2,15 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define V1 "client.authentication.k8s.io/v1"
 #define HEAD "{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1 "\","

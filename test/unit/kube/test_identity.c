@@ -1,19 +1,15 @@
 #include "kube/identity.h"
 
-#include "kube/support/temp_dir.h"
+#include "support/temp_dir.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define S INT64_C(1000000000)
 #define PEM(text) "-----BEGIN X-----\n" text "\n-----END X-----\n"

@@ -1,20 +1,16 @@
 /* The identity with an exec plugin: a shell script that writes down its runs. */
 #include "kube/identity.h"
 
-#include "kube/support/temp_dir.h"
+#include "support/temp_dir.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define V1 "client.authentication.k8s.io/v1"
 #define S INT64_C(1000000000)

@@ -3,14 +3,10 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "kube/objects.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
     struct json_reader reader;

@@ -4,17 +4,13 @@
 
 #include "base/bug.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A server whose replies to lists are given by the test, in order; the last one stays. */
 struct reply {

@@ -2,13 +2,9 @@
 
 #include "base/compiler.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct json_reader reader;
 static struct arena arena;

@@ -3,14 +3,10 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NS_PER_MS INT64_C(1000000)
 

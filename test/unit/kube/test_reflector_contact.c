@@ -3,15 +3,10 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define S INT64_C(1000000000)
 #define STALE (20 * S)

@@ -1,15 +1,10 @@
 /* ResourceSlices of the three versions, and of none. */
 #include "base/compiler.h"
 #include "kube/resource_slices.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct json_reader reader;
 

@@ -1,14 +1,9 @@
 #include "kube/review.h"
 
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct strbuf out;
 

@@ -4,16 +4,12 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_auth(const char *expected, int status)
 {

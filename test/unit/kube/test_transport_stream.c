@@ -4,19 +4,15 @@
 
 #include "base/bug.h"
 #include "base/compiler.h"
+#include "support/cmocka.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 struct receiver {
     char text[64];

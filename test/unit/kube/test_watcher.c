@@ -5,18 +5,14 @@
 #include "base/bug.h"
 #include "base/compiler.h"
 #include "base/strbuf.h"
+#include "support/cmocka.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A server that holds two pages of pods; its watches send one event each and then stay open, except
  * the first, which breaks off. */

@@ -1,15 +1,10 @@
 /* MIG: profiles, families, slots; the counts against exhaustive search. */
 #include "base/compiler.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct mig_family *family(const char *name)
 {

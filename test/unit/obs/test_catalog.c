@@ -1,16 +1,11 @@
 /* The catalog against the text format's rules, the naming rules and the cardinality budget. */
 #include "base/compiler.h"
 #include "obs/catalog.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* One Prometheus stores a series per line and target; a scheduler add-on should stay a small
  * one. */

@@ -2,19 +2,14 @@
 #include "base/compiler.h"
 #include "base/json_read.h"
 #include "obs/logsink.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* 2026-11-21T08:01:02.345Z */
 #define WALL_MS INT64_C(1795248062345)

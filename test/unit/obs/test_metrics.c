@@ -1,15 +1,10 @@
 #include "base/compiler.h"
 #include "obs/metrics.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CALLS, OPEN, DEPTH, LATENCY, UPTIME, UNUSED, METRIC_N };
 

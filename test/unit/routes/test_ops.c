@@ -87,6 +87,19 @@ static void fill_nodes(struct serving *s, int n)
     }
 }
 
+/* Pod a/p has half of GPU 3 of node-00001. */
+static void bind_half_a_gpu(struct serving *s)
+{
+    cluster_pod(&s->cluster, &(struct pod_spec){.namespace_ = "a",
+                                                .name = "p",
+                                                .node = "node-00001",
+                                                .milli = 500,
+                                                .mem_mib = 1,
+                                                .uuid = "GPU-node-00001-3",
+                                                .index = 3,
+                                                .decision = "d"});
+}
+
 /* ---- /state ---- */
 
 static void state__whole__streamed_and_valid(void **state)
@@ -96,14 +109,7 @@ static void state__whole__streamed_and_valid(void **state)
     cJSON *json, *schema;
 
     fill_nodes(s, 3);
-    cluster_pod(&s->cluster, &(struct pod_spec){.namespace_ = "a",
-                                                .name = "p",
-                                                .node = "node-00001",
-                                                .milli = 500,
-                                                .mem_mib = 1,
-                                                .uuid = "GPU-node-00001-3",
-                                                .index = 3,
-                                                .decision = "d"});
+    bind_half_a_gpu(s);
     ask(s, "GET", "/state", "", &r);
     assert_int_equal(r.status, 200);
     assert_true(r.complete);
@@ -134,14 +140,7 @@ static void state__filtered_or_summary__plain_with_a_length(void **state)
     struct serving *s = *state;
 
     fill_nodes(s, 3);
-    cluster_pod(&s->cluster, &(struct pod_spec){.namespace_ = "a",
-                                                .name = "p",
-                                                .node = "node-00001",
-                                                .milli = 500,
-                                                .mem_mib = 1,
-                                                .uuid = "GPU-node-00001-3",
-                                                .index = 3,
-                                                .decision = "d"});
+    bind_half_a_gpu(s);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct reply r;
         char length[64];
@@ -357,14 +356,7 @@ static void metrics__scraped__ledger_figures(void **state)
     struct reply r;
 
     fill_nodes(s, 2);
-    cluster_pod(&s->cluster, &(struct pod_spec){.namespace_ = "a",
-                                                .name = "p",
-                                                .node = "node-00001",
-                                                .milli = 500,
-                                                .mem_mib = 1,
-                                                .uuid = "GPU-node-00001-3",
-                                                .index = 3,
-                                                .decision = "d"});
+    bind_half_a_gpu(s);
     cluster_pod(
         &s->cluster,
         &(struct pod_spec){

@@ -1,5 +1,5 @@
 /* The document of /state: what stands in it, in which order, and that it keeps its contract. */
-#include "routes/support/cluster.h"
+#include "routes/support/tested_cluster.h"
 #include "routes/support/schema.h"
 
 #include <stdio.h>
@@ -194,46 +194,40 @@ static void document__one_pod__golden(void **state)
         "\"state\":\"bound\",\"since\":\"2026-11-20T08:00:00.123Z\",\"decision\":\"d1\","
         "\"dialect\":\"native\"}]}]}],\"conflicts\":[],\"incidents\":[],\"pending\":[],\"configuration\":"
         "{\"apiVersion\":\"fgpu.io/v1alpha1\",\"kind\":\"FgpuConfiguration\",";
-    struct cluster c;
     char *text;
 
     (void)state;
-    cluster_init(&c);
-    cluster_node(&c,
+    cluster_node(&cluster,
                  &(struct node_spec){
                      .name = "n1", .gpu_n = 1, .mem_mib = 81920, .source = INVENTORY_ANNOTATION});
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns",
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns",
                                        .name = "p",
                                        .node = "n1",
                                        .milli = 300,
                                        .mem_mib = 4096,
                                        .uuid = "GPU-n1-0",
                                        .decision = "d1"});
-    text = cluster_state_text(&c, NULL, NULL);
+    text = cluster_state_text(&cluster, NULL, NULL);
     assert_memory_equal(text, golden, sizeof(golden) - 1);
     free(text);
-    cluster_fini(&c);
 }
 
 static void document__one_of_everything__keeps_the_schema(void **state)
 {
     const struct pod odd = {.namespace_ = STR("ns"), .name = STR("large"), .uid = STR("uid-7")};
-    struct cluster c;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    c.context.unreadable = unreadable_new();
-    unreadable_note(c.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd}, "9000000 bytes of JSON",
+    fill(&cluster);
+    cluster.context.unreadable = unreadable_new();
+    unreadable_note(cluster.context.unreadable, &(struct kube_object){.resource = KUBE_PODS, .pod = &odd}, "9000000 bytes of JSON",
                     1795161600123);
-    json = cluster_state(&c, NULL, NULL);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     assert_string_equal(json_at(json, "summary.unreadable.objects.0.name")->valuestring, "large");
     assert_string_equal(json_at(json, "summary.unreadable.objects.0.why")->valuestring, "9000000 bytes of JSON");
     cJSON_Delete(json);
-    unreadable_free(c.context.unreadable);
-    cluster_fini(&c);
+    unreadable_free(cluster.context.unreadable);
 }
 
 /* The checker itself: what must not pass does not. */
@@ -255,13 +249,11 @@ static void schema__spoilt_documents__refused(void **state)
          "/nodes/3/gpus/0/milli/capacity"},
     };
     cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
-    struct cluster c;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
+    fill(&cluster);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        cJSON *json = cluster_state(&c, NULL, NULL);
+        cJSON *json = cluster_state(&cluster, NULL, NULL);
         cJSON *at = json;
         const char *why;
 
@@ -281,18 +273,15 @@ static void schema__spoilt_documents__refused(void **state)
         cJSON_Delete(json);
     }
     cJSON_Delete(schema);
-    cluster_fini(&c);
 }
 
 static void document__allocation_states__as_documented(void **state)
 {
-    struct cluster c;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    json = cluster_state(&c, NULL, NULL);
+    fill(&cluster);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.0.allocations")),
                         "a/leaving:terminating b/bound:bound");
     assert_string_equal(allocations(json_at(node_of(json, "n-shared"), "gpus.1.allocations")),
@@ -306,19 +295,16 @@ static void document__allocation_states__as_documented(void **state)
     assert_string_equal(json_text_at(node_of(json, "n-shared"), "gpus.1.allocations.0.decision"),
                         "d3");
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static void document__nodes__say_where_their_gpus_come_from(void **state)
 {
-    struct cluster c;
     cJSON *json;
     const cJSON *broken, *unseen, *whole;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    json = cluster_state(&c, NULL, NULL);
+    fill(&cluster);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(node_names(json), "n-broken n-gfd n-shared n-template n-unseen n-whole");
     assert_string_equal(json_text_at(node_of(json, "n-shared"), "source"), "annotation");
     assert_string_equal(json_text_at(node_of(json, "n-gfd"), "source"), "gfd");
@@ -340,34 +326,31 @@ static void document__nodes__say_where_their_gpus_come_from(void **state)
     assert_int_equal(json_number_at(whole, "wholeGpus.allocations.0.count"), 1);
     assert_false(cJSON_HasObjectItem(node_of(json, "n-shared"), "wholeGpus"));
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static void document__host__what_all_pods_leave_of_the_machine(void **state)
 {
-    struct cluster c;
     cJSON *json;
     const cJSON *n;
 
     (void)state;
-    cluster_init(&c);
-    cluster_node(&c, &(struct node_spec){
+    cluster_node(&cluster, &(struct node_spec){
                          .name = "both", .gpu_n = 1, .mem_mib = 4096, .host = {8000, 1000}});
-    cluster_node(&c, &(struct node_spec){.name = "cores", .host = {4000, 0}});
-    cluster_node(&c, &(struct node_spec){.name = "neither"});
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+    cluster_node(&cluster, &(struct node_spec){.name = "cores", .host = {4000, 0}});
+    cluster_node(&cluster, &(struct node_spec){.name = "neither"});
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
                                        .name = "gpu",
                                        .node = "both",
                                        .milli = 100,
                                        .uuid = "GPU-both-0",
                                        .decision = "d",
                                        .host = {1500, 300}});
-    cluster_pod(&c, &(struct pod_spec){
+    cluster_pod(&cluster, &(struct pod_spec){
                         .name = "light", .node = "both", .light = true, .host = {500, 900}});
-    cluster_pod(&c, &(struct pod_spec){
+    cluster_pod(&cluster, &(struct pod_spec){
                         .name = "other", .node = "unseen", .light = true, .host = {500, 900}});
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 1, .host = {70, 80}});
-    json = cluster_state(&c, NULL, NULL);
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a", .name = "waits", .milli = 1, .host = {70, 80}});
+    json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     assert_string_equal(node_names(json), "both cores neither");
     n = node_of(json, "both");
@@ -383,18 +366,15 @@ static void document__host__what_all_pods_leave_of_the_machine(void **state)
     assert_int_equal(json_number_at(json, "pending.0.request.memMib"), 80);
     assert_int_equal(json_number_at(json, "summary.pods.bound"), 1);
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
 {
-    struct cluster c;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    json = cluster_state(&c, NULL, NULL);
+    fill(&cluster);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_string_equal(pods(json_at(json, "conflicts")), "c/early c/edited c/foreign");
     assert_string_equal(json_text_at(json, "conflicts.1.text"),
                         "the assignment annotation was changed after binding; ignored");
@@ -404,31 +384,28 @@ static void document__lists_behind_the_nodes__say_what_is_wrong(void **state)
     assert_string_equal(json_text_at(json, "pending.1.defect"),
                         demand_defect_text(DEMAND_FRACTION));
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 /* The node shrinks and a GPU goes away under running pods: shown as it is, never wrapped. */
 static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(void **state)
 {
-    struct cluster c;
     cJSON *json;
     const cJSON *gpu;
 
     (void)state;
-    cluster_init(&c);
-    cluster_node(&c, &(struct node_spec){.name = "n",
+    cluster_node(&cluster, &(struct node_spec){.name = "n",
                                          .gpu_n = 2,
                                          .mem_mib = 8192,
                                          .unsteered_n = 0,
                                          .source = INVENTORY_ANNOTATION});
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
                                        .name = "big",
                                        .node = "n",
                                        .milli = 600,
                                        .mem_mib = 8000,
                                        .uuid = "GPU-n-0",
                                        .decision = "d1"});
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "a",
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "a",
                                        .name = "other",
                                        .node = "n",
                                        .milli = 100,
@@ -436,11 +413,11 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
                                        .uuid = "GPU-n-1",
                                        .index = 1,
                                        .decision = "d2"});
-    cluster_pod(&c,
+    cluster_pod(&cluster,
                 &(struct pod_spec){.namespace_ = "a", .name = "whole", .node = "n", .whole_n = 1});
-    cluster_node(&c, &(struct node_spec){
+    cluster_node(&cluster, &(struct node_spec){
                          .name = "n", .gpu_n = 1, .mem_mib = 4096, .source = INVENTORY_ANNOTATION});
-    json = cluster_state(&c, NULL, NULL);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     gpu = json_at(json, "nodes.0.gpus.0");
     assert_int_equal(json_number_at(gpu, "memMib.capacity"), 4096);
@@ -457,7 +434,6 @@ static void document__capacity_shrinks__negative_free_lost_gpu_and_conflicts(voi
     assert_string_equal(json_text_at(json, "conflicts.2.uuid"), "GPU-n-1");
     assert_int_equal(json_number_at(json, "summary.overCommittedGpus"), 1);
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static const struct pod_spec TWICE[] = {
@@ -474,19 +450,17 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
         const char *node, *namespace_;
         int n;
     } rows[] = {{NULL, NULL, 2}, {"n", NULL, 2}, {"m", NULL, 0}, {NULL, "a", 1}, {NULL, "b", 2}, {NULL, "c", 0}};
-    struct cluster c;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    cluster_node(&c, &(struct node_spec){
+    cluster_node(&cluster, &(struct node_spec){
                          .name = "n", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
-    cluster_node(&c, &(struct node_spec){
+    cluster_node(&cluster, &(struct node_spec){
                          .name = "m", .gpu_n = 1, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
-    cluster_pod(&c, &TWICE[0]);
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "b", .name = "second", .milli = 700, .mem_mib = 100});
-    cluster_pod(&c, &TWICE[1]);
-    json = cluster_state(&c, NULL, NULL);
+    cluster_pod(&cluster, &TWICE[0]);
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "b", .name = "second", .milli = 700, .mem_mib = 100});
+    cluster_pod(&cluster, &TWICE[1]);
+    json = cluster_state(&cluster, NULL, NULL);
     assert_valid(json);
     assert_int_equal(json_number_at(json, "summary.doubleBookedGpus"), 1);
     assert_int_equal(json_number_at(json, "summary.foreignDecisions"), 1);
@@ -503,29 +477,26 @@ static void document__gpu_given_twice_and_a_foreign_decision__are_incidents(void
     assert_string_equal(json_text_at(json, "incidents.1.pods.0.uid"), "uid-second");
     cJSON_Delete(json);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        json = cluster_state(&c, rows[i].node, rows[i].namespace_);
+        json = cluster_state(&cluster, rows[i].node, rows[i].namespace_);
         assert_valid(json);
         assert_int_equal(cJSON_GetArraySize(json_at(json, "incidents")), rows[i].n);
         cJSON_Delete(json);
     }
-    cluster_op(&c, LEDGER_POD_GONE, "uid-second");
-    json = cluster_state(&c, NULL, NULL);
+    cluster_op(&cluster, LEDGER_POD_GONE, "uid-second");
+    json = cluster_state(&cluster, NULL, NULL);
     assert_int_equal(cJSON_GetArraySize(json_at(json, "incidents")), 0);
     assert_int_equal(json_number_at(json, "summary.doubleBookedGpus"), 0);
     assert_int_equal(json_number_at(json, "summary.foreignDecisions"), 0);
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static void document__one_node__that_node_and_the_whole_summary(void **state)
 {
-    struct cluster c;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    json = cluster_state(&c, "n-template", NULL);
+    fill(&cluster);
+    json = cluster_state(&cluster, "n-template", NULL);
     assert_valid(json);
     assert_string_equal(node_names(json), "n-template");
     assert_string_equal(pods(json_at(json, "conflicts")), "c/edited");
@@ -533,11 +504,10 @@ static void document__one_node__that_node_and_the_whole_summary(void **state)
     assert_int_equal(json_number_at(json, "summary.nodes"), 5);
     assert_int_equal(json_number_at(json, "summary.gpus"), 6);
     cJSON_Delete(json);
-    json = cluster_state(&c, "nowhere", NULL);
+    json = cluster_state(&cluster, "nowhere", NULL);
     assert_valid(json);
     assert_string_equal(node_names(json), "");
     cJSON_Delete(json);
-    cluster_fini(&c);
 }
 
 static void document__one_namespace__its_pods_and_their_nodes(void **state)
@@ -550,13 +520,11 @@ static void document__one_namespace__its_pods_and_their_nodes(void **state)
         {"c", "n-gfd n-template n-unseen n-whole", "c/early c/edited c/foreign", ""},
         {"none", "", "", ""},
     };
-    struct cluster c;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
+    fill(&cluster);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        cJSON *json = cluster_state(&c, NULL, rows[i].namespace_);
+        cJSON *json = cluster_state(&cluster, NULL, rows[i].namespace_);
 
         assert_valid(json);
         assert_string_equal(node_names(json), rows[i].nodes);
@@ -570,20 +538,17 @@ static void document__one_namespace__its_pods_and_their_nodes(void **state)
         }
         cJSON_Delete(json);
     }
-    cluster_fini(&c);
 }
 
 static void summary__mixed_cluster__totals_without_lists(void **state)
 {
-    struct cluster c;
     struct strbuf out;
     cJSON *json;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
+    fill(&cluster);
     strbuf_init(&out, 1 << 16);
-    assert_int_equal(state_write_summary(&c.context, &out), store_generation(c.store));
+    assert_int_equal(state_write_summary(&cluster.context, &out), store_generation(cluster.store));
     json = json_of(out.p, out.n);
     assert_valid(json);
     assert_false(cJSON_HasObjectItem(json, "nodes"));
@@ -598,7 +563,6 @@ static void summary__mixed_cluster__totals_without_lists(void **state)
     assert_int_equal(json_number_at(json, "summary.mix.arrived"), 9);
     cJSON_Delete(json);
     strbuf_fini(&out);
-    cluster_fini(&c);
 }
 
 static void document__before_the_first_list__says_not_ready(void **state)
@@ -624,30 +588,27 @@ static void document__before_the_first_list__says_not_ready(void **state)
 /* What changes while somebody reads does not show: all pieces are of one generation. */
 static void document__ledger_changes_while_read__one_generation(void **state)
 {
-    struct cluster c;
     struct state_document *d;
     struct strbuf out;
     char *before;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    before = cluster_state_text(&c, NULL, NULL);
-    d = state_document_new(&c.context, STR_NULL, STR_NULL);
+    fill(&cluster);
+    before = cluster_state_text(&cluster, NULL, NULL);
+    d = state_document_new(&cluster.context, STR_NULL, STR_NULL);
     strbuf_init(&out, 1 << 20);
     assert_int_equal(state_document_next(d, &out), STATE_MORE);
-    cluster_op(&c, LEDGER_POD_GONE, "uid-bound");
-    cluster_op(&c, LEDGER_NODE_GONE, "n-broken");
-    cluster_node(&c, &(struct node_spec){
+    cluster_op(&cluster, LEDGER_POD_GONE, "uid-bound");
+    cluster_op(&cluster, LEDGER_NODE_GONE, "n-broken");
+    cluster_node(&cluster, &(struct node_spec){
                          .name = "n-0", .gpu_n = 8, .mem_mib = 1, .source = INVENTORY_ANNOTATION});
     while (state_document_next(d, &out) == STATE_MORE) {
     }
     assert_string_equal(out.p, before);
-    assert_true(state_document_generation(d) < store_generation(c.store));
+    assert_true(state_document_generation(d) < store_generation(cluster.store));
     state_document_free(d);
     strbuf_fini(&out);
     free(before);
-    cluster_fini(&c);
 }
 
 static void document__facts_in_another_order__same_text(void **state)
@@ -699,14 +660,12 @@ static void document__facts_in_another_order__same_text(void **state)
 /* No number with a fraction or an exponent anywhere. */
 static void document__numbers__integers_only(void **state)
 {
-    struct cluster c;
     char *text;
     bool quoted = false;
 
     (void)state;
-    cluster_init(&c);
-    fill(&c);
-    text = cluster_state_text(&c, NULL, NULL);
+    fill(&cluster);
+    text = cluster_state_text(&cluster, NULL, NULL);
     for (const char *p = text + 1; *p != '\0'; p++) {
         quoted = quoted != (*p == '"' && p[-1] != '\\');
         if (!quoted && p[-1] >= '0' && p[-1] <= '9') {
@@ -715,28 +674,27 @@ static void document__numbers__integers_only(void **state)
     }
     assert_false(quoted);
     free(text);
-    cluster_fini(&c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(document__one_pod__golden),
-        cmocka_unit_test(document__one_of_everything__keeps_the_schema),
-        cmocka_unit_test(schema__spoilt_documents__refused),
-        cmocka_unit_test(document__allocation_states__as_documented),
-        cmocka_unit_test(document__nodes__say_where_their_gpus_come_from),
-        cmocka_unit_test(document__host__what_all_pods_leave_of_the_machine),
-        cmocka_unit_test(document__lists_behind_the_nodes__say_what_is_wrong),
-        cmocka_unit_test(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
-        cmocka_unit_test(document__gpu_given_twice_and_a_foreign_decision__are_incidents),
-        cmocka_unit_test(document__one_node__that_node_and_the_whole_summary),
-        cmocka_unit_test(document__one_namespace__its_pods_and_their_nodes),
-        cmocka_unit_test(summary__mixed_cluster__totals_without_lists),
+        CLUSTER_TEST(document__one_pod__golden),
+        CLUSTER_TEST(document__one_of_everything__keeps_the_schema),
+        CLUSTER_TEST(schema__spoilt_documents__refused),
+        CLUSTER_TEST(document__allocation_states__as_documented),
+        CLUSTER_TEST(document__nodes__say_where_their_gpus_come_from),
+        CLUSTER_TEST(document__host__what_all_pods_leave_of_the_machine),
+        CLUSTER_TEST(document__lists_behind_the_nodes__say_what_is_wrong),
+        CLUSTER_TEST(document__capacity_shrinks__negative_free_lost_gpu_and_conflicts),
+        CLUSTER_TEST(document__gpu_given_twice_and_a_foreign_decision__are_incidents),
+        CLUSTER_TEST(document__one_node__that_node_and_the_whole_summary),
+        CLUSTER_TEST(document__one_namespace__its_pods_and_their_nodes),
+        CLUSTER_TEST(summary__mixed_cluster__totals_without_lists),
         cmocka_unit_test(document__before_the_first_list__says_not_ready),
-        cmocka_unit_test(document__ledger_changes_while_read__one_generation),
+        CLUSTER_TEST(document__ledger_changes_while_read__one_generation),
         cmocka_unit_test(document__facts_in_another_order__same_text),
-        cmocka_unit_test(document__numbers__integers_only),
+        CLUSTER_TEST(document__numbers__integers_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

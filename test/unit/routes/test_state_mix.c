@@ -1,38 +1,22 @@
 /* What /state tells of the pods that are expected, and of what is scarce. */
 #include "core/placement/pack.h"
 #include "core/placement/plan.h"
-#include "routes/support/cluster.h"
+#include "routes/support/tested_cluster.h"
 #include "routes/support/schema.h"
 
 #include <stdio.h>
-
-static struct cluster c;
-
-static int setup(void **state)
-{
-    (void)state;
-    cluster_init(&c);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cluster_fini(&c);
-    return 0;
-}
 
 /* "mix" as text, of the summary and of the whole document, which must say the same and keep the
  * schema. */
 static char *mix_text(void)
 {
     cJSON *schema = schema_load(FGPU_SOURCE_DIR "/config/state.schema.json");
-    cJSON *all = cluster_state(&c, NULL, NULL), *summary;
+    cJSON *all = cluster_state(&cluster, NULL, NULL), *summary;
     struct strbuf out;
     char *text, *again;
 
     strbuf_init(&out, 1 << 16);
-    (void)state_write_summary(&c.context, &out);
+    (void)state_write_summary(&cluster.context, &out);
     summary = json_of(out.p, out.n);
     for (int i = 0; i < 2; i++) {
         const char *why = schema_violation(schema, i == 0 ? all : summary);
@@ -73,7 +57,7 @@ static void decide(const char *node)
 
     assert_int_equal(pack_plans_init(&plans, policy_defaults(), NULL), 0);
     arena_init(&a, 1 << 20);
-    assert_int_equal(store_pack(c.store, &a, &pod, &plans, NULL, 0, &name, 1, &answer, NULL), 0);
+    assert_int_equal(store_pack(cluster.store, &a, &pod, &plans, NULL, 0, &name, 1, &answer, NULL), 0);
     assert_int_equal(answer.results[0].verdict, VERDICT_FITS);
     arena_fini(&a);
 }
@@ -83,7 +67,7 @@ static void add_pod(const char *prefix, int i, const char *node, int32_t milli, 
     char name[32];
 
     snprintf(name, sizeof(name), "%s%d", prefix, i);
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns",
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns",
                                        .name = name,
                                        .node = node,
                                        .milli = milli,
@@ -102,7 +86,7 @@ static void mix__nothing_yet__empty(void **state)
 static void mix__pods_of_several_kinds__told_by_frequency(void **state)
 {
     (void)state;
-    cluster_node(&c,
+    cluster_node(&cluster,
                  &(struct node_spec){
                      .name = "n1", .gpu_n = 2, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     add_pod("light", 0, "n1", 0, 4000);
@@ -112,7 +96,7 @@ static void mix__pods_of_several_kinds__told_by_frequency(void **state)
     add_pod("share", 0, NULL, 300, 1000);
     add_pod("share", 1, NULL, 300, 1000);
     add_pod("share", 2, NULL, 300, 1000);
-    cluster_pod(&c, &(struct pod_spec){.namespace_ = "ns", .name = "whole", .whole_n = 2});
+    cluster_pod(&cluster, &(struct pod_spec){.namespace_ = "ns", .name = "whole", .whole_n = 2});
     expect_mix(
         "{\"arrived\":8,\"departed\":0,\"churnPermille\":0,\"kinds\":3,\"weight\":8192,\"shapes\":["
         "{\"permille\":500,\"weight\":4096,\"count\":0,\"cpuMilli\":4000},"
@@ -146,7 +130,7 @@ static void prices__after_a_decision_of_rsp__told(void **state)
     cJSON *mix;
 
     (void)state;
-    cluster_node(&c,
+    cluster_node(&cluster,
                  &(struct node_spec){
                      .name = "n1", .gpu_n = 8, .mem_mib = 8192, .source = INVENTORY_ANNOTATION});
     for (int i = 0; i < 20; i++) {
@@ -176,7 +160,7 @@ static void prices__after_a_decision_of_rsp__told(void **state)
 
 int main(void)
 {
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, setup, teardown)
+#define TEST(name_) CLUSTER_TEST(name_)
     const struct CMUnitTest tests[] = {
         TEST(mix__nothing_yet__empty),
         TEST(mix__pods_of_several_kinds__told_by_frequency),

@@ -2,49 +2,34 @@
 #include "base/base64.h"
 #include "base/bug.h"
 #include "sign/key.h"
+#include "support/cmocka.h"
+#include "support/temp_dir.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define PATH_MAX_ 256
-
-struct directory {
-    char path[PATH_MAX_];
-};
 
 static int make_directory(void **state)
 {
-    struct directory *d = xcalloc(1, sizeof(*d));
-
-    snprintf(d->path, sizeof(d->path), "/tmp/fgpu-sign-XXXXXX");
-    *state = d;
-    return mkdtemp(d->path) == NULL;
+    temp_dir_init(*state = xcalloc(1, sizeof(struct temp_dir)));
+    return 0;
 }
 
 static int remove_directory(void **state)
 {
-    struct directory *d = *state;
-    char command[PATH_MAX_ + 16];
-
-    snprintf(command, sizeof(command), "rm -r '%s'", d->path);
-    int r = system(command); /* a directory of our own, made a moment ago */
-    free(d);
-    return r;
+    temp_dir_fini(*state);
+    free(*state);
+    return 0;
 }
 
 static const char *in(void **state, const char *name, char path[PATH_MAX_ * 2])
 {
-    snprintf(path, PATH_MAX_ * 2, "%s/%s", ((struct directory *)*state)->path, name);
+    temp_dir_path(*state, name, path, PATH_MAX_ * 2);
     return path;
 }
 
@@ -230,7 +215,7 @@ static void sign_key_read__wrong_files__named_with_a_remedy(void **state)
     }
     assert_int_equal(sign_key_read(in(state, "absent", path), &key, NULL, &err), -ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "fgpu signing-key"));
-    assert_int_equal(sign_key_read(((struct directory *)*state)->path, &key, NULL, &err), -ERR_INVALID);
+    assert_int_equal(sign_key_read(((struct temp_dir *)*state)->path, &key, NULL, &err), -ERR_INVALID);
     assert_int_equal(mkfifo(in(state, "fifo", path), 0600), 0);
     assert_int_equal(sign_key_read(path, &key, NULL, &err), -ERR_INVALID);
 }

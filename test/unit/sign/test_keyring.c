@@ -1,23 +1,19 @@
 /* Keyrings: which files make one, and what is refused. */
 #include "base/bug.h"
 #include "sign/keyring.h"
+#include "support/cmocka.h"
+#include "support/temp_dir.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define PATH_MAX_ 256
 
 struct fixture {
-    char directory[PATH_MAX_];
+    struct temp_dir directory;
     struct sign_key keys[3];
     char private_[3][PATH_MAX_ * 2];
     char public_[3][PATH_MAX_ * 2];
@@ -26,15 +22,11 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
-    char directory[] = "/tmp/fgpu-keyring-XXXXXX";
 
-    if (mkdtemp(directory) == NULL) {
-        return 1;
-    }
-    memcpy(f->directory, directory, sizeof(directory));
+    temp_dir_init(&f->directory);
     for (int i = 0; i < 3; i++) {
-        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", directory, i);
-        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", directory, i);
+        snprintf(f->private_[i], sizeof(f->private_[i]), "%s/%d.pem", f->directory.path, i);
+        snprintf(f->public_[i], sizeof(f->public_[i]), "%s/%d.pem.pub", f->directory.path, i);
         if (sign_key_make(&f->keys[i], NULL) != 0 || sign_key_write(&f->keys[i], f->private_[i], NULL) != 0) {
             return 1;
         }
@@ -46,12 +38,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char command[PATH_MAX_ + 16];
 
-    snprintf(command, sizeof(command), "rm -r '%s'", f->directory);
-    int r = system(command); /* a directory of our own, made a moment ago */
+    temp_dir_fini(&f->directory);
     free(f);
-    return r;
+    return 0;
 }
 
 static void append(const char *to, const char *from)
@@ -153,12 +143,12 @@ static void keyring__public_keys_only__verifies_and_does_not_sign(void **state)
 static void keyring__directory__every_pub_file_of_it(void **state)
 {
     struct fixture *f = *state;
-    struct sign_keyring *k = read_ring(NULL, f->directory); /* private keys lie in it, too */
+    struct sign_keyring *k = read_ring(NULL, f->directory.path); /* private keys lie in it, too */
     char empty[PATH_MAX_ * 2];
 
     assert_int_equal(count(k), 3);
     sign_keyring_put(k);
-    snprintf(empty, sizeof(empty), "%s/empty", f->directory);
+    temp_dir_path(&f->directory, "empty", empty, sizeof(empty));
     assert_int_equal(mkdir(empty, 0700), 0);
     refused(NULL, empty, "ends in .pub");
 }
@@ -173,7 +163,7 @@ static void keyring__wrong_files__refused_with_a_remedy(void **state)
     refused(NULL, f->private_[0], "holds a private key");
     refused(f->public_[0], NULL, "is not a private key");
     refused(f->private_[0], "/no/such/file", "no such file");
-    snprintf(path, sizeof(path), "%s/cut.pub", f->directory);
+    temp_dir_path(&f->directory, "cut.pub", path, sizeof(path));
     out = fopen(path, "we");
     assert_non_null(out);
     fputs("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2Vw\n", out);

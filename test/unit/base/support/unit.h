@@ -4,14 +4,9 @@
 #define UNIT_BASE_SUPPORT_UNIT_H
 
 #include "base/str.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* Fails with both texts in the message. `row` names the row of the table, or NULL. */
 void expect_text(struct str got, const char *want, const char *row);

@@ -1,14 +1,9 @@
 #include "cmd/support/crowd.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cmd/commands.h"
 #include "core/placement/plan.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
 #include <stdio.h>
 #include <stdlib.h>

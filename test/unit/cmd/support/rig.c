@@ -5,12 +5,8 @@
 #include "demo/checker/checker.h"
 #include "extender/feed.h"
 #include "kube/watcher.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <cjson/cJSON.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,10 @@
 #include "config/support/unit.h"
 
 #include "base/compiler.h"
+#include "config/kubeconfig.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct str strategies[] = {{"binpack", 7}, {"spread", 6}, {"tight-fit", 9}, {"rsp", 3}};
 const struct config_names unit_names = {strategies, ARRAY_LEN(strategies)};
@@ -29,6 +31,18 @@ struct config *unit_config(const char *body)
     strbuf_fini(&text);
     strbuf_fini(&report);
     return c;
+}
+
+void expect_kubeconfig_refused(struct str text, const char *context, const char *want, const char *row)
+{
+    struct credentials c = {0}, zero = {0};
+    struct err err = {0};
+    int r = kubeconfig_parse("k", text, context, &c, &err);
+
+    expect_text(str_of(err.msg), want, row);
+    assert_int_equal(r, -ERR_INVALID);
+    assert_null(strstr(err.msg, "hush"));
+    assert_memory_equal(&c, &zero, sizeof(c));
 }
 
 void unit_read(const char *path, struct strbuf *ret)

@@ -1,12 +1,8 @@
 #include "core/support/ledger_fixture.h"
 
 #include "base/bug.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +106,11 @@ struct demand fixture_both(struct wish *w, int32_t milli, int64_t mem_mib)
     return demand_of(w, (struct wish){.count = 1, .kind = WISH_BOTH, .milli = milli, .mem_mib = mem_mib});
 }
 
+struct demand fixture_memory(struct wish *w, int64_t mem_mib)
+{
+    return demand_of(w, (struct wish){.count = 1, .kind = WISH_MEMORY, .mem_mib = mem_mib});
+}
+
 struct demand fixture_whole(struct wish *w, uint16_t count)
 {
     return demand_of(w, (struct wish){.count = count, .kind = WISH_WHOLE, .milli = 1000});
@@ -199,10 +200,25 @@ int64_t fixture_mem_free(struct ledger_fixture *f, const char *node, size_t devi
     return n->devices[device].mem_cap_mib - n->devices[device].mem_charged_mib;
 }
 
+const struct snapshot_pod *fixture_pod_in(const struct snapshot *s, struct str uid)
+{
+    for (size_t i = 0; i < s->pod_n; i++) {
+        if (str_eq(s->pods[i].uid, uid)) {
+            return &s->pods[i];
+        }
+    }
+    return NULL;
+}
+
 enum ledger_pod_state fixture_pod_state(struct ledger_fixture *f, const char *uid)
 {
     struct ledger_pod pod;
 
     assert_true(ledger_find_pod(f->l, str_of(uid), &pod));
     return pod.state;
+}
+
+bool fixture_knows_pod(struct ledger_fixture *f, const char *uid)
+{
+    return ledger_find_pod(f->l, str_of(uid), &(struct ledger_pod){0});
 }

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#define GIB 1024 /* in MiB, as memory of devices is counted */
+
 /* A pod of namespace "default" that asks for a view. */
 #define VIEW_POD(uid_, demand_)                                                                    \
     (&(struct view_pod){.uid = str_of(uid_), .namespace_ = STR("default"), .demand = (demand_)})
@@ -32,11 +34,19 @@ void fixture_node_unsteered(struct ledger_fixture *f, const char *name, int gpu_
 /* Devices known by index only. */
 void fixture_node_indexes(struct ledger_fixture *f, const char *name, int gpu_n, int64_t mem_mib);
 
-/* Demands of one container "main". Static per call site until the next call of the same function. */
+/* Demands of one container "main"; `w` is their wish and must live as long as they do. */
 struct demand fixture_share(struct wish *w, int32_t milli);                   /* milli only */
 struct demand fixture_both(struct wish *w, int32_t milli, int64_t mem_mib);
 struct demand fixture_whole(struct wish *w, uint16_t count);
 struct demand fixture_annotated(struct wish *w, int32_t milli);              /* editable request */
+struct demand fixture_memory(struct wish *w, int64_t mem_mib);                /* memory only */
+
+/* The same where nobody needs the wish itself; good until the end of the block that they stand in. */
+#define SHARE_OF(milli) fixture_share(&(struct wish){.count = 0}, (milli))
+#define SHARE_AND_MEMORY_OF(milli, mem_mib) fixture_both(&(struct wish){.count = 0}, (milli), (mem_mib))
+#define WHOLE_GPUS(count_) fixture_whole(&(struct wish){.count = 0}, (count_))
+#define ANNOTATED_SHARE_OF(milli) fixture_annotated(&(struct wish){.count = 0}, (milli))
+#define MEMORY_OF(mem_mib) fixture_memory(&(struct wish){.count = 0}, (mem_mib))
 
 /* Observes a pod "default/<uid>"; node NULL: pending; record NULL: none. */
 int fixture_pod(struct ledger_fixture *f, const char *uid, const struct demand *d, const char *node,
@@ -49,11 +59,18 @@ int fixture_bracket(struct ledger_fixture *f, enum ledger_op_kind kind);
 /* A record with one container on one device. */
 struct assignment fixture_record(struct assigned_container *c, struct assigned_device *d, const char *id,
                                  const char *uuid, int32_t index, int32_t milli, int64_t mem_mib);
+/* The same where nobody needs its parts; good until the end of the block that it stands in. */
+#define RECORD_OF(id_, uuid_, index_, milli_, mem_mib_)                                             \
+    fixture_record(&(struct assigned_container){.device_n = 0}, &(struct assigned_device){.index = 0}, \
+                   (id_), (uuid_), (index_), (milli_), (mem_mib_))
 
 /* Numbers of one device, from a fresh snapshot. */
 const struct snapshot_node *fixture_state(struct ledger_fixture *f, const char *node);
 int32_t fixture_milli_free(struct ledger_fixture *f, const char *node, size_t device);
 int64_t fixture_mem_free(struct ledger_fixture *f, const char *node, size_t device);
+/* NULL: it is not in the snapshot. */
+const struct snapshot_pod *fixture_pod_in(const struct snapshot *s, struct str uid);
 enum ledger_pod_state fixture_pod_state(struct ledger_fixture *f, const char *uid);
+bool fixture_knows_pod(struct ledger_fixture *f, const char *uid);
 
 #endif

@@ -1,15 +1,10 @@
 #include "core/support/pod_notation.h"
 
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct str full_name(struct arena *a, struct str s)
 {

@@ -2,13 +2,7 @@
 
 #include "base/compiler.h"
 #include "model/mig.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 void assert_same_assignment(const struct assignment *want, const struct assignment *got)
 {

@@ -1,6 +1,7 @@
 #include "core/support/random_demand.h"
 
 #include "base/compiler.h"
+#include "core/fit/strategy.h"
 #include "model/mig.h"
 
 #include <inttypes.h>
@@ -252,4 +253,14 @@ const char *random_case_text(const struct random_case *c)
     ADD("unsteered_used %d\n", c->node.unsteered_used);
 #undef ADD
     return text;
+}
+
+size_t strategy_count(void)
+{
+    size_t n = 0;
+
+    while (strategies[n] != NULL) {
+        n++;
+    }
+    return n;
 }

@@ -11,6 +11,7 @@
 #include "core/request/demand.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #define RANDOM_WISHES_MAX 8
 #define RANDOM_DEVICES_MAX 8
@@ -40,5 +41,16 @@ struct device_state random_device(struct rng *r, const struct device_state *like
 
 /* The case in words, for a failing test. Static storage. */
 const char *random_case_text(const struct random_case *c);
+/* Fails the test with the seed, the number of the case, what is wrong (as printf would write it) and the case in words.
+ * The program says what its SEED is. */
+#define FAIL_CASE(k, c, ...)                                                                       \
+    do {                                                                                           \
+        char why_[200];                                                                            \
+        snprintf(why_, sizeof(why_), __VA_ARGS__);                                                 \
+        fail_msg("seed %d case %d: %s\n%s", SEED, k, why_, random_case_text(c));                   \
+    } while (0)
+
+/* How many there are in `strategies`, to draw one. */
+size_t strategy_count(void);
 
 #endif

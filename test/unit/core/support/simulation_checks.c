@@ -6,12 +6,9 @@
 #include "core/ledger/pod_table.h"
 #include "core/ledger/snapshot.h"
 #include "core/ledger/state.h"
+#include "core/support/ledger_fixture.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 /* ---- rule 1: the charge of a pod whose request can be edited never falls while it lives ---- */
@@ -147,16 +144,6 @@ static const struct snapshot_node *node_in(const struct snapshot *snap, struct s
     return NULL;
 }
 
-static const struct snapshot_pod *pod_in(const struct snapshot *snap, struct str uid)
-{
-    for (size_t i = 0; i < snap->pod_n; i++) {
-        if (str_eq(snap->pods[i].uid, uid)) {
-            return &snap->pods[i];
-        }
-    }
-    return NULL;
-}
-
 /* How often `x`, of snapshot `of`, stands among the allocations of `d`, of snapshot `in`. */
 static size_t count(const struct snapshot *in, const struct snapshot_device *d, const struct snapshot *of,
                     const struct snapshot_allocation *x)
@@ -257,8 +244,8 @@ static void compare_pods(const struct simulation *s, const struct snapshot *a, c
 {
     for (unsigned i = 0; i < s->w.pod_n; i++) {
         const struct world_pod *p = s->w.pods[i];
-        const struct snapshot_pod *x = p == NULL ? NULL : pod_in(a, p->uid);
-        const struct snapshot_pod *y = p == NULL ? NULL : pod_in(b, p->uid);
+        const struct snapshot_pod *x = p == NULL ? NULL : fixture_pod_in(a, p->uid);
+        const struct snapshot_pod *y = p == NULL ? NULL : fixture_pod_in(b, p->uid);
 
         if (p == NULL || has_history(s, p)) {
             continue;
@@ -300,7 +287,7 @@ void simulation_same_state(struct simulation *s, const struct ledger *l, const s
     compare_nodes(s, &x, &y, without_editable);
     compare_pods(s, &x, &y);
     for (size_t i = 0; i < x.pod_n; i++) {
-        if (pod_in(&y, x.pods[i].uid) == NULL && !pod_has_history(s, x.pods[i].uid)) {
+        if (fixture_pod_in(&y, x.pods[i].uid) == NULL && !pod_has_history(s, x.pods[i].uid)) {
             simulation_fail(s, "a pod too many", x.pods[i].uid);
         }
     }

@@ -1,11 +1,7 @@
 /* What the journal holds: shown, and told to other ledgers. */
 #include "core/support/simulation.h"
+#include "support/cmocka.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 
 struct ledger_op simulation_op(const struct simulation_fact *f)

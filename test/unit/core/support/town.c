@@ -4,15 +4,10 @@
 #include "base/compiler.h"
 #include "core/placement/pack.h"
 #include "model/mig.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool chance(struct town *t, unsigned percent)
 {

@@ -5,18 +5,13 @@
 #include "demo/support/http.h"
 #include "demo/support/server.h"
 #include "httpd/server.h"
+#include "support/cmocka.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct extender {
     struct httpd_server *http;

@@ -1,17 +1,12 @@
 #include "demo/support/http.h"
 
 #include "demo/apiserver/apiserver.h"
+#include "support/cmocka.h"
 
 #include <curl/curl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define PATIENCE_MS 10000
 

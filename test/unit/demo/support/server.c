@@ -1,12 +1,8 @@
 #include "demo/support/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "support/cmocka.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 struct apiserver *server;
 

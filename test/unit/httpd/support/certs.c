@@ -1,8 +1,9 @@
 #include "httpd/support/certs.h"
 
+#include "support/cmocka.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,6 @@
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 enum { HOUR_S = 3600, PATIENCE_S = 60 };
 

@@ -1,11 +1,12 @@
 #define _GNU_SOURCE /* memmem, strcasestr */
 #include "httpd/support/client.h"
 
+#include "support/cmocka.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,6 @@
 #include <unistd.h>
 
 /* cmocka's headers come after these. */
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 static void open_to(struct client *c, const struct sockaddr *sa, socklen_t len)
 {

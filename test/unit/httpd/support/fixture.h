@@ -4,15 +4,10 @@
 
 #include "httpd/server.h"
 #include "httpd/support/client.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct fixture {
     struct httpd_server *server;

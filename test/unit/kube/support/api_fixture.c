@@ -1,15 +1,11 @@
 #include "api_fixture.h"
 
 #include "base/bug.h"
+#include "support/cmocka.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct api_fixture f;
 

@@ -4,7 +4,7 @@
 
 #include "kube/support/call.h"
 #include "kube/support/http_server.h"
-#include "kube/support/temp_dir.h"
+#include "support/temp_dir.h"
 
 #include "kube/transport.h"
 

@@ -3,14 +3,9 @@
 #ifndef TEST_ROUTES_UNIT_H
 #define TEST_ROUTES_UNIT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <cjson/cJSON.h>
 

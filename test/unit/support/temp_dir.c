@@ -1,14 +1,15 @@
-#include "temp_dir.h"
+#define _GNU_SOURCE /* nftw */
+#include "support/temp_dir.h"
 
 #include "base/bug.h"
 
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void file_path(const struct temp_dir *d, const char *name, char *ret, size_t n)
+void temp_dir_path(const struct temp_dir *d, const char *name, char *ret, size_t n)
 {
     int length = snprintf(ret, n, "%s/%s", d->path, name);
     BUG_ON(length < 0 || (size_t)length >= n);
@@ -20,25 +21,22 @@ void temp_dir_init(struct temp_dir *d)
     BUG_ON(mkdtemp(d->path) == NULL);
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
 void temp_dir_fini(struct temp_dir *d)
 {
-    DIR *dir = opendir(d->path);
-    BUG_ON(dir == NULL);
-    const struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            temp_dir_remove(d, entry->d_name);
-        }
-    }
-    closedir(dir);
-    BUG_ON(rmdir(d->path) != 0);
+    BUG_ON(nftw(d->path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0);
 }
 
 void temp_dir_write(const struct temp_dir *d, const char *name, const char *text)
 {
     char path[512], fresh[512];
-    file_path(d, name, path, sizeof(path));
-    file_path(d, "fresh", fresh, sizeof(fresh));
+    temp_dir_path(d, name, path, sizeof(path));
+    temp_dir_path(d, "fresh", fresh, sizeof(fresh));
     FILE *file = fopen(fresh, "w");
     BUG_ON(file == NULL || fputs(text, file) < 0 || fclose(file) != 0 || rename(fresh, path) != 0);
 }
@@ -46,6 +44,6 @@ void temp_dir_write(const struct temp_dir *d, const char *name, const char *text
 void temp_dir_remove(const struct temp_dir *d, const char *name)
 {
     char path[512];
-    file_path(d, name, path, sizeof(path));
+    temp_dir_path(d, name, path, sizeof(path));
     BUG_ON(unlink(path) != 0);
 }
