@@ -154,17 +154,15 @@ static int override_value(const struct flag *f, const struct serve_options *o, s
 {
     void *target = (char *)c + f->target;
     const char *given;
-    struct str text;
     struct err err;
 
     memcpy(&given, (const char *)o + f->given, sizeof(given));
     if (given == NULL) {
         return EXIT_OK;
     }
-    text = str_of(given);
     if (!f->is_address) {
-        memcpy(target, &text, sizeof(text));
-    } else if (address_parse(text, target, &err) != 0) {
+        *(struct str *)target = str_of(given);
+    } else if (address_parse(str_of(given), target, &err) != 0) {
         return cmd_usage_error("serve", "%s", err.msg);
     }
     config_set_by_flag(c, f->key, f->name);

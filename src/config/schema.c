@@ -48,12 +48,14 @@ static const struct schema_field dialect_rows[] = {
         HELP("annotations gpu-fraction and gpu-memory, as in Run:ai and KAI-Scheduler")),
 };
 
+#define AT_POLICY(member_) AT(policy.member_)
+
 static const struct schema_field overcommit_rows[] = {
-    OVERCOMMIT_KEYS(struct config, policy, RELIST),
+    OVERCOMMIT_KEYS(AT_POLICY, RELIST),
 };
 
 static const struct schema_field devices_rows[] = {
-    SHARING_KEYS(struct config, policy, RELIST),
+    SHARING_KEYS(AT_POLICY, RELIST),
     SECTION("overcommit", overcommit_rows),
     KEY("overrides", SCHEMA_LIST, AT(policy.overrides),
         ITEMS(&schema_override_item, struct device_override, policy.override_n, DEVICE_OVERRIDES_MAX),

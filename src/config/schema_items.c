@@ -72,13 +72,15 @@ static const struct schema_field template_rows[] = {
 };
 const struct schema_field schema_template_item = ELEMENT(template_rows, .check = schema_check_template);
 
+#define AT_SETTINGS(member_) IN(struct device_override, settings.member_)
+
 static const struct schema_field override_overcommit_rows[] = {
-    OVERCOMMIT_KEYS(struct device_override, settings, RESTART),
+    OVERCOMMIT_KEYS(AT_SETTINGS, RESTART),
 };
 static const struct schema_field override_rows[] = {
     SELECTOR("nodeSelector", struct device_override, node_selector, .required = true,
              HELP("labels that a node must have, all of them")),
-    SHARING_KEYS(struct device_override, settings, RESTART),
+    SHARING_KEYS(AT_SETTINGS, RESTART),
     SECTION("overcommit", override_overcommit_rows),
 };
 static const struct device_override override_absent = {

@@ -44,26 +44,26 @@
     .offset2 = offsetof(in_, at_n_), .sub = (item_), .item_size = sizeof(t_), .min = (min_),       \
     .max = (max_)
 
-/* How the GPUs of the cluster, or of some nodes, are shared: `in_` has the settings at `at_`. */
-#define SHARING_KEYS(in_, at_, reload_)                                                            \
-    KEY("memoryReserve", SCHEMA_MIB, IN(in_, at_.mem_reserve_mib), RANGE(0, MIB_PER_TIB), reload_, \
+/* How the GPUs of the cluster, or of some nodes, are shared: `at_`(member) says where they are stored. */
+#define SHARING_KEYS(at_, reload_)                                                                 \
+    KEY("memoryReserve", SCHEMA_MIB, at_(mem_reserve_mib), RANGE(0, MIB_PER_TIB), reload_,         \
         HELP("reserved memory of every GPU, which no pod gets")),                                  \
-        KEY("maxSharers", SCHEMA_INT, IN(in_, at_.max_sharers), RANGE(1, DEVICE_MILLI), reload_,   \
+        KEY("maxSharers", SCHEMA_INT, at_(max_sharers), RANGE(1, DEVICE_MILLI), reload_,           \
             HELP("number of containers that may share a GPU, if the GPU publishes no number itself")), \
-        KEY("memoryOnly", SCHEMA_WORD, IN(in_, at_.memory_only),                                   \
+        KEY("memoryOnly", SCHEMA_WORD, at_(memory_only),                                           \
             WORDS([MEMORY_ONLY_SHARE] = "share", [MEMORY_ONLY_FREE] = "free"), reload_,            \
             HELP("compute that a pod takes if it asks for memory only")),                          \
-        KEY("qos", SCHEMA_WORD, IN(in_, at_.qos),                                                  \
+        KEY("qos", SCHEMA_WORD, at_(qos),                                                          \
             WORDS([QOS_FIXED_SHARE] = "fixed-share", [QOS_BEST_EFFORT] = "best-effort",            \
                   [QOS_EQUAL_SHARE] = "equal-share"),                                              \
             reload_, HELP("how containers divide a GPU if their pods do not say it")),             \
-        KEY("lendIdleCompute", SCHEMA_WORD, IN(in_, at_.lending),                                  \
+        KEY("lendIdleCompute", SCHEMA_WORD, at_(lending),                                          \
             WORDS([LEND_ALLOW] = "allow", [LEND_FORBID] = "forbid"), reload_,                      \
             HELP("whether containers may use idle compute of others"))
-#define OVERCOMMIT_KEYS(in_, at_, reload_)                                                         \
-    KEY("compute", SCHEMA_FACTOR, IN(in_, at_.overcommit_milli), RANGE(1000, 10000), reload_,      \
+#define OVERCOMMIT_KEYS(at_, reload_)                                                              \
+    KEY("compute", SCHEMA_FACTOR, at_(overcommit_milli), RANGE(1000, 10000), reload_,              \
         HELP("factor for the part of a GPU's compute that pods may get; 1.5 is 150 %")),           \
-        KEY("memory", SCHEMA_FACTOR, IN(in_, at_.overcommit_mem_milli), RANGE(1000, 10000),        \
+        KEY("memory", SCHEMA_FACTOR, at_(overcommit_mem_milli), RANGE(1000, 10000),                \
             reload_, HELP("factor for the part of a GPU's memory that pods may get; 1.5 is 150 %"))
 
 /* schema_items.c */
